@@ -48,7 +48,7 @@ feature of the trained classifier.
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -65,35 +65,44 @@ Strength = Literal["decisive", "strong", "weak"]
 
 
 class LinePattern:
-    """A compiled expression of an engine that is linear in the text (RE2): job owners choose what it is run on.
+    """An expression of an engine that is linear in the text (RE2): job owners choose what it is run on.
 
-    A set of one expression only answers whether it matches. That takes half the time of a search for the positions.
+    It is compiled when it is used first: one log needs few of them. A set of one expression only answers whether it
+    matches, which takes half the time of a search for the positions.
 
     Attributes:
         pattern: the expression.
-
-    Raises:
-        re2.error: it is no expression of RE2.
     """
 
     __slots__ = ("_match", "pattern")
 
     def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._match: Callable[[bytes], object | None] | None = None
+
+    def matches(self, line: bytes) -> bool:
+        """Whether it matches anywhere in a line in UTF-8."""
+        match = self._match or self.compile()
+        return match(line) is not None
+
+    def compile(self) -> "Callable[[bytes], object | None]":
+        """Compile it.
+
+        Raises:
+            re2.error: it is no expression of RE2.
+        """
         quiet = re2.Options()
         quiet.log_errors = False
         only = re2.Set.SearchSet(quiet)
         try:
-            only.Add(pattern)
+            only.Add(self.pattern)
         except re2.error:
-            re2.compile(pattern, quiet)  # its error names the reason
+            re2.compile(self.pattern, quiet)  # its error names the reason
             raise
         only.Compile()
-        self.pattern = pattern
-        self._match = only.Match
-
-    def matches(self, line: bytes) -> bool:
-        """Whether it matches anywhere in a line in UTF-8."""
-        return self._match(line) is not None
+        match: Callable[[bytes], object | None] = only.Match
+        self._match = match
+        return match
 
 
 VERSION: Final = 1
@@ -223,17 +232,20 @@ def _choice(raw: Any, allowed: tuple[str, ...], where: str) -> str:
     return str(raw)
 
 
-def _pattern(raw: Any, where: str) -> LinePattern | None:
+def _pattern(raw: Any, where: str, *, compiled: bool) -> LinePattern | None:
     if raw is None:
         return None
     if not isinstance(raw, str) or not raw:
         raise CatalogueError(f"{where}: expected a regular expression, got {raw!r}")
     if _NOT_LINEAR.search(raw):
         raise CatalogueError(f"{where}: look-around and back-references are not allowed: {raw!r}")
+    pattern = LinePattern(raw)
     try:
-        return LinePattern(raw)
+        if compiled:
+            pattern.compile()
     except re2.error as error:
         raise CatalogueError(f"{where}: {error}: {raw!r}") from error
+    return pattern
 
 
 def _when(raw: Any, where: str) -> When | None:
@@ -247,8 +259,14 @@ def _when(raw: Any, where: str) -> When | None:
     return When(**{key: frozenset(values) for key, values in raw.items()})
 
 
-def parse_entry(raw: Mapping[str, Any], family: str, where: str) -> Signature:
+def parse_entry(raw: Mapping[str, Any], family: str, where: str, *, compiled: bool = True) -> Signature:
     """The entry of one `[[signature]]` table.
+
+    Args:
+        raw: the table.
+        family: the name of its file.
+        where: file and entry, for error messages.
+        compiled: whether its expression is compiled, and so checked, at once.
 
     Raises:
         CatalogueError: a field is missing, unknown or does not follow the format.
@@ -274,7 +292,7 @@ def parse_entry(raw: Mapping[str, Any], family: str, where: str) -> Signature:
         id=name,
         title=raw["title"],
         literals=literals,
-        pattern=_pattern(raw.get("pattern"), f"{where}: pattern"),
+        pattern=_pattern(raw.get("pattern"), f"{where}: pattern", compiled=compiled),
         role=cast("Role", _choice(raw.get("role"), get_args(Role), f"{where}: role")),
         strength=cast("Strength", _choice(raw.get("strength"), get_args(Strength), f"{where}: strength")),
         causes=_weights(raw.get("cause"), axes.causes, f"{where}: cause"),
@@ -300,8 +318,8 @@ def _toml_files(folder: Traversable) -> Iterator[Traversable]:
             yield entry
 
 
-def read(folder: Traversable) -> Catalogue:
-    """The catalogue of a folder of TOML files and its subfolders.
+def read(folder: Traversable, *, compiled: bool = True) -> Catalogue:
+    """The catalogue of a folder of TOML files and its subfolders; `compiled` as for `parse_entry`.
 
     Raises:
         CatalogueError: a file is not TOML, an entry does not follow the format, an id is used twice.
@@ -316,7 +334,7 @@ def read(folder: Traversable) -> Catalogue:
         if data.get("version") != VERSION or data.get("family") != family:
             raise CatalogueError(f"{file.name}: expected version = {VERSION} and family = {family!r}")
         entries += [
-            parse_entry(raw, family, f"{file.name}: entry {number}")
+            parse_entry(raw, family, f"{file.name}: entry {number}", compiled=compiled)
             for number, raw in enumerate(data.get("signature", ()), 1)
         ]
     entries.sort(key=lambda entry: entry.id)
@@ -342,5 +360,5 @@ def check_references(catalogue: Catalogue) -> None:
 
 @cache
 def packaged() -> Catalogue:
-    """The packaged catalogue; read once."""
-    return read(files("classifiers.data").joinpath("signatures"))
+    """The packaged catalogue; read once. Its expressions are compiled when they are used: tests check them."""
+    return read(files("classifiers.data").joinpath("signatures"), compiled=False)

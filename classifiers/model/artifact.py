@@ -4,7 +4,7 @@ A folder holds
 
 - `manifest.json`: format, name, version, time of creation, what the model was trained on and with, and of each file its
   size and SHA-256; closed by a SHA-256 over the manifest itself
-- `weights.npz`: compressed arrays `weights` (float16, features × classes) and `intercept` (float32, classes)
+- `weights.npz`: arrays `weights` (float16, features × classes) and `intercept` (float32, classes)
 - `parameters.json`: feature names, heads, weights of lines, coefficients of the second stage, calibration, P(retry
   outlook | cause)
 - `manifest.hmac`: the keyed seal of the manifest (`keyed_seal`), if the model was saved or sealed with a key
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import orjson
 
 from classifiers import masking
 from classifiers.model import keyed_seal, vectorizer
@@ -114,7 +115,7 @@ def save(model: Model, folder: Path, key: bytes | None = None) -> None:
         OSError: the folder can't be written.
     """
     packed = io.BytesIO()
-    np.savez_compressed(packed, weights=model.text.weights.astype(np.float16), intercept=model.text.intercept)
+    np.savez(packed, weights=model.text.weights.astype(np.float16), intercept=model.text.intercept)
     parameters = {
         "names": list(model.text.names),
         "heads": [{"axis": head.axis, "classes": list(head.classes), "begin": head.begin} for head in model.text.heads],
@@ -254,7 +255,7 @@ def load(folder: Path, key: bytes | None = None) -> Model:
     parameters_data = _checked(folder, PARAMETERS, manifest)
     weights_data = _checked(folder, WEIGHTS, manifest)
     try:
-        parameters = json.loads(parameters_data)
+        parameters = orjson.loads(parameters_data)
         with np.load(io.BytesIO(weights_data), allow_pickle=False) as arrays:
             weights: Floats = arrays["weights"].astype(np.float32, copy=False)
             intercept: Floats = arrays["intercept"].astype(np.float32, copy=False)

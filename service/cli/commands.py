@@ -3,7 +3,6 @@
 import argparse
 import importlib
 from dataclasses import dataclass
-from importlib.metadata import version
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -19,6 +18,15 @@ class _Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(output.escaped_but_styled(message), file)
+
+
+class _ShowVersion(argparse.Action):
+    """Prints the version and ends the process; it is looked up only then, since that takes a while."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_arguments: object) -> NoReturn:
+        from importlib.metadata import version  # noqa: PLC0415 -- a start without is faster
+
+        parser.exit(message=f"faultline {version('faultline')}\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +93,5 @@ def _empty_parser() -> "tuple[argparse.ArgumentParser, argparse._SubParsersActio
     parser: argparse.ArgumentParser = _Parser(
         prog="faultline", description="Classifies why deep-learning jobs failed and advises what to do."
     )
-    parser.add_argument("--version", action="version", version=f"faultline {version('faultline')}")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show program's version number and exit")
     return parser, parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

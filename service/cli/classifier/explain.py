@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from classifiers.last_good_run import good_run
 from service import settings
-from service.cli import exit_codes, output
+from service.cli import exit_codes, garbage_collection, output
 from service.cli.classifier.verdict_of_event import case_of, verdict_body
 from service.cli.files import read_input
 from service.clock import SystemClock
@@ -74,8 +74,9 @@ def run(args: argparse.Namespace) -> int:
         node_events=_node_events(args.node_events),
     )
     configured = settings.read()
-    folder = SignatureFolder(configured.signatures_dir, SystemClock())
-    diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder, key=configured.model_key_bytes())
+    with garbage_collection.paused():
+        folder = SignatureFolder(configured.signatures_dir, SystemClock())
+        diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder, key=configured.model_key_bytes())
     good = good_run(one.text for one in read_logs.read(log_files.find(args.good))) if args.good else None
     (verdict,) = diagnoser.diagnose([case_of(request.event, request.streams, good)])
     body = verdict_body(request.event, verdict, policy.load(configured.policy_file))
