@@ -80,6 +80,9 @@ class LinePattern:
         self.pattern = pattern
         self._match: Callable[[bytes], object | None] | None = None
 
+    def __reduce__(self) -> tuple[type["LinePattern"], tuple[str]]:
+        return LinePattern, (self.pattern,)  # processes that get it compile it themselves
+
     def matches(self, line: bytes) -> bool:
         """Whether it matches anywhere in a line in UTF-8."""
         match = self._match or self.compile()
