@@ -94,7 +94,7 @@ bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## measure every page and API call o
 simulate: $(STAMP) ## measure the mitigation policy in a simulated fleet with known causes (20 seeds, every parameter ±50 %)
 	@$(BIN)/python -m tests.simulations.policy.__main__
 
-fuzz: $(DEV_STAMP) $(MODEL)/.trained ## send mutated records through the consumer (ARGS="--records 200000 --seed 1")
+fuzz: $(DEV_STAMP) $(MODEL)/.trained ## send mutated records through the consumer (ARGS="--records 200000 --seed 1 --minutes 60")
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 soak: $(DEV_STAMP) $(MODEL)/.trained ## process 10,000 events while workers, broker and database are killed

@@ -23,6 +23,7 @@ CHART = Path(__file__).parents[2] / "deploy" / "kubernetes" / "faultline"
 MANIFESTS = CHART.parents[1] / "hooks" / "kubernetes.yaml"
 SPACE = "faultline"
 VERSION = "1.36.3"
+DIGEST = f"sha256:{'0a' * 32}"
 EVERYTHING = (
     "database.existingSecret=faultline-database",
     "kafka.bootstrapServers={kafka-0:9092,kafka-1:9092}",
@@ -93,6 +94,38 @@ def test_rights_are_as_small_as_they_can_be() -> None:
 
 
 @pytest.mark.lab
+def test_a_digest_replaces_the_tag_in_every_pod() -> None:
+    values = (*EVERYTHING, "image.repository=registry.example/faultline", f"image.digest={DIGEST}")
+    pods = pod_specs([one for one in rendered(values) if "spec" in one])
+    images = {container["image"] for pod in pods.values() for container in pod["containers"]}
+    assert images == {f"registry.example/faultline@{DIGEST}"}
+
+
+@pytest.mark.lab
+def test_each_pod_has_a_network_policy_that_denies_what_it_does_not_need() -> None:
+    objects = rendered((*EVERYTHING, "networkPolicy.egress[0].ports[0].port=5432"))
+    policies = [one["spec"] for one in objects if one["kind"] == "NetworkPolicy"]
+    for one in objects:
+        if "template" not in one.get("spec", {}):
+            continue
+        labels = one["spec"]["template"]["metadata"]["labels"]
+        [policy] = [each for each in policies if each["podSelector"]["matchLabels"].items() <= labels.items()]
+        assert policy["policyTypes"] == ["Ingress", "Egress"]
+        opened = [port["port"] for rule in policy["ingress"] for port in rule["ports"]]
+        assert opened in ([], [8080], [9100])
+        assert [port["port"] for rule in policy["egress"] for port in rule["ports"]] == [53, 53, 5432]
+
+
+def test_every_base_image_can_be_given_by_its_digest() -> None:
+    deploy = CHART.parents[1]
+    dockerfile = (deploy / "Dockerfile").read_text()
+    assert {line.split()[1] for line in dockerfile.splitlines() if line.startswith("FROM ")} == {"${PYTHON_IMAGE}"}
+    services = yaml.safe_load((deploy / "compose.yaml").read_text())["services"]
+    images = {one["image"] for one in services.values() if "build" not in one}
+    assert all(image.startswith("${") for image in images)
+
+
+@pytest.mark.lab
 def test_the_manifests_without_helm_are_those_of_the_chart() -> None:
     kept = MANIFESTS.read_text().splitlines()
     command = " ".join(line.removeprefix("#").strip(" \\") for line in kept[1:3]).split("helm ", 1)[1].split()
@@ -113,6 +146,7 @@ def test_the_manifests_without_helm_are_those_of_the_chart() -> None:
         ("worker.processes=0", "processes"),
         ("watch.namespaces={Not A Name}", "namespaces"),
         ("settings.DATABASE_URL=x", "DATABASE_URL"),
+        ("image.digest=latest", "digest"),
     ],
 )
 def test_a_wrong_value_is_named(value: str, field: str) -> None:

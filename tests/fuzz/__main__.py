@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 from service.settings import default_model_dir
-from tests.fuzz.rounds import Fuzz
+from tests.fuzz.rounds import ROUND, Fuzz, Result
 
-GROWTH = 1.3  # resident memory at the end, as a multiple of that after the second round
+PART = 10_000  # records of one database; each part has the seed of the one before plus one
+GROWTH = 1.3  # resident memory at the end, as a multiple of that after the second part
 
 
 def main() -> int:
@@ -21,15 +22,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after this time (default: a day)")
     args = parser.parse_args()
     logging.disable(logging.WARNING)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="faultline-fuzz-") as folder:
-        fuzz = Fuzz(Path(folder), args.seed, default_model_dir())
-        result = fuzz.run(args.records, progress=lambda line: print(line, file=sys.stderr, flush=True))
-        fuzz.close()
-    print(f"seed {args.seed}, {time.monotonic() - began:.0f} s\n{result.text()}")
-    settled = result.resident_kib[min(1, len(result.resident_kib) - 1)]
+    result = Result()
+    for part in range(-(-args.records // PART)):
+        with tempfile.TemporaryDirectory(prefix="faultline-fuzz-") as folder:
+            fuzz = Fuzz(Path(folder), args.seed + part, default_model_dir(), result)
+            fuzz.run(min(PART, args.records - part * PART))
+            fuzz.close()
+        print(f"{result.records:,} records, {len(result.wrong)} wrong", file=sys.stderr, flush=True)
+        if time.monotonic() - began > 60 * args.minutes:
+            break
+    print(f"seeds from {args.seed}, {time.monotonic() - began:.0f} s\n{result.text()}")
+    settled = result.resident_kib[min(2 * PART // ROUND, len(result.resident_kib)) - 1]
     return 1 if result.wrong or result.resident_kib[-1] > GROWTH * settled else 0
 
 

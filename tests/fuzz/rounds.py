@@ -22,6 +22,7 @@ from service.settings import Settings
 from tests.fuzz.mutations import Mutator
 
 TOPIC, CLUSTER, PARTITIONS = "fuzz", "fuzz", 3
+ROUND = 5_000  # records between two checks
 COPIES = 0.05  # share of records that are sent twice
 HEADERS: tuple[Headers, ...] = (
     (("content-type", b"application/json"),),
@@ -92,9 +93,10 @@ class Fuzz:
         folder: for the database.
         seed: of records and order.
         model_dir: the trained model.
+        result: is added to.
     """
 
-    def __init__(self, folder: Path, seed: int, model_dir: Path) -> None:
+    def __init__(self, folder: Path, seed: int, model_dir: Path, result: Result | None = None) -> None:
         self._file = folder / "fuzz.sqlite3"
         url = f"sqlite:///{self._file}"
         self._settings = Settings.model_validate(
@@ -106,13 +108,12 @@ class Fuzz:
         self._rng = random.Random(seed)
         self._keys: set[str] = set()
         self._rounds = 0
-        self.result = Result()
+        self.result = result or Result()
 
-    def run(self, records: int, size: int = 5_000, progress: Callable[[str], None] = lambda _: None) -> Result:
+    def run(self, records: int, size: int = ROUND) -> Result:
         """Send so many records in rounds of `size`; check after each."""
-        while self.result.records < records:
-            self._round(min(size, records - self.result.records))
-            progress(f"{self.result.records:,} records, {len(self.result.wrong)} wrong")
+        for begin in range(0, records, size):
+            self._round(min(size, records - begin))
         return self.result
 
     def close(self) -> None:
