@@ -37,6 +37,7 @@ class SlurmOptions:
 
     Attributes:
         as_root: submit as the jobs' users (`sbatch --uid`), which only root may do.
+        user: the user of this process; without root it submits jobs of this user only.
         save_scripts: save the scripts of failed jobs for later submissions.
         link: URL of the service's pages; if set, a line about the failure is written into the job's AdminComment.
         spool: the controller's StateSaveLocation, from which the environments of failed jobs are read.
@@ -44,6 +45,7 @@ class SlurmOptions:
     """
 
     as_root: bool = True
+    user: str | None = None
     save_scripts: bool = True
     link: str | None = None
     spool: Path | None = None
@@ -231,6 +233,8 @@ class SlurmScheduler:
             )
         if saved is None and not begun and (request.action == "submit" or not job.may_requeue):
             saved = SavedScript(job, self._tools.script(job.job_id), self._environment(job))
+        if saved is not None and not self._options.as_root and job.user != self._options.user:
+            return Settled("refused", f"only root may submit a job of {job.user} again; the hook runs without root")
         return _Plan(job, exclude, saved, begun)
 
     def _requeue(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import logging
 import os
+import pwd
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -137,6 +138,7 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
         tools = commands if options.slurmrestd is None else _slurmrestd(options, commands, clock)
         chosen = SlurmOptions(
             as_root=os.geteuid() == 0,
+            user=user_name(),
             save_scripts=options.save_scripts,
             link=options.write_back,
             spool=options.spool,
@@ -149,6 +151,14 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
         return CommandScheduler(options.command, timeout_s=options.command_timeout_s)
     made: Scheduler = importlib.import_module("service.hooks.kubernetes").connect(args.kubeconfig, args.context)
     return made
+
+
+def user_name() -> str | None:
+    """Return the name of this process's user; None if it has none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
 
 
 def _slurmrestd(options: HookOptions, commands: "SlurmClient", clock: Clock) -> "SlurmClient":

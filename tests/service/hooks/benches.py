@@ -94,12 +94,13 @@ def fake(folder: Path) -> Iterator[Bench]:
     yield Bench("fake", fake_slurm.install(folder), share, folder / "spool")
 
 
-def bench_of(cluster: slurm.Slurm, folder: Path) -> Bench:
-    """The commands of a running cluster, as programs outside of it."""
+def bench_of(cluster: slurm.Slurm, folder: Path, user: str | None = None) -> Bench:
+    """The commands of a running cluster, as programs outside of it, run by root or `user`."""
     folder.mkdir(exist_ok=True)
+    become = f"/usr/bin/setpriv --reuid={user} --regid={user} --clear-groups " if user else ""
     for tool in fake_slurm.TOOLS:
         command = folder / tool
-        inside = f"/usr/bin/nsenter -t {cluster.init} -m -p /usr/sbin/chroot {cluster.root} /usr/bin/env -C"
+        inside = f"/usr/bin/nsenter -t {cluster.init} -m -p /usr/sbin/chroot {cluster.root} {become}/usr/bin/env -C"
         command.write_text(f'#!/bin/sh\nexec {inside} "$(pwd)" /usr/bin/{tool} "$@"\n')
         command.chmod(0o755)
     assert os.access(folder / "sbatch", os.X_OK)
