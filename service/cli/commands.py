@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import sys
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn
@@ -26,7 +27,8 @@ class _ShowVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_arguments: object) -> NoReturn:
         from importlib.metadata import version  # noqa: PLC0415 -- a start without is faster
 
-        parser.exit(message=f"faultline {version('faultline')}\n")
+        sys.stdout.write(f"faultline {version('faultline')}\n")
+        parser.exit()
 
 
 @dataclass(frozen=True, slots=True)
