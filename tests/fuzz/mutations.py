@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 FORMATS = Path(__file__).parents[1] / "data" / "formats"
 # Fields that identify the job in one of the formats; a fresh value makes the record another job.
 IDENTITIES = ("job_id", "jobid", "SLURM_JOB_ID", "submission_id", "uid", "id", "event_id")
+DEEPEST = 200  # more levels than the service accepts, fewer than json can write
 SCALARS: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**53, 2**63, 2**64, -(2**63), 1.5, -0.0, 1e308, "", " ", "0", "null"),
     *("\x00", "\ud800", "\ufffd", "\u202e", "é" * 200, "x" * 5_000, "9" * 400, "2026-13-45T99:99:99Z"),
@@ -101,6 +102,8 @@ class Mutator:
     def _changed(self, value: Any) -> Any:
         """Change one place of a JSON value: remove, replace, rename, repeat, nest or move it."""
         rng = self._rng
+        if depth(value) > DEEPEST:
+            return value
         parent, key = rng.choice(places(value) or [(None, None)])
         if parent is None:
             return rng.choice(self._odd)
@@ -141,6 +144,19 @@ def places(value: Any) -> list[tuple[Any, Any]]:
         found += [(one, key) for key in keys]
         level += [one[key] for key in keys]
     return found
+
+
+def depth(value: Any) -> int:
+    """The number of levels of a JSON value."""
+    levels, level = 0, [value]
+    while level:
+        levels += 1
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        ]
+    return levels
 
 
 def encoded(value: Any) -> bytes:
