@@ -163,6 +163,8 @@ def _marks(lines: list[str], setting: Setting, world: World) -> list[str]:
         form, template, _ = rng.choice([one for one in noise_data.log_lines().stamps if one[-1] == setting.use])
         last = neutral_end(lines)  # what the job dies of is printed at its end
         pauses = [rng.choice([0, 0, 1, 3, 40, 900]) if number <= last else 0 for number in range(len(lines))]
+        if not any(pauses):
+            pauses[0] = 1
         step, at, stamped = setting.seconds / max(1, sum(pauses)), setting.at, []
         for line, pause in zip(lines, pauses, strict=True):
             at += timedelta(seconds=pause * step)

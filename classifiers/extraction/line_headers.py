@@ -57,8 +57,12 @@ _INNER_RANK = re.compile(
 _NCCL_HEAD = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
 _LEVEL = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
 _GLOG_BELOW_ERROR = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
+# Times of loggers, of syslog with the journal's "host program[pid]:", of container runtimes with "stdout F", of glog.
 _TIMES = re.compile(
     r"(?:[\s\[(]*(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[:,]?\s*"
+    r"(?:std(?:out|err) [FP] )?"
+    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
+    r"(?: \|| [\w.-]{1,64} [\w./-]{1,64}\[\d{1,8}\]:)?\s*"
     r"|\s*[EWIFD]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+\d+ |\[\d+\.\d+\]\s*)+"
 )
 

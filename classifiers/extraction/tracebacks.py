@@ -67,7 +67,7 @@ def parse_traceback(text: str, offset: int, first_line: str, *, parse: ParseHead
         first_line: that line.
         parse: reads the header of a line; lines of other writers are skipped.
     """
-    indent = _indent(first_line[parse(first_line).message_start :])
+    indent = _indent(_indented_message(first_line, parse(first_line)))
     frame = _InnermostFrame()
     foreign = 0
     first: Traceback | None = None
@@ -134,11 +134,17 @@ def _lines_of_writer(text: str, offset: int, first_line: str, parse: ParseHeader
             continue
         header = parse(line)
         if writer is None or _writer(header) == writer:
-            yield begin, line, line[header.message_start :]
+            yield begin, line, _indented_message(line, header)
             continue
         skipped += 1
         if skipped > _MOST_SKIPPED:
             return
+
+
+def _indented_message(line: str, header: LineHeader) -> str:
+    """What follows a line's header and one space, with its indentation: headers are read up to the first word."""
+    start = len(line[: header.message_start].rstrip())
+    return line[start + 1 :] if start and line[start : start + 1].isspace() else line[start:]
 
 
 def _writer(header: LineHeader) -> tuple[int | None, str | None, str | None] | None:

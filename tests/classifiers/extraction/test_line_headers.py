@@ -17,6 +17,10 @@ from classifiers.extraction import line_headers
         ("gpu7:100:120 [3] NCCL WARN Cuda failure", None, "NCCL WARN Cuda failure"),
         ("llm-worker-4: ValueError: x", 4, "ValueError: x"),
         ("RuntimeError: x", None, "RuntimeError: x"),
+        ("2026-11-21T10:55:25.123456789Z stderr F Traceback", None, "Traceback"),
+        ("Nov 21 10:55:25 gpu7 python[3107]: ValueError: x", None, "ValueError: x"),
+        ("Nov 21 10:55:25 | [default1]:[rank1]: boom", 1, "boom"),
+        ("2026-11-21 10:55:25 stdout Flushed", None, "stdout Flushed"),
     ],
 )
 def test_launcher_headers_are_separated_from_the_message(line: str, rank: int | None, message: str) -> None:

@@ -1,3 +1,5 @@
+import pytest
+
 from classifiers.extraction.tracebacks import exception_type, mark_chains, parse_traceback
 
 CHAINED = """Traceback (most recent call last):
@@ -44,6 +46,25 @@ def test_interleaved_tracebacks_of_two_ranks_are_separated() -> None:
     assert second is not None
     assert first.final_line == "[rank1]: KeyError: 'of one'"
     assert second.final_line == "[rank0]: ValueError: of zero"
+
+
+@pytest.mark.parametrize(
+    "front", ["2026-11-21 10:22:14,000 ", "Nov 21 10:55:25 | ", "[1,1]<stderr>:", "[default1]:[rank1]: "]
+)
+def test_source_code_behind_a_time_or_a_tag_does_not_end_a_traceback(front: str) -> None:
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "main.py", line 69, in <module>',
+        "    sys.exit(main())",
+        '  File "job.py", line 27, in main',
+        "    Job().run(fault)",
+        "OSError: [Errno 28] No space left on device",
+    ]
+    text = "\n".join(front + line for line in lines)
+    found = parse_traceback(text, 0, front + lines[0])
+    assert found is not None
+    assert found.final_line == front + lines[-1]
+    assert found.raised_at == "main: Job().run(fault)"
 
 
 def test_a_traceback_without_its_final_line_is_none() -> None:
