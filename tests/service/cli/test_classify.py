@@ -67,14 +67,16 @@ def test_bad_lines_are_reported_and_the_rest_is_classified(
         tmp_path,
         b"{nonsense",
         event("1", "KeyError: 'lr_5'"),
-        event("2", "x", exit_code=-9),
+        event("2", "x", status="broken"),
+        event("3", "KeyError: 'lr_5'", exit_code=-9),
     )
     assert code == 3
     assert answers[0]["line"] == 1
     assert set(answers[0]["error"]) == {"field", "expected", "got"}
     assert answers[1]["cause"] == "USER.1"
-    assert (answers[2]["line"], answers[2]["error"]["field"]) == (3, "exit_code")
-    assert "2 of 3 lines could not be read" in capsys.readouterr().err
+    assert (answers[2]["line"], answers[2]["error"]["field"]) == (3, "status")
+    assert answers[3]["cause"] == "USER.1"
+    assert "2 of 4 lines could not be read" in capsys.readouterr().err
 
 
 def test_no_secret_of_a_log_gets_out(folder: Path, tmp_path: Path) -> None:
