@@ -41,7 +41,7 @@ from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import goodput as goodput_page
 from service.web.pages import groups as group_pages
-from service.web.pages import icon, live, login, oidc, overview, search
+from service.web.pages import icon, label_queue, live, login, oidc, overview, search
 from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
@@ -88,6 +88,7 @@ PAGES = (
     search,
     group_pages,
     feedback_pages,
+    label_queue,
     live,
     incident_pages,
     node_pages,

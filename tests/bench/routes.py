@@ -216,6 +216,8 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/model/layers": ("/model/layers",),
         f"{API}/site-layers": (f"{API}/site-layers",),
         "/feedback": ("/feedback",),
+        "/feedback/next": ("/feedback/next",),
+        f"{API}/label-queue": (f"{API}/label-queue",),
         f"{API}/feedback": (f"{API}/feedback",),
         "/feedback/audit/{week}/{failure_id}": (f"/feedback/audit/{at.audit_week}/{at.audited}",),
         f"{API}/audits/{{week}}": (f"{API}/audits/{at.audit_week}",),

@@ -1,6 +1,7 @@
 """Feedback on pages, in Chromium: confirm, label, contest and resolve verdicts, and see new failures appear."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.flows.chromium import fits, tab
 from tests.service.web.live import serving
 from tests.service.web.stored_layers import LAYER, add_layer
-from tests.service.web.world import NOW, World, event, lines, log, make_world
+from tests.service.web.world import BY_WORD, NOW, OPEN, World, event, lines, log, make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 ODD = "SomethingError: nobody has seen this before"
@@ -181,4 +182,25 @@ def test_the_answer_of_the_gate_is_read_and_a_model_is_rolled_back(page: Page, w
     assert "Rolled back" in page.locator("[role=status]").first.inner_text()
     assert page.locator("table.layers strong").count() == 0
     assert "checked all labels" in page.locator("table.promotions").inner_text()
+    assert fits(page)
+
+
+def test_ten_groups_are_labelled_by_the_keyboard_alone(
+    page: Page, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(10):
+        monkeypatch.setitem(BY_WORD, f"Odd{number}Error", replace(OPEN, fingerprint=f"1:odd{number}"))
+    odd = [event(f"key{number}", gpus=99, logs=[log(f"Odd{number}Error: never seen")]) for number in range(10)]
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(*odd))
+    page.goto("/feedback/next")
+    assert fits(page)
+    for _ in range(10):
+        expect(page.locator("select[name=cause]")).to_be_focused()
+        page.keyboard.type("Buggy")
+        page.keyboard.press("Tab")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert "Labelled." in page.locator("[role=status]").first.inner_text()
+    assert "10 of 10 groups labelled this week: done" in page.locator("main").inner_text()
     assert fits(page)

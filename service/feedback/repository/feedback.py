@@ -91,6 +91,24 @@ class FeedbackReader:
         )
         return tuple(found.scalars())
 
+    def labels_by_cause(self) -> dict[str, int]:
+        """The number of labels of each cause."""
+        found = self._connection.execute(
+            select(labels.c.cause, func.count().label("many"))
+            .where(labels.c.cause.is_not(None))
+            .group_by(labels.c.cause)
+        )
+        return {row.cause: row.many for row in found}
+
+    def unsure_about(self, failure_ids: Sequence[int]) -> frozenset[int]:
+        """Those of the failures about which somebody cannot tell the cause."""
+        found = self._connection.execute(
+            select(feedback.c.failure_id).where(
+                feedback.c.failure_id.in_(failure_ids), feedback.c.kind == "unsure", feedback.c.withdrawn_by.is_(None)
+            )
+        )
+        return frozenset(found.scalars())
+
     def contests(self, since: datetime) -> dict[str, int]:
         """The number of failures whose verdict was contested since a time, by cause."""
         found = self._connection.execute(

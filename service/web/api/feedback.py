@@ -4,7 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from service.feedback import fix_service, label_export
+from service import weeks
+from service.feedback import fix_service, label_export, label_queue
+from service.feedback.label_queue import LabelQueue
 from service.feedback.records import Labels, SavedView
 from service.feedback.service import FeedbackInput
 from service.web import group_views, views
@@ -79,6 +81,14 @@ def get_feedback_queue(services: InjectedServices, limit: Limit = 50, cursor: Cu
     """Failures with a disputed or contested verdict, latest first."""
     page = group_views.queue(services, limit=limit, cursor=cursor)
     return QueuePage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.get("/label-queue", dependencies=[READ], responses=answers(401, 403, 503))
+def get_label_queue(services: InjectedServices) -> LabelQueue:
+    """What to label next: the groups from whose label the most is gained."""
+    now = services.clock.now()
+    with services.reading() as reading:
+        return label_queue.queue(reading, now, weeks.of(now, services.zone).span(services.zone)[0])
 
 
 @router.put("/failures/{failure_id}/golden", responses=answers(401, 403, 409, 422, 503))

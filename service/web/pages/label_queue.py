@@ -1,0 +1,58 @@
+"""GET /feedback/next: what to label next, one group at a time, by the keyboard alone if wanted."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from service import weeks
+from service.feedback import label_queue
+from service.feedback.service import FeedbackInput
+from service.web import views
+from service.web.api.group_models import FeedbackGiven
+from service.web.auth import READ
+from service.web.group_actions import feedback_input
+from service.web.pages.causes import by_side, cause_choice
+from service.web.pages.failure.log_excerpt import excerpts
+from service.web.pages.feedback import facts
+from service.web.pages.forms import ActForm, Text, redirect
+from service.web.pages.templating import render
+from service.web.services import InjectedServices
+
+router = APIRouter()
+
+
+@router.get("/feedback/next", dependencies=[READ])
+def next_label(request: Request, services: InjectedServices, notice: Text = None) -> HTMLResponse:
+    """The group whose label is worth most, with the logs of its newest failure, and those after it."""
+    now = services.clock.now()
+    start = weeks.of(now, services.zone).span(services.zone)[0]
+    with services.snapshot() as snapshot:
+        with snapshot.reading() as reading:
+            queue = label_queue.queue(reading, now, start)
+            newest = next(iter(reading.site_layers.list(limit=1)), None)
+        context: dict[str, Any] = {"queue": queue, "layer": newest, "causes": by_side(), "notice": notice}
+        if queue.items:
+            detail = views.failure(snapshot, queue.items[0].failure)
+            shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=30)
+            event = detail.logs[0].event if detail.logs else {}
+            context |= {"row": detail.row, "excerpts": shown, "left_out": left_out, "facts": facts(event)}
+        return render(request, "label_queue.html", context, services=snapshot)
+
+
+@router.post("/feedback/next")
+def label(
+    form: ActForm,
+    group: Annotated[int, Form(ge=1, le=views.LONGEST_ID)],
+    failure: Annotated[int, Form(ge=1, le=views.LONGEST_ID)],
+    cause: Annotated[str, Form(max_length=40)] = "",
+    note: Annotated[str, Form(max_length=4_000)] = "",
+    unsure: Annotated[str, Form(max_length=10)] = "",
+) -> RedirectResponse:
+    """Label the group, or record that the cause can't be told, and show the next one."""
+    if unsure:
+        form.services.feedback.add(failure, form.actor, FeedbackInput("unsure", note=note or None))
+        return redirect("/feedback/next?notice=unsure")
+    given = feedback_input(FeedbackGiven(kind="correct", **cause_choice(cause), note=note or None))
+    form.services.feedback.add_to_group(group, form.actor, given)
+    return redirect("/feedback/next?notice=labelled")
