@@ -30,7 +30,7 @@ def test_doubtful_groups_that_lose_much_come_first_and_labelled_ones_go(world: W
         world,
         event("sure", gpus=64),
         event("cheap", gpus=1, logs=[log("Xid 79, GPU has fallen off the bus", node="gpu018")]),
-        event("odd", gpus=64, logs=[log("SomethingError: nobody has seen this before")]),
+        event("odd", gpus=64, nodes=["gpu090"], logs=[log("SomethingError: never seen", node="gpu090")]),
     )
     with world.client() as client:
         found = client.get("/api/v1/label-queue").json()
