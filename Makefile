@@ -27,7 +27,7 @@ RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 
-.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz soak faultlab-check suspicion lock audit release clean
+.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check suspicion lock audit release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -96,6 +96,9 @@ simulate: $(STAMP) ## measure the mitigation policy in a simulated fleet with kn
 
 fuzz: $(DEV_STAMP) $(MODEL)/.trained ## send mutated records through the consumer (ARGS="--records 200000 --seed 1 --minutes 60")
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+chaos: $(DEV_STAMP) $(MODEL)/.trained ## 100 random faults on a real broker, PostgreSQL and worker (ARGS="--faults 100 --seed 1"; as root also partitions)
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 soak: $(DEV_STAMP) $(MODEL)/.trained ## process 10,000 events while workers, broker and database are killed
 	@$(BIN)/python -m tests.flows.soak

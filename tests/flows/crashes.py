@@ -141,6 +141,13 @@ class Worker:
         self._process.wait(30)
         self.start()
 
+    def restart_with(self, environment: dict[str, str]) -> None:
+        """Kill it and start it with other variables in its environment, in addition to the first ones."""
+        first = self._environment
+        self._environment = first | environment
+        self.kill()
+        self._environment = first
+
     def stop(self) -> int:
         """Stop it gracefully; return its exit code."""
         assert self._process is not None
