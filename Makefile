@@ -8,7 +8,7 @@ MODEL := $(VENV)/share/faultline/model
 # On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
 # All tests run on all cores, each worker with its own servers, except those that kill processes and check how fast the
 # others take over. The longest come first.
-PARALLEL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/fuzz \
+PARALLEL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/chaos tests/fuzz \
 	tests/service tests/simulations_tests
 SERIAL_TESTS := tests/flows/test_crashes.py tests/flows/test_hook_crashes.py
 UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
