@@ -166,6 +166,7 @@ class Services:
             client_secret=None if read.oidc_client_secret is None else read.oidc_client_secret.get_secret_value(),
             public_url=read.public_url,
             proxy_secret=None if read.proxy_secret is None else read.proxy_secret.get_secret_value(),
+            one_time_codes_required=read.require_one_time_codes,
         )
 
     @cached_property

@@ -114,6 +114,9 @@ class Settings(BaseModel):
     oidc_client_secret: SecretStr | None = None
     public_url: str | None = Field(default=None, description="address of the service for browsers, https://...")
     proxy_secret: SecretStr | None = Field(default=None, description="shared secret of an authenticating proxy")
+    require_one_time_codes: bool = Field(
+        default=False, description="local accounts need a second factor to log in (faultline account change)"
+    )
     audit_key: SecretStr | None = Field(default=None, description="key of the hashes of the audit log")
     audit_head_file: Path | None = Field(default=None, description="file for the heads of the audit log")
     trusted_proxies: CommaSeparated = Field(

@@ -21,6 +21,7 @@ def build(
     client_secret: str | None,
     public_url: str | None,
     proxy_secret: str | None,
+    one_time_codes_required: bool = False,
 ) -> LoginMethods:
     """The configured login methods.
 
@@ -32,7 +33,9 @@ def build(
     if (provider is not None or proxy is not None) and not roles:
         raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that define who may log in")
     secure = public_url is not None and public_url.lower().startswith("https://")
-    methods = LoginMethods(parse_roles(roles), claims, provider, proxy, secure=secure)
+    methods = LoginMethods(
+        parse_roles(roles), claims, provider, proxy, secure=secure, one_time_codes_required=one_time_codes_required
+    )
     if client_secret is None:
         return methods
     return replace(methods, state_key=sha256(f"faultline login state\n{client_secret}".encode()).digest())

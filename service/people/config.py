@@ -44,6 +44,7 @@ class LoginMethods:
     """Configured login methods. `provider` and `proxy` are None if not configured; `attempts` limits logins.
 
     `secure`: the public address of the service has TLS, so that cookies and browsers may be bound to it.
+    `one_time_codes_required`: local accounts without a second factor can't log in.
     `state_key` signs the cookie of a login at the provider; all processes need the same one.
     """
 
@@ -53,6 +54,7 @@ class LoginMethods:
     proxy: Proxy | None = None
     attempts: LoginAttempts = field(default_factory=LoginAttempts)
     secure: bool = False
+    one_time_codes_required: bool = False
     state_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     @property

@@ -148,6 +148,40 @@ def test_one_time_codes_follow_the_standard_and_count_once(world: World) -> None
         assert enter(client, code=pyotp.TOTP(secret).at(world.clock.at)) == 303
 
 
+def test_where_a_second_factor_is_required_an_account_without_one_can_not_log_in(tmp_path: Path) -> None:
+    world = make_world(tmp_path, host="0.0.0.0", people=LoginMethods(one_time_codes_required=True))
+    with world.store.unit_of_work() as work:
+        work.accounts.create("ana", "viewer", password=passwords.hash_password(PASSWORD))
+    with world.client() as client:
+        assert enter(client) == 401
+        secret = pyotp.random_base32()
+        with world.store.unit_of_work() as work:
+            work.accounts.change("ana", totp_secret=secret)
+        assert enter(client) == 401
+        assert enter(client, code=pyotp.TOTP(secret).at(world.clock.at)) == 303
+    world.store.close()
+
+
+def test_a_person_ends_all_own_sessions_and_nobody_elses(world: World) -> None:
+    with world.store.unit_of_work() as work:
+        work.accounts.create("bo", "viewer", password=passwords.hash_password(PASSWORD))
+    with world.client() as here, world.client() as elsewhere, world.client() as other:
+        assert [enter(here), enter(elsewhere), enter(other, name="bo")] == [303, 303, 303]
+        token = form_token(here, "/failures")
+        assert here.post("/logout", data={"form_token": token, "everywhere": "true"}).status_code == 303
+        answers = [client.get("/failures").status_code for client in (here, elsewhere, other)]
+    assert answers == [303, 303, 200]
+
+
+def test_a_browser_keeps_nothing_after_logging_out(tmp_path: Path) -> None:
+    world = make_world(tmp_path, host="0.0.0.0", people=LoginMethods(secure=True))
+    with world.client(base_url=HTTPS) as client:
+        assert log_in(client, world.token("read")) == 303
+        answer = client.post("/logout", data={"form_token": form_token(client, "/failures")})
+    assert answer.headers["Clear-Site-Data"] == '"cache", "cookies", "storage"'
+    world.store.close()
+
+
 def test_an_idle_session_ends_and_a_used_one_lasts_until_its_limit(world: World) -> None:
     with world.client() as used, world.client() as idle:
         assert [enter(used), enter(idle)] == [303, 303]

@@ -58,12 +58,23 @@ def log_in(
 
 
 @router.post("/logout")
-def log_out(request: Request, services: InjectedServices, form_token: FormToken = "") -> RedirectResponse:
-    """End the session."""
+def log_out(
+    request: Request,
+    services: InjectedServices,
+    form_token: FormToken = "",
+    everywhere: Annotated[bool, Form()] = False,  # noqa: FBT002 - a field of the form
+) -> RedirectResponse:
+    """End the session, or all sessions of the person."""
     check_form(request, form_token)
+    session = cookie(request, COOKIE)
+    owner = session_owner(services, session) if everywhere and session else None
     with services.store.unit_of_work() as work:
-        work.accounts.log_out(cookie(request, COOKIE))
+        if isinstance(owner, Account):
+            work.accounts.log_out_everywhere(owner.id)
+        work.accounts.log_out(session)
     response = redirect("/login")
+    if is_secure(request):  # browsers ignore it without TLS
+        response.headers["Clear-Site-Data"] = '"cache", "cookies", "storage"'
     response.delete_cookie(
         cookie_name(request, COOKIE), path="/", secure=is_secure(request), httponly=True, samesite="strict"
     )
@@ -107,6 +118,8 @@ def _by_password(services: Services, name: str, password: str, code: str) -> str
     if not passwords.verify(None if known is None else known.password, password) or known is None:
         return None
     step = None
+    if known.totp_secret is None and services.people.one_time_codes_required:
+        return None
     if known.totp_secret is not None:
         step = one_time_codes.matching_step(known.totp_secret, code, services.clock.now())
         if step is None:
