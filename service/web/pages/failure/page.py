@@ -17,6 +17,8 @@ from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts
+from service.web.pages.failure.questions import questions
+from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
 from service.web.pages.operations.automation_banner import message
@@ -70,6 +72,8 @@ def failure(
             "spread": spread(verdict),
             "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
+            "strip": rank_strip(detail),
+            "questions": questions(detail.verdict),
             "changes": fleet_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "feedback": related_failures.feedback_of(snapshot, failure_id),

@@ -87,12 +87,12 @@ def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[
     row = detail.row
     found: list[tuple[datetime, str, str, str | None]] = []
     for line in (detail.verdict or {}).get("evidence") or ():
-        at = _time(str(line.get("text") or ""), row.ended_at)
+        at = log_time(str(line.get("text") or ""), row.ended_at)
         if at is not None and line.get("stream") not in {"node", "scheduler"}:
             found.append((at, _lane(line.get("rank"), line.get("stream")), str(line["text"])[:200], line.get("role")))
     for stream in streams[:MOST_LANES]:
         for text in reversed(stream.text.rstrip("\n").split("\n")[-LAST_LINES:]):
-            at = _time(text, row.ended_at)
+            at = log_time(text, row.ended_at)
             if at is not None:
                 found.append((at, _lane(stream.rank, stream.stream), f"last line: {text[:160]}", None))
                 break
@@ -146,7 +146,7 @@ def _lane(rank: int | None, stream: str | None) -> str:
     return f"rank {rank}" if rank is not None else str(stream or "log")[:24]
 
 
-def _time(text: str, ended: datetime) -> datetime | None:
+def log_time(text: str, ended: datetime) -> datetime | None:
     """The time of a log line; None if it has none, or names a year in which the job did not run."""
     named = _YEAR.search(text, 0, _YEAR_RANGE)
     at = _in_year(time_of(text), ended)

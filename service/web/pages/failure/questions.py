@@ -1,0 +1,103 @@
+"""Why a verdict was reached: the questions that were asked, each with its answer in words."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from service.formatting import percent
+from service.web.pages import display_names
+
+NAMED = 3  # signatures, nodes and reasons written out
+
+
+def questions(verdict: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Question and answer, in the order in which a reader checks a verdict; empty without a verdict."""
+    if not verdict:
+        return []
+    evidence = verdict.get("evidence") or ()
+    context = verdict.get("context") or ()
+    found = [
+        ("Does a line match a known signature?", _signatures(evidence)),
+        ("Which line came first?", _first(evidence)),
+        ("Did other lines follow from it?", _followed(evidence)),
+        ("Was evidence set aside?", _set_aside(evidence)),
+        ("Do node events and other failures agree?", _context(context)),
+        ("Was expected evidence missing?", _missing(verdict.get("missing") or ())),
+        ("How clear is the side?", _sure(verdict)),
+    ]
+    return [(question, answer) for question, answer in found if answer]
+
+
+def _signatures(evidence: Sequence[Mapping[str, Any]]) -> str:
+    counts = Counter(str(line["signature"]) for line in evidence if line.get("signature") and not line.get("note"))
+    if not counts:
+        return "No. The verdict rests on the words of the lines and on the scheduler's record."
+    named = ", ".join(f"{name} ({many} {_lines(many)})" for name, many in counts.most_common(NAMED))
+    more = len(counts) - NAMED
+    return f"Yes: {named}{f' and {more} more' if more > 0 else ''}."
+
+
+def _first(evidence: Sequence[Mapping[str, Any]]) -> str:
+    first = next((line for line in evidence if line.get("role") == "initiating"), None)
+    if first is None:
+        return "No line was identified as the first one."
+    parts = [f"rank {first['rank']}" if first.get("rank") is not None else "", str(first.get("node") or "")]
+    where = " on ".join(part for part in parts if part)
+    number = f" {first['line']:,}" if isinstance(first.get("line"), int) else ""
+    return f"{first.get('stream') or 'log'}{number}{f' of {where}' if where else ''}."
+
+
+def _followed(evidence: Sequence[Mapping[str, Any]]) -> str:
+    counts = Counter(str(line.get("role")) for line in evidence)
+    parts = [
+        f"{counts[role]} {_lines(counts[role])} {words}"
+        for role, words in (
+            ("cascade", "that the first failure caused"),
+            ("teardown", "of the job's shutdown"),
+        )
+        if counts[role]
+    ]
+    return f"Yes: {' and '.join(parts)}; they do not count as causes." if parts else "No."
+
+
+def _set_aside(evidence: Sequence[Mapping[str, Any]]) -> str:
+    counts = Counter(str(line["note"]) for line in evidence if line.get("note"))
+    if not counts:
+        return "No."
+    named = "; ".join(f"{many} {_lines(many)}: {note}" for note, many in counts.most_common(NAMED))
+    return f"Yes. {named}."
+
+
+def _context(context: Sequence[Mapping[str, Any]]) -> str:
+    if not context:
+        return "Nothing was reported."
+    against = sum(1 for line in context if line.get("weight", 0) < 0)
+    sides = sorted({display_names.word("side", str(line.get("side"))) for line in context if line.get("weight", 0) > 0})
+    parts = []
+    if sides:
+        parts.append(f"{len(context) - against} {_reports(len(context) - against)} for {' and '.join(sides)}")
+    if against:
+        parts.append(f"{against} {_reports(against)} against this verdict")
+    return f"{', '.join(parts)}." if parts else "Nothing was reported."
+
+
+def _missing(missing: Sequence[str]) -> str:
+    if not missing:
+        return ""
+    more = len(missing) - NAMED
+    return f"Yes: {'; '.join(map(str, missing[:NAMED]))}{f' and {more} more' if more > 0 else ''}."
+
+
+def _sure(verdict: Mapping[str, Any]) -> str:
+    sure = percent(verdict["confidence"], 0)
+    if verdict.get("abstained"):
+        return f"Not clear enough: {sure} for {verdict['side']}. The verdict stays open."
+    return f"{sure} for {verdict['side']}."
+
+
+def _lines(many: int) -> str:
+    return "line" if many == 1 else "lines"
+
+
+def _reports(many: int) -> str:
+    return "report" if many == 1 else "reports"

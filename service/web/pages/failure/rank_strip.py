@@ -1,0 +1,124 @@
+"""Rank x time strip: which rank failed first, and when the others followed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from classifiers.contracts import LogStream
+from service.failures.records import FailureDetail
+from service.web.pages.failure.timeline import log_time
+
+WIDTH, LEFT = 1000, 90  # in chart units
+TALLEST_ROW, LOWEST_ROW, TALLEST = 18.0, 3.0, 420.0
+LABELS = 12  # ranks whose number is written beside the chart
+MOST_RANKS = 512
+LAST_LINES = 60  # last lines of a stream searched for a time
+_ORDER = {"initiating": 0, "cascade": 1, "teardown": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class RankMark:
+    """The first evidence line of a rank, or its last line if it has none.
+
+    `role`: of the evidence, else None; `after_s`: seconds after the first mark, None if the line has no time; `x` and
+    `y` in chart units.
+    """
+
+    rank: int
+    node: str | None
+    role: str | None
+    what: str
+    at: datetime | None
+    after_s: float | None = None
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def rank_order(self) -> tuple[int, float, int]:
+        """The place in the table: by role, then by time, then by rank."""
+        return (_ORDER.get(self.role or "", len(_ORDER)), self.after_s or 0.0, self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class RankStrip:
+    """The marks by rank. `labels`: rank numbers with their heights; `left_out`: ranks beyond the limit."""
+
+    marks: tuple[RankMark, ...]
+    labels: tuple[tuple[int, float], ...]
+    span_s: float
+    height: float
+    left_out: int
+
+
+def rank_strip(detail: FailureDetail) -> RankStrip | None:
+    """The strip of a failure; None with fewer than two ranks, or if no evidence names a rank."""
+    streams = detail.logs[0].streams if detail.logs else ()
+    found = _of_evidence((detail.verdict or {}).get("evidence") or (), detail.row.ended_at)
+    if not found:
+        return None
+    for rank, stream in _by_rank(streams).items():
+        if rank not in found:
+            found[rank] = _last_line(rank, stream, detail.row.ended_at)
+    if len(found) < 2:  # noqa: PLR2004 - one rank has nobody to spread to
+        return None
+    marks = [found[rank] for rank in sorted(found)]
+    return _drawn(marks[:MOST_RANKS], max(0, len(marks) - MOST_RANKS))
+
+
+def _of_evidence(evidence: Sequence[Mapping[str, Any]], ended: datetime) -> dict[int, RankMark]:
+    """The most telling evidence line of each rank: by role, then by time."""
+    found: dict[int, RankMark] = {}
+    for line in evidence:
+        rank, role = line.get("rank"), line.get("role")
+        if rank is None or role not in _ORDER or line.get("note"):
+            continue
+        text = str(line.get("text") or "")
+        mark = RankMark(rank, line.get("node"), role, text[:200], log_time(text, ended))
+        if rank not in found or _order(mark) < _order(found[rank]):
+            found[rank] = mark
+    return found
+
+
+def _order(mark: RankMark) -> tuple[int, bool, float]:
+    return (_ORDER[mark.role or "teardown"], mark.at is None, 0.0 if mark.at is None else mark.at.timestamp())
+
+
+def _by_rank(streams: Sequence[LogStream]) -> dict[int, LogStream]:
+    """One stream of each rank that wrote something."""
+    found: dict[int, LogStream] = {}
+    for stream in streams:
+        if stream.rank is not None and stream.text.strip():
+            found.setdefault(stream.rank, stream)
+    return found
+
+
+def _last_line(rank: int, stream: LogStream, ended: datetime) -> RankMark:
+    """The last line with a time, else the last line."""
+    lines = stream.text.rstrip("\n").rsplit("\n", LAST_LINES)[-LAST_LINES:]
+    for text in reversed(lines):
+        at = log_time(text, ended)
+        if at is not None:
+            return RankMark(rank, stream.node, None, text[:200], at)
+    return RankMark(rank, stream.node, None, lines[-1][:200], None)
+
+
+def _drawn(marks: Sequence[RankMark], left_out: int) -> RankStrip:
+    """Lay out the marks: time from left to right, one row for each rank."""
+    timed = [mark.at for mark in marks if mark.at is not None]
+    begin = min(timed, default=None)
+    span = 0.0 if begin is None else (max(timed) - begin).total_seconds()
+    row = max(LOWEST_ROW, min(TALLEST_ROW, TALLEST / len(marks)))
+    placed = []
+    for number, mark in enumerate(marks):
+        after = None if begin is None or mark.at is None else (mark.at - begin).total_seconds()
+        share = 0.0 if not span or after is None else after / span
+        x = LEFT + 12 + share * (WIDTH - LEFT - 24)
+        placed.append(
+            RankMark(
+                mark.rank, mark.node, mark.role, mark.what, mark.at, after, round(x, 1), round(row * (number + 0.5), 1)
+            )
+        )
+    every = max(1, -(-len(placed) // LABELS))
+    labels = {mark.rank: mark.y for mark in placed[::every] if row * every >= 10 or mark is placed[0]}  # noqa: PLR2004
+    return RankStrip(tuple(placed), tuple(labels.items()), span, round(row * len(placed) + 2, 1), left_out)
