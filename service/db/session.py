@@ -48,6 +48,7 @@ from service.requests.repository.decision_history import DecisionReader
 from service.requests.repository.kill_switch import KillSwitchReader, KillSwitchRepository
 from service.requests.repository.leases import LeaseReader, LeaseRepository
 from service.requests.repository.lineages import LineageReader, LineageRepository
+from service.requests.repository.funnel import FunnelReader
 from service.requests.repository.outcomes import OutcomeReader, OutcomeRepository
 from service.requests.repository.requests import RequestReader, RequestRepository
 from service.requests.repository.storms import StormReader, StormRepository
@@ -98,6 +99,7 @@ class ReadSession:
         self.incident_signals = IncidentSignalReader(connection)
         self.incidents = IncidentReader(connection, clock)
         self.outcomes = OutcomeReader(connection, clock)
+        self.funnel = FunnelReader(connection)
         self.storms = StormReader(connection, clock)
         self.kill_switch = KillSwitchReader(connection, clock)
         self.second_readings = SecondReadingReader(connection)

@@ -32,6 +32,7 @@ from service.recommend import policy
 from service.reports.document import Report
 from service.reports.publish import ReportService
 from service.requests.records import TallyRow
+from service.requests.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
@@ -106,6 +107,7 @@ class Services:
         goodput_figures: cache of goodput figures of periods with many jobs.
         gpu_hour_price: price of a GPU-hour in `gpu_hour_currency`; None: no costs are shown.
         outcome_tallies: cache of outcomes of resubmissions.
+        funnels: cache of the funnel of automatic resubmission.
         signatures: the signatures in use; None: the packaged ones.
         signature_hits: cache of the hits of signatures.
         token_addresses: tokens and the addresses that they were used from, as this process knows.
@@ -134,6 +136,7 @@ class Services:
     gpu_hour_price: float | None = None
     gpu_hour_currency: str = "USD"
     outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)
+    funnels: StaleCache[tuple[datetime, Funnel]] = field(default_factory=StaleCache)
     signatures: SignatureFolder | None = None
     signature_hits: StaleCache[tuple[datetime, HitCounts]] = field(default_factory=StaleCache)
     token_addresses: set[tuple[str, str]] = field(default_factory=set)

@@ -95,3 +95,24 @@ def test_hostile_names_are_shown_and_do_nothing(hook: TestClient) -> None:
     page = hook.get("/automation").text
     assert name not in page
     assert "&lt;script&gt;" in page
+
+
+def test_the_funnel_counts_each_stage_and_what_shadow_mode_left_undone(hook: TestClient) -> None:
+    tell(hook, job("1", XID))
+    [given] = lease(hook)
+    hook.post(
+        f"/api/v1/resubmissions/{given['request_id']}:ack",
+        json={"lease_token": given["lease_token"], "result": "done", "new_job_id": "2"},
+    )
+    funnel = words(hook.get("/automation").text.partition('<section class="funnel">')[2].partition("</section>")[0])
+    for stage in ("advised 1 100", "opted in 1 100", "sent to a hook 1 100", "resubmitted 1 100", "helped 0 0"):
+        assert stage in funnel
+    assert "would have been requested" not in funnel
+
+
+def test_shadow_mode_shows_what_it_would_have_requested(client: TestClient) -> None:
+    tell(client, job("1", "NVRM: Xid 79"))
+    page = words(client.get("/automation").text)
+    assert "No request was carried out." in page
+    assert "Shadow mode: 1 more resubmission would have been requested" in page
+    assert "1 has a cause without measured success" in page

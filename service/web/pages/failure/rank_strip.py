@@ -1,7 +1,7 @@
 """Rank x time strip: which rank failed first, and when the others followed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -42,7 +42,11 @@ class RankMark:
 
 @dataclass(frozen=True, slots=True)
 class RankStrip:
-    """The marks by rank. `labels`: rank numbers with their heights; `left_out`: ranks beyond the limit."""
+    """The marks by rank. `labels`: rank numbers with their heights; `left_out`: ranks beyond the limit.
+
+    `span_s`: seconds from the first to the last mark; 0 if the times cannot be compared: the marks then stand in
+    columns by role.
+    """
 
     marks: tuple[RankMark, ...]
     labels: tuple[tuple[int, float], ...]
@@ -112,13 +116,9 @@ def _drawn(marks: Sequence[RankMark], left_out: int) -> RankStrip:
     placed = []
     for number, mark in enumerate(marks):
         after = None if begin is None or mark.at is None else (mark.at - begin).total_seconds()
-        share = 0.0 if not span or after is None else after / span
-        x = LEFT + 12 + share * (WIDTH - LEFT - 24)
-        placed.append(
-            RankMark(
-                mark.rank, mark.node, mark.role, mark.what, mark.at, after, round(x, 1), round(row * (number + 0.5), 1)
-            )
-        )
+        share = (after or 0.0) / span if span else _ORDER.get(mark.role or "", len(_ORDER)) / len(_ORDER)
+        x, y = LEFT + 12 + share * (WIDTH - LEFT - 24), row * (number + 0.5)
+        placed.append(replace(mark, after_s=after, x=round(x, 1), y=round(y, 1)))
     every = max(1, -(-len(placed) // LABELS))
-    labels = {mark.rank: mark.y for mark in placed[::every] if row * every >= 10 or mark is placed[0]}  # noqa: PLR2004
-    return RankStrip(tuple(placed), tuple(labels.items()), span, round(row * len(placed) + 2, 1), left_out)
+    labels = tuple((mark.rank, mark.y) for mark in placed[::every])
+    return RankStrip(tuple(placed), labels, span, round(row * len(placed) + 2, 1), left_out)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.requests.records import RequestState
+from service.web import automation_funnel
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.failure.page import Id
@@ -32,8 +33,10 @@ def automation(
     chosen = next((one for one in STATES if one == state), None)
     tallies = views.tallies(services)
     with services.snapshot() as snapshot:
+        overview = views.overview(snapshot, tallies)
         context = {
-            "overview": views.overview(snapshot, tallies),
+            "overview": overview,
+            "month": automation_funnel.month(services, overview.rates),
             "page": views.requests(snapshot, state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None),
             "state": chosen,
             "states": STATES,

@@ -1,0 +1,96 @@
+"""How far automatic resubmissions came in a period, and what shadow mode left undone."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
+
+from service.contracts.resubmission import FAILED, HELPED
+from service.jobs.tables import jobs
+from service.requests.rescued import gpu_hours_rescued
+from service.requests.tables import requests
+from service.sql.types import utc
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowCount:
+    """Requests of shadow mode for one cause and plan, and the GPU-hours that their failures lost."""
+
+    cluster: str
+    cause: str
+    plan: str
+    requests: int
+    gpu_hours_lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
+
+    `rescued`: see `service.requests.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed again.
+    """
+
+    advised: int
+    opted_in: int
+    requested: int
+    done: int
+    succeeded: int
+    failed: int
+    rescued: float
+    wasted: float
+    shadow: tuple[ShadowCount, ...]
+
+
+class FunnelReader:
+    """Reads the funnel."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(self, since: datetime) -> Funnel:
+        """The requests of the policy made since a time."""
+        made = and_(requests.c.origin == "policy", requests.c.created_at >= utc(since))
+        opted_in = requests.c.state != "shadow"
+        done = and_(opted_in, requests.c.result.in_(("done", "already_done")))
+        requested = and_(opted_in, or_(requests.c.leases > 0, done))
+        helped = and_(done, requests.c.outcome.in_(sorted(HELPED)))
+        failed = and_(done, requests.c.outcome.in_(sorted(FAILED)))
+        stages = (opted_in, requested, done, helped, failed)
+        counts = self._connection.execute(
+            select(func.count(), *(func.coalesce(func.sum(case((stage, 1), else_=0)), 0) for stage in stages)).where(
+                made
+            )
+        ).one()
+        wasted = self._connection.execute(
+            select(func.coalesce(func.sum(jobs.c.gpu_hours_lost), 0.0))
+            .select_from(requests.join(jobs, jobs.c.id == requests.c.outcome_attempt_id))
+            .where(made, failed)
+        ).scalar_one()
+        return Funnel(*(int(count) for count in counts), self._rescued(and_(made, done)), float(wasted), self._shadow(made))
+
+    def _rescued(self, done: ColumnElement[bool]) -> float:
+        rows = self._connection.execute(
+            select(requests.c.outcome, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpu_hours_lost)
+            .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
+            .where(done, requests.c.outcome == "succeeded")
+        )
+        return sum(
+            gpu_hours_rescued(
+                row.outcome,
+                gpus=row.gpus,
+                started_at=row.started_at,
+                ended_at=row.ended_at,
+                gpu_hours_lost=row.gpu_hours_lost,
+            )
+            for row in rows
+        )
+
+    def _shadow(self, made: ColumnElement[bool]) -> tuple[ShadowCount, ...]:
+        keys = (requests.c.cluster, requests.c.cause, requests.c.plan)
+        rows = self._connection.execute(
+            select(*keys, func.count().label("many"), func.sum(requests.c.gpu_hours).label("lost"))
+            .where(made, requests.c.state == "shadow")
+            .group_by(*keys)
+            .order_by(func.count().desc(), *keys)
+        )
+        return tuple(ShadowCount(row.cluster, row.cause, row.plan, row.many, row.lost) for row in rows)

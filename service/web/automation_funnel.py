@@ -1,0 +1,89 @@
+"""The funnel of automatic resubmission over the last weeks, and what shadow mode would have brought."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from service.reports import intervals
+from service.requests.records import Rate
+from service.requests.repository.funnel import Funnel
+from service.web.services import Services
+
+DAYS = 28
+MANY = 5_000  # above this many requests the funnel is cached
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowEstimate:
+    """What the requests of shadow mode would have brought, by the measured success of the same cause and plan.
+
+    `measured`: the requests whose cause and plan have outcomes; `helped` of them is expected to help, between `low`
+    and `high` (95 % intervals of each success rate, added). `gpu_hours_lost`: what the failures of all of them lost.
+    """
+
+    requests: int
+    measured: int
+    helped: float
+    low: float
+    high: float
+    gpu_hours_lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class MonthOfAutomation:
+    """The funnel since a time. `stages`: name and number of requests, each stage a part of the one before."""
+
+    since: datetime
+    funnel: Funnel
+    stages: tuple[tuple[str, int], ...]
+    shadow: ShadowEstimate
+
+
+def month(services: Services, rates: Sequence[Rate]) -> MonthOfAutomation:
+    """The funnel of the last 28 days. Large ones are cached, so this is never part of a page's snapshot."""
+
+    def read() -> tuple[datetime, Funnel]:
+        since = services.clock.now() - timedelta(days=DAYS)
+        with services.store.reading() as reading:
+            return since, reading.funnel.read(since)
+
+    since, found = services.funnels.get(
+        "month", read, services.clock.monotonic(), cacheable=lambda made: made[1].advised >= MANY
+    )
+    stages = (
+        ("advised", found.advised),
+        ("opted_in", found.opted_in),
+        ("requested", found.requested),
+        ("done", found.done),
+        ("succeeded", found.succeeded),
+    )
+    return MonthOfAutomation(since, found, stages, estimate(found, rates))
+
+
+def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:
+    """Apply the measured success rates of each cluster, cause and plan to its requests of shadow mode."""
+    helped: Counter[tuple[str, str, str]] = Counter()
+    failed: Counter[tuple[str, str, str]] = Counter()
+    for rate in rates:
+        key = (rate.cluster, rate.cause, rate.plan)
+        helped[key] += rate.helped
+        failed[key] += rate.failed
+    measured, value, low, high = 0, 0.0, 0.0, 0.0
+    for row in funnel.shadow:
+        key = (row.cluster, row.cause, row.plan)
+        share = intervals.share(helped[key], helped[key] + failed[key])
+        if share is None:
+            continue
+        measured += row.requests
+        value += row.requests * share.value
+        low += row.requests * share.low
+        high += row.requests * share.high
+    return ShadowEstimate(
+        sum(row.requests for row in funnel.shadow),
+        measured,
+        value,
+        low,
+        high,
+        sum(row.gpu_hours_lost for row in funnel.shadow),
+    )

@@ -1,0 +1,63 @@
+"""Ranks over time: which rank failed first, and when the others followed."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from classifiers.contracts import LogStream
+from service.failures.records import FailureDetail
+from service.web import views
+from service.web.pages.failure.rank_strip import rank_strip
+from tests.service.web.world import World, event, lines, log
+
+FIRST = {"role": "initiating", "stream": "stderr", "node": "gpu1", "line": 1}
+LATER = {"role": "cascade", "stream": "stderr", "node": "gpu2", "line": 1}
+
+
+def stored(world: World) -> FailureDetail:
+    """A failure with a log."""
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("7", logs=[log("KeyError: 'a'")])))
+        return views.failure(world.services, client.get("/api/v1/failures").json()["items"][0]["id"])
+
+
+def failure(world: World, evidence: list[dict[str, object]], streams: tuple[LogStream, ...] = ()) -> FailureDetail:
+    """A stored failure with other evidence and logs."""
+    detail = stored(world)
+    logs = tuple(replace(kept, streams=streams) for kept in detail.logs)
+    return replace(detail, verdict={**(detail.verdict or {}), "evidence": evidence}, logs=logs)
+
+
+def test_the_rank_that_failed_first_comes_first_and_the_others_by_time(world: World) -> None:
+    ended = stored(world).row.ended_at
+
+    def line(rank: int, seconds: float, **more: object) -> dict[str, object]:
+        return {"rank": rank, "text": f"{ended - timedelta(seconds=100 - seconds):%Y-%m-%dT%H:%M:%S} error", **more}
+
+    streams = tuple(
+        LogStream(f"{ended - timedelta(seconds=60):%Y-%m-%dT%H:%M:%S} step 4\n", rank=rank) for rank in range(64)
+    )
+    found = rank_strip(failure(world, [line(3, 7, **LATER), line(27, 0, **FIRST)], streams))
+    assert found is not None
+    by_rank = {mark.rank: mark for mark in found.marks}
+    assert (by_rank[27].role, by_rank[27].after_s) == ("initiating", 0)
+    assert (by_rank[3].role, by_rank[3].after_s) == ("cascade", 7)
+    assert (by_rank[63].role, by_rank[63].after_s) == (None, 40)
+    assert [mark.rank for mark in sorted(found.marks, key=lambda mark: mark.rank_order)][:2] == [27, 3]
+    assert by_rank[27].x < by_rank[3].x < by_rank[63].x
+    assert len(found.marks) == 64
+    assert found.span_s == 40
+
+
+def test_ranks_without_times_are_ordered_by_role(world: World) -> None:
+    found = rank_strip(failure(world, [{"rank": 1, "text": "b", **LATER}, {"rank": 0, "text": "a", **FIRST}]))
+    assert found is not None
+    assert found.span_s == 0
+    assert [mark.x for mark in found.marks] == sorted(mark.x for mark in found.marks)
+    assert found.marks[0].x < found.marks[1].x
+
+
+def test_one_rank_or_evidence_without_ranks_has_no_strip(world: World) -> None:
+    assert rank_strip(failure(world, [{"rank": 0, "text": "a", **FIRST}])) is None
+    assert rank_strip(failure(world, [{"rank": None, "text": "a", **FIRST}])) is None
+    aside = {"rank": 1, "text": "b", "note": "written long before the end", **LATER}
+    assert rank_strip(failure(world, [{"rank": 0, "text": "a", **FIRST}, aside])) is None
