@@ -45,6 +45,7 @@ from service.web.pages import icon, label_queue, live, login, oidc, overview, se
 from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
+from service.web.pages.failure import log_viewer
 from service.web.pages.failure import page as failure_page
 from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
@@ -85,6 +86,7 @@ PAGES = (
     overview,
     failures_page,
     failure_page,
+    log_viewer,
     search,
     group_pages,
     feedback_pages,

@@ -66,9 +66,9 @@ def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:
     helped: Counter[tuple[str, str, str]] = Counter()
     failed: Counter[tuple[str, str, str]] = Counter()
     for rate in rates:
-        key = (rate.cluster, rate.cause, rate.plan)
-        helped[key] += rate.helped
-        failed[key] += rate.failed
+        measured_key = (rate.cluster, rate.cause, str(rate.plan))
+        helped[measured_key] += rate.helped
+        failed[measured_key] += rate.failed
     measured, value, low, high = 0, 0.0, 0.0, 0.0
     for row in funnel.shadow:
         key = (row.cluster, row.cause, row.plan)

@@ -66,7 +66,18 @@ class FunnelReader:
             .select_from(requests.join(jobs, jobs.c.id == requests.c.outcome_attempt_id))
             .where(made, failed)
         ).scalar_one()
-        return Funnel(*(int(count) for count in counts), self._rescued(and_(made, done)), float(wasted), self._shadow(made))
+        advised, opted, sent, finished, helpful, failing = (int(count) for count in counts)
+        return Funnel(
+            advised=advised,
+            opted_in=opted,
+            requested=sent,
+            done=finished,
+            succeeded=helpful,
+            failed=failing,
+            rescued=self._rescued(and_(made, done)),
+            wasted=float(wasted),
+            shadow=self._shadow(made),
+        )
 
     def _rescued(self, done: ColumnElement[bool]) -> float:
         rows = self._connection.execute(

@@ -96,6 +96,7 @@ WANTED = {
     ("GET", "/mine"): "own",
     ("GET", "/failures/{failure_id}"): "own",
     ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}"): "own",
+    ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}/lines"): "own",
     ("POST", "/failures/{failure_id}/feedback"): "own",
     ("POST", "/failures/{failure_id}/fixed"): "act",
     ("POST", "/failures/{failure_id}/resubmit"): "act",

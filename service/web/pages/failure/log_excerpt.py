@@ -57,11 +57,10 @@ def numbered(stream: LogStream) -> list[tuple[int | None, str]]:
     return lines
 
 
-def excerpt(
-    stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0, end: int = END
-) -> Excerpt:
-    """The excerpt of a stream; `evidence` as in verdict/1, of all streams."""
-    lines = numbered(stream)
+def roles_by_position(
+    stream: LogStream, lines: Sequence[tuple[int | None, str]], evidence: Sequence[Mapping[str, Any]]
+) -> dict[int, str]:
+    """The roles of the evidence lines of a stream, by their position in `lines`."""
     texts = dict(lines)
     matching = [
         found
@@ -82,6 +81,15 @@ def excerpt(
         role = role or by_text.get(text.strip())
         if role is not None:
             roles[position] = role
+    return roles
+
+
+def excerpt(
+    stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0, end: int = END
+) -> Excerpt:
+    """The excerpt of a stream; `evidence` as in verdict/1, of all streams."""
+    lines = numbered(stream)
+    roles = roles_by_position(stream, lines, evidence)
     wanted = {near for at in roles for near in range(at - CONTEXT_LINES, at + CONTEXT_LINES + 1)}
     wanted |= set(range(len(lines) - end, len(lines)))
     rows: list[Line | Gap] = []

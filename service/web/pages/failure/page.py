@@ -7,7 +7,6 @@ import orjson
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
-from service.errors import FieldError, NotFound
 from service.failures.records import FailureDetail, FailureRow
 from service.headlines.headline import headline
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
@@ -17,6 +16,7 @@ from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts
+from service.web.pages.failure.log_viewer import kept_log
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
@@ -101,10 +101,8 @@ def log(
     Raises:
         NotFound: no such stream.
     """
-    for kept in views.failure(services, failure_id).logs:
-        if kept.attempt_id == attempt_id and index < len(kept.streams):
-            return PlainTextResponse(kept.streams[index].text.encode("utf-8", "replace"))
-    raise NotFound(f"no such log of failure {failure_id}", (FieldError("index", "a stream of this failure"),))
+    kept = kept_log(views.failure(services, failure_id), attempt_id, index)
+    return PlainTextResponse(kept.streams[index].text.encode("utf-8", "replace"))
 
 
 def answer(detail: FailureDetail) -> str:

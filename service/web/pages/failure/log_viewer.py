@@ -1,0 +1,111 @@
+"""GET /failures/{id}/logs/{attempt}/{index}/lines: one log stream, page by page, with links to lines and a search."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import HTMLResponse
+
+from service.errors import FieldError, NotFound
+from service.failures.records import AttemptLogs, FailureDetail
+from service.web import views
+from service.web.auth import OWN
+from service.web.pages.failure.log_excerpt import Line, numbered, roles_by_position
+from service.web.pages.forms import Text
+from service.web.pages.templating import render
+from service.web.services import InjectedServices
+
+router = APIRouter(dependencies=[OWN])
+PAGE = 1_000  # lines of a page
+FOUND = 200  # search results shown
+LONGEST = 4_000  # characters of a line
+Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """One page of a stream. `first`: position of its first line, from 1; `evidence`: (line, role) of the whole stream.
+
+    `found`: lines that contain the search text, at most 200 of `matches`; `earlier` and `later`: the first lines of the
+    pages before and after. If the number of any line in the file is unknown, lines are numbered by their position.
+    """
+
+    lines: tuple[Line, ...]
+    first: int
+    total: int
+    evidence: tuple[tuple[int, str], ...]
+    found: tuple[Line, ...]
+    matches: int
+    earlier: int | None
+    later: int | None
+
+
+@router.get("/failures/{failure_id}/logs/{attempt_id}/{index}/lines")
+def log_lines(
+    request: Request,
+    services: InjectedServices,
+    failure_id: Id,
+    attempt_id: Id,
+    index: Annotated[int, Path(ge=0, le=100_000)],
+    line: Annotated[int | None, Query(ge=0)] = None,
+    q: Text = None,
+    wrap: Text = None,
+) -> HTMLResponse:
+    """The page of a log that shows a line.
+
+    Raises:
+        NotFound: no such stream.
+    """
+    with services.snapshot() as snapshot:
+        detail = views.failure(snapshot, failure_id)
+        kept = kept_log(detail, attempt_id, index)
+        context = {
+            "row": detail.row,
+            "stream": kept.streams[index],
+            "log": log_page(detail, kept, index, line, (q or "").strip()),
+            "address": f"/failures/{failure_id}/logs/{attempt_id}/{index}",
+            "size": PAGE,
+            "line": line,
+            "q": (q or "").strip(),
+            "wrap": None if wrap != "no" else "no",
+        }
+        return render(request, "failure/log_viewer.html", context, services=snapshot)
+
+
+def kept_log(detail: FailureDetail, attempt_id: int, index: int) -> AttemptLogs:
+    """The logs of an attempt that have a stream of this index.
+
+    Raises:
+        NotFound: no such stream.
+    """
+    for kept in detail.logs:
+        if kept.attempt_id == attempt_id and index < len(kept.streams):
+            return kept
+    raise NotFound(f"no such log of failure {detail.row.id}", (FieldError("index", "a stream of this failure"),))
+
+
+def log_page(detail: FailureDetail, kept: AttemptLogs, index: int, line: int | None, q: str) -> LogPage:
+    """The lines around a line number (the first page without one), and the search results."""
+    stream = kept.streams[index]
+    lines = numbered(stream)
+    numbers = [number for number, _ in lines if number is not None]
+    if len(numbers) < len(lines):
+        numbers = list(range(1, len(lines) + 1))
+    roles = roles_by_position(stream, lines, (detail.verdict or {}).get("evidence") or ())
+    wanted = 0 if line is None else next((at for at, number in enumerate(numbers) if number >= line), len(lines) - 1)
+    begin = max(0, wanted) // PAGE * PAGE
+    matching = [at for at, (_, text) in enumerate(lines) if q.lower() in text.lower()] if q else []
+
+    def shown(at: int) -> Line:
+        return Line(numbers[at], lines[at][1][:LONGEST], roles.get(at))
+
+    return LogPage(
+        tuple(shown(at) for at in range(begin, min(begin + PAGE, len(lines)))),
+        begin + 1,
+        len(lines),
+        tuple((numbers[at], role) for at, role in sorted(roles.items()) if role != "context"),
+        tuple(shown(at) for at in matching[:FOUND]),
+        len(matching),
+        numbers[begin - PAGE] if begin else None,
+        numbers[begin + PAGE] if begin + PAGE < len(lines) else None,
+    )

@@ -1,0 +1,56 @@
+"""The log viewer: links to lines, evidence, search, and pages of long logs."""
+
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.failures.records import AttemptLogs
+from service.web import views
+from service.web.pages.failure import log_viewer
+from tests.service.web.world import World, event, lines, log
+
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
+
+
+@pytest.fixture
+def address(client: TestClient, world: World, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of the viewer of a log of twelve lines, shown in pages of five lines."""
+    monkeypatch.setattr(log_viewer, "PAGE", 5)
+    text = "\n".join([*(f"step {number}" for number in range(1, 11)), "[10] done?", XID])
+    assert client.post("/api/v1/events", content=lines(event("1", logs=[log(text, 3)]))).json()["accepted"] == 1
+    found = client.get("/api/v1/failures").json()["items"][0]["id"]
+    kept: AttemptLogs = views.failure(world.services, found).logs[0]
+    return f"/failures/{found}/logs/{kept.attempt_id}/0/lines"
+
+
+def shown(page: str) -> list[int]:
+    return [int(number) for number in re.findall(r'<tr id="L(\d+)"', page)]
+
+
+def test_a_link_to_a_line_opens_the_page_that_has_it(client: TestClient, address: str) -> None:
+    assert shown(client.get(address).text) == [1, 2, 3, 4, 5]
+    page = client.get(f"{address}?line=7").text
+    assert shown(page) == [6, 7, 8, 9, 10]
+    assert f"{address}?line=7#L7" in page
+    assert shown(client.get(f"{address}?line=99").text) == [11, 12]
+
+
+def test_pages_and_evidence_are_links_that_need_no_script(client: TestClient, address: str) -> None:
+    page = client.get(f"{address}?line=7").text
+    assert f'rel="prev" href="{address}?line=1"' in page
+    assert f'rel="next" href="{address}?line=11"' in page
+    assert f'{address}?line=12#L12"' in page.partition('class="jumps"')[2].partition("</p>")[0]
+    assert f"{address[: -len('/lines')]}/lines" in client.get(address[: address.index("/logs")]).text
+
+
+def test_the_search_lists_the_lines_that_contain_the_text(client: TestClient, address: str) -> None:
+    page = client.get(address, params={"q": "STEP 1"}).text
+    assert "2 lines contain" in page
+    assert f"{address}?line=10#L10" in page
+    assert "1 line contains" in client.get(address, params={"q": "[10]"}).text
+    assert "0 lines contain" in client.get(address, params={"q": "<b>"}).text
+
+
+def test_no_such_stream_is_not_found(client: TestClient, address: str) -> None:
+    assert client.get(address.replace("/0/lines", "/9/lines")).status_code == 404
