@@ -45,10 +45,10 @@ from service.reports.repository.weekly_counts import WeeklyCountReader
 from service.reports.repository.weekly_job_counts import WeeklyJobReader
 from service.requests.repository.advice_history import AdviceReader, AdviceRepository
 from service.requests.repository.decision_history import DecisionReader
+from service.requests.repository.funnel import FunnelReader
 from service.requests.repository.kill_switch import KillSwitchReader, KillSwitchRepository
 from service.requests.repository.leases import LeaseReader, LeaseRepository
 from service.requests.repository.lineages import LineageReader, LineageRepository
-from service.requests.repository.funnel import FunnelReader
 from service.requests.repository.outcomes import OutcomeReader, OutcomeRepository
 from service.requests.repository.requests import RequestReader, RequestRepository
 from service.requests.repository.storms import StormReader, StormRepository

@@ -27,7 +27,8 @@ PATHS = sorted(
     for method, path in WANTED
     if method == "GET" and not path.startswith(("/api/", "/health/")) and path not in NO_PAGES
 )
-MORE = ["/failures?q=nothing", "/failures?side=user", "/groups?state=new", "/failures/3", "/nothing", "/?since=7d", "/failures/1/logs/1/0/lines?q=e"]
+LOG = "/failures/1/logs/1/0/lines?q=e"
+MORE = ["/failures?q=nothing", "/failures?side=user", "/groups?state=new", "/failures/3", "/nothing", "/?since=7d", LOG]
 
 
 def judged(world: World) -> None:
