@@ -2,7 +2,7 @@
 
 from service.requests.records import Rate
 from service.requests.repository.funnel import Funnel, ShadowCount
-from service.web.automation_funnel import estimate
+from service.web.pages.operations.automation_funnel import estimate
 
 
 def rate(cause: str, helped: int, failed: int, policy: str = "a") -> Rate:

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.requests.records import RequestState
-from service.web import automation_funnel
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.failure.page import Id
 from service.web.pages.forms import ActForm, CommentForm, Text, redirect
+from service.web.pages.operations import automation_funnel
 from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
