@@ -225,7 +225,7 @@ class Feedback:
                 row.version,
                 row.side,
                 row.cause,
-                _given(labels, feedback.labels),
+                feedback.labels if feedback.kind == "contest" else _given(labels, feedback.labels),
                 (feedback.note or "").strip() or None,
                 feedback.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],

@@ -209,7 +209,9 @@ class FeedbackRepository(FeedbackReader):
         judged = list(last.values())
         contest = max((entry.id for entry in entries if entry.kind == "contest"), default=0)
         newest = judged[-1] if judged else entries[-1]
-        kept = before.labels if before is not None and before.golden else newest.labels
+        # What an owner says is a vote: it becomes a label only where an operator gives it too.
+        given = newest.labels if judged else Labels()
+        kept = before.labels if before is not None and before.golden else given
         made = Label(
             failure_id,
             entries[-1].at,

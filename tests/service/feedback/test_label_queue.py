@@ -66,3 +66,15 @@ def test_a_cause_with_labels_is_less_new(world: World) -> None:
     assert before["USER.1"] == 1.0
     assert after["USER.1"] == pytest.approx(0.5**0.5)
     assert "HW.GPU.1" not in after, "a person judged its newest failure"
+
+
+def test_an_owner_s_cause_is_a_vote_and_no_label(world: World) -> None:
+    send(world, event("mine"))
+    with world.client() as client:
+        vote = {"kind": "contest", "cause": "SYS.5", "note": "the storage was down"}
+        assert client.post("/api/v1/failures/1/feedback", json=vote).status_code == 200
+        found = client.get("/api/v1/failures/1/feedback").json()
+        assert found["items"][0]["labels"]["cause"] == "SYS.5"
+        assert (found["label"]["labels"]["cause"], found["label"]["contested"]) == (None, True)
+        assert client.get("/api/v1/failures").json()["items"][0]["cause"] == "USER.1"
+        assert client.get("/api/v1/labels").text == ""
