@@ -6,11 +6,14 @@ against it.
 
 import hashlib
 import time
-from multiprocessing.synchronize import Barrier
+from typing import TYPE_CHECKING
 
 import orjson
 import psycopg
 from kafka import KafkaConsumer
+
+if TYPE_CHECKING:
+    from tests.bench.pipeline import Signals
 
 TABLE = "CREATE TABLE IF NOT EXISTS null_events (event_id text, cluster text, job_id text, status text, body bytea)"
 COPY = "COPY null_events (event_id, cluster, job_id, status, body) FROM STDIN"
@@ -18,8 +21,8 @@ BATCH = 500
 FETCH_BYTES = 64 * 1024 * 1024
 
 
-def run(bootstrap: str, topic: str, group: str, database_url: str, ready: Barrier, idle_s: float) -> None:
-    """Consume until no record has arrived for `idle_s` seconds."""
+def run(bootstrap: str, topic: str, group: str, database_url: str, signals: "Signals") -> None:
+    """Consume until told to stop; send the processor time."""
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
@@ -31,13 +34,12 @@ def run(bootstrap: str, topic: str, group: str, database_url: str, ready: Barrie
         max_partition_fetch_bytes=FETCH_BYTES // 4,
     )
     with psycopg.connect(database_url, autocommit=True) as connection:
-        ready.wait()
-        last = time.monotonic()
-        while time.monotonic() - last < idle_s:
+        signals.ready.wait()
+        began = time.process_time()
+        while not signals.done.is_set():
             batch = [record for records in consumer.poll(timeout_ms=200).values() for record in records]
             if not batch:
                 continue
-            last = time.monotonic()
             with connection.transaction(), connection.cursor() as cursor, cursor.copy(COPY) as copy:
                 copy.set_types(["text", "text", "text", "text", "bytea"])
                 for record in batch:
@@ -45,4 +47,5 @@ def run(bootstrap: str, topic: str, group: str, database_url: str, ready: Barrie
                     key = hashlib.sha256(f"{event['cluster']}/{event['job_id']}".encode()).hexdigest()
                     copy.write_row((key, event["cluster"], event["job_id"], event["status"], record.value))
             consumer.commit()
+        signals.times.put({"all": time.process_time() - began})
     consumer.close(autocommit=False)
