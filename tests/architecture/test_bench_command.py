@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.bench import __main__ as bench
+from tests.bench.stages import StageClock, table
 
 
 def test_without_arguments_the_default_sections_run_in_order(
@@ -30,3 +31,18 @@ def test_an_unknown_section_is_a_usage_error(capsys: pytest.CaptureFixture[str])
         bench.sections_of(["speed"])
     assert stopped.value.code == 2
     assert "'speed'" in capsys.readouterr().err
+
+
+def test_processor_time_of_a_stage_leaves_out_the_stages_within_it() -> None:
+    clock = StageClock()
+    inner = clock.wrap("extract evidence", lambda: sum(range(300_000)))
+    clock.wrap("classify", lambda: [inner() for _ in range(5)])()
+    assert clock.seconds["extract evidence"] > 5 * clock.seconds["classify"] > 0
+    assert [line.split("  ")[1] for line in table(clock.seconds, 1)] == ["extract evidence", "classify"]
+
+
+def test_the_stages_name_functions_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapped: list[str] = []
+    monkeypatch.setattr(StageClock, "wrap", lambda _self, stage, function: wrapped.append(stage) or function)
+    StageClock().install()
+    assert "store" in wrapped

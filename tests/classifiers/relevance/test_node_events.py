@@ -137,6 +137,16 @@ def test_a_log_that_fits_one_event_sets_the_others_aside() -> None:
     assert [one.reason for one in found] == [None, Reason.NO_TRACE]
 
 
+def test_the_same_events_are_used_where_only_the_first_reasons_are_explained() -> None:
+    early = [event(at=END - 5_000 - index, index=index) for index in range(3)]
+    back = event("GPU 0000:3b:00 was replaced", at=END - 300, index=4, entries=())
+    events = [*early, event(at=END - 400, index=3), event(index=5)]
+    every = judge(events, [*events, back], job())
+    few = judge(events, [*events, back], job(), explained=1)
+    assert [one.reason is None for one in few] == [one.reason is None for one in every]
+    assert few[0] == every[0]
+
+
 @pytest.mark.parametrize(
     ("text", "field", "value"),
     [
