@@ -43,6 +43,11 @@ def test_processor_time_of_a_stage_leaves_out_the_stages_within_it() -> None:
 
 def test_the_stages_name_functions_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     wrapped: list[str] = []
-    monkeypatch.setattr(StageClock, "wrap", lambda _self, stage, function: wrapped.append(stage) or function)
+
+    def note(_clock: StageClock, stage: str, function: Callable[..., object]) -> Callable[..., object]:
+        wrapped.append(stage)
+        return function
+
+    monkeypatch.setattr(StageClock, "wrap", note)
     StageClock().install()
     assert "store" in wrapped
