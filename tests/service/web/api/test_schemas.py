@@ -1,5 +1,7 @@
 """The published shapes hold for what the service really takes and says."""
 
+from typing import Any
+
 import jsonschema
 import pytest
 from fastapi.testclient import TestClient
@@ -43,7 +45,13 @@ def test_events_that_are_taken_whole_fit_and_others_do_not(client: TestClient) -
     shape = schema(client, "job-completion/1")
     shape.validate(event())
     shape.validate({key: event()[key] for key in ("cluster", "job_id", "status", "ended_at")})
-    changes = ({"schema": "job-completion/2"}, {"exit_code": -1}, {"status": "sad"}, {"job_id": ""}, {"gpus": "8"})
+    changes: tuple[dict[str, Any], ...] = (
+        {"schema": "job-completion/2"},
+        {"exit_code": -1},
+        {"status": "sad"},
+        {"job_id": ""},
+        {"gpus": "8"},
+    )
     for number, change in enumerate(changes):
         with pytest.raises(jsonschema.ValidationError):
             shape.validate(event(**change))
