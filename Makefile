@@ -27,7 +27,7 @@ RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 
-.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check suspicion lock audit release clean
+.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock audit release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -105,6 +105,9 @@ soak: $(DEV_STAMP) $(MODEL)/.trained ## process 10,000 events while workers, bro
 
 faultlab-check: $(DEV_STAMP) ## run twenty fault-lab programs again and compare with the captured logs
 	@$(BIN)/python -m tests.faultlab check
+
+screenshots: $(DEV_STAMP) ## take the screenshots of the documents from a running demo (ARGS="http://127.0.0.1:8080 docs/screens")
+	@$(BIN)/python -m tests.labs.screenshots $(ARGS)
 
 suspicion: $(DEV_STAMP) ## measure how well rankings of nodes find the bad nodes of a simulated fleet (20 seeds)
 	@$(BIN)/python -m tests.simulations.suspicion

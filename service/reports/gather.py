@@ -5,9 +5,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from service.db.session import ReadSession, Store
-from service.formatting import escape_invisible, strip_colour
+from service.formatting import escape_invisible
 from service.goodput import figures
 from service.goodput.records import Scope, TrendPart
+from service.headlines.headline import headline
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.settings import FleetSettings
 from service.reports import document
@@ -172,7 +173,7 @@ def _group(one: GroupCount) -> GroupFacts:
     return GroupFacts(
         one.fingerprint,
         one.failure_id,
-        escape_invisible(strip_colour(one.headline)),
+        escape_invisible(headline(one.headline)),
         one.side,
         one.cause,
         one.sum,

@@ -11,8 +11,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from classifiers import taxonomy
 from service.contracts.event import FAILURE_STATUSES
 from service.groups.records import GroupFilter, GroupRow
+from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
-from service.web import automation_views, group_views, views
+from service.web import automation_views, fleet_views, group_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import overview_chart
 from service.web.pages.failures import newest
@@ -26,6 +27,7 @@ LATEST = 12
 COSTLIEST = 5
 CAUSES = 8
 INCIDENTS = 5
+SUSPECTS = 5
 ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
 
 
@@ -56,6 +58,7 @@ def overview(
                 snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS
             ).items,
             "automation": automation_views.overview(snapshot),
+            "suspects": suspect_nodes(snapshot, scope.cluster),
             "newest": newest(snapshot),
             "since": since,
             "scope": scope.where(),
@@ -93,6 +96,12 @@ def groups_needing_attention(services: Services, scope: OverviewScope) -> list[G
         filters = GroupFilter(state=state, cluster=scope.cluster, queue=scope.queue, team=scope.team)
         found.extend(group_views.groups(services, filters, limit=most, sort="-gpu_hours_lost").items)
     return found
+
+
+def suspect_nodes(services: Services, cluster: str | None) -> list[NodeRow]:
+    """The nodes that fail more often than expected, most suspected first."""
+    page = fleet_views.nodes(services, cluster=cluster, limit=SUSPECTS)
+    return [node for node in page.items if fleet_views.node_status(node) == "suspect"]
 
 
 def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:

@@ -182,3 +182,13 @@ def test_a_dead_letter_of_a_node_is_sent_again_as_what_it_is(world: World) -> No
     assert again.json()["outcome"] == "accepted"
     with world.store.reading() as reading:
         assert len(reading.node_events.page("orion", "gpu018").items) == 1
+
+
+def test_the_overview_lists_the_nodes_that_the_nodes_page_suspects(world: World) -> None:
+    client = world.client()
+    assert "No node fails more often than expected." in client.get("/").text
+    filled(world)
+    suspects = client.get("/").text.partition("<h2>Suspect nodes</h2>")[2].partition("</section>")[0]
+    statuses = client.get("/nodes").text
+    assert ("/nodes/orion/gpu018" in suspects) == ('class="standing suspect"' in statuses)
+    assert "gpu001" not in suspects
