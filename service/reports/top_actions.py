@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from service.formatting import gpu_hours, number
+from service.formatting import gpu_hours, number, whole_words
 from service.reports.document import Todo
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
 
@@ -91,7 +91,7 @@ def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
 
 
 def _of_group(group: GroupFacts, texts: Mapping[str, Any]) -> _Action:
-    headline = group.headline[:_HEADLINE] or group.fingerprint
+    headline = whole_words(group.headline, _HEADLINE) or group.fingerprint
     members = {group.fingerprint, *group.merged}
     return _Action(
         texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline),

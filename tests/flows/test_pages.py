@@ -205,6 +205,18 @@ def test_the_whole_log_opens_as_text(page: Page) -> None:
     assert FIRST in shown
 
 
+def test_a_link_to_a_line_of_a_log_opens_at_this_line(page: Page) -> None:
+    page.goto("/failures?side=hardware")
+    page.locator("table.failures tbody a").first.click()
+    page.get_by_role("link", name="Open with search and links to lines").first.click()
+    page.locator(".jumps a").first.click()
+    assert "#L" in page.url
+    page.goto(page.url)  # as a colleague who got the link
+    marked = page.locator("tr:target")
+    assert FIRST in marked.inner_text()
+    assert marked.evaluate("row => row.getBoundingClientRect().top < window.innerHeight")
+
+
 def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
     page.goto("/dead-letters")
     page.locator("tr", has_text="{broken").get_by_role("button", name="Resend").click()

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.formatting import percent
+from service.formatting import confidence
 from service.web.pages import display_names
 
 NAMED = 3  # signatures, nodes and reasons written out
@@ -44,7 +44,8 @@ def _first(evidence: Sequence[Mapping[str, Any]]) -> str:
     parts = [f"rank {first['rank']}" if first.get("rank") is not None else "", str(first.get("node") or "")]
     where = " on ".join(part for part in parts if part)
     number = f" {first['line']:,}" if isinstance(first.get("line"), int) else ""
-    return f"{first.get('stream') or 'log'}{number}{f' of {where}' if where else ''}."
+    stream = {"node": "node event"}.get(str(first.get("stream")), str(first.get("stream") or "log"))
+    return f"{stream}{number}{f' of {where}' if where else ''}."
 
 
 def _followed(evidence: Sequence[Mapping[str, Any]]) -> str:
@@ -89,10 +90,10 @@ def _missing(missing: Sequence[str]) -> str:
 
 
 def _sure(verdict: Mapping[str, Any]) -> str:
-    sure = percent(verdict["confidence"], 0)
+    sure = confidence(verdict["confidence"])
     if verdict.get("abstained"):
         return f"Not clear enough: {sure} for {verdict['side']}. The verdict stays open."
-    return f"{sure} for {verdict['side']}."
+    return f"{sure[0].upper()}{sure[1:]} for {verdict['side']}."
 
 
 def _lines(many: int) -> str:
