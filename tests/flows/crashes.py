@@ -42,6 +42,7 @@ ERRORS = (
     "slurmstepd: error: Detected 1 oom_kill event in StepId={n}.0. Some of the step tasks have been OOM Killed.",
     "FileNotFoundError: [Errno 2] No such file or directory: '/data/{n}.idx'",
 )
+FIRST = "WHERE type = 'failure.diagnosed'"
 STARTED = datetime(2026, 11, 19, tzinfo=UTC)
 
 
@@ -324,13 +325,18 @@ class Round:
             report.twice = len(jobs) - len(set(jobs))
             found = {
                 "failures": rows("SELECT j.job_id FROM failures f JOIN jobs j ON j.failure_id = f.id"),
-                "verdicts": rows("SELECT j.job_id FROM verdicts v JOIN jobs j ON j.failure_id = v.failure_id"),
+                "verdicts": rows(
+                    "SELECT j.job_id FROM verdicts v JOIN jobs j ON j.failure_id = v.failure_id WHERE v.version = 1"
+                ),
                 "logs": rows("SELECT j.job_id FROM logs l JOIN jobs j ON j.id = l.attempt_id"),
-                "messages": [key.partition("/")[2] for key in rows("SELECT key FROM outbox")],
+                "messages": [key.partition("/")[2] for key in rows(f"SELECT key FROM outbox {FIRST}")],
             }
             for what, ids in found.items():
                 if Counter(ids) != Counter(failed):
                     report.wrong.append(f"{what}: {len(ids)} for {len(failed)} failed jobs")
+            revised = rows("SELECT count(*) FROM verdicts WHERE version > 1")
+            if revised != rows(f"SELECT count(*) FROM outbox {FIRST.replace('=', '<>')}"):
+                report.wrong.append("revised verdicts without a message each")
             if int(rows("SELECT coalesce(sum(conflicts), 0) FROM jobs")[0]):
                 report.wrong.append("conflicts where there are none")
             letters = rows("SELECT sha256 FROM dead_letters")
