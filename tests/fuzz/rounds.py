@@ -44,8 +44,7 @@ class Result:
     def text(self) -> str:
         """The result for people."""
         counts = ", ".join(f"{count:,} {name}" for name, count in sorted(self.outcomes.items()))
-        memory = f"{self.resident_kib[0] // 1024} MiB after the first round, {self.resident_kib[-1] // 1024} at the end"
-        return f"{self.records:,} records: {counts}\nresident memory: {memory}\nwrong: {self.wrong or 'nothing'}"
+        return f"{self.records:,} records: {counts}\nwrong: {self.wrong or 'nothing'}"
 
 
 @dataclass
