@@ -111,11 +111,9 @@ class Services:
     @cached_property
     def diagnoser(self) -> ReloadingDiagnoser:
         """The trained classifier with the signatures in use."""
-        key = self.settings.model_key_bytes()
+        key, folder = self.settings.model_key_bytes(), self.settings.model_dir
         layer = ActiveLayer(self.store, self.clock, key).current
-        return ReloadingDiagnoser(
-            self.settings.model_dir, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR", key=key
-        )
+        return ReloadingDiagnoser(folder, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR", key=key)
 
     @cached_property
     def shadow_run(self) -> ShadowRun:
