@@ -1,9 +1,9 @@
 """Robustness of verdicts against harmless node events and neutral log lines.
 
 Each case is classified without noise and under several conditions: a mix of all reasons with 1 to 200 node events and
-disturbed logs, the disturbed logs alone, and each reason alone. Counted is how often side and cause stay, how often a
-resubmit that was not advised without noise is advised with it, and how often a true fault among the node events is
-found again. Intervals are bootstrapped over kinds of failure, since cases of one kind are alike.
+disturbed logs, the disturbed logs alone, 200 node events alone, and each reason alone. Counted is how often side and
+cause stay, how often a resubmit that was not advised without noise is advised with it, and how often a true fault among
+the node events is found again. Intervals are bootstrapped over kinds of failure, since cases of one kind are alike.
 """
 
 import random
@@ -26,6 +26,7 @@ RESAMPLES: Final = 1_000
 INTERVAL: Final = (2.5, 97.5)  # percentiles
 MIX: Final = "mix"
 LOG_LINES: Final = "log lines"
+NODE_EVENTS: Final = "node events"
 
 Classify: TypeAlias = Callable[[Sequence[RawCase]], Sequence[Verdict]]
 Resubmits: TypeAlias = Callable[[Mapping[str, Any], Verdict], bool]
@@ -33,7 +34,7 @@ Resubmits: TypeAlias = Callable[[Mapping[str, Any], Verdict], bool]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One way of adding noise; `name` is "mix", "log lines" or a reason, `events` the number of node events."""
+    """One way of adding noise; `name` is "mix", "log lines", "node events" or a reason, `events` their number."""
 
     name: str
     events: int
@@ -87,9 +88,11 @@ class Figures:
 
 
 def conditions(use: Use = "measure", *, by_reason: bool = True) -> list[Condition]:
-    """Return all conditions: the mix by number of events, disturbed logs alone, and each reason alone."""
+    """Return all conditions: the mix by number of events, disturbed logs and most events alone, each reason alone."""
     some = [Condition(MIX, count, Noise(use=use, node_events=count)) for count in EVENT_COUNTS]
     some.append(Condition(LOG_LINES, 0, Noise(use=use, node_events=0)))
+    most = EVENT_COUNTS[-1]
+    some.append(Condition(NODE_EVENTS, most, Noise(use=use, node_events=most, log_blocks=0)))
     if by_reason:
         some += [
             Condition(
