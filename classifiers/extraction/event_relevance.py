@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from classifiers.contracts import RawCase
+from classifiers.extraction import benign_lines, ordering, training_progress
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
@@ -135,6 +136,18 @@ def _job_seen(
         gpus=frozenset(index for text in texts for index in _visible_gpus(text))
         if len(raw.job.nodes) <= 1
         else frozenset(),
+        only_words=_has_only_words(of_logs),
+    )
+
+
+def _has_only_words(of_logs: Sequence[EvidenceItem]) -> bool:
+    """Whether a log has few lines, and they are words that the catalogue does not know, no progress and no notice."""
+    only = ordering.only_line(of_logs)
+    return (
+        only is not None
+        and not any(item.hits for item in of_logs)
+        and training_progress.step_of(only.text) is None
+        and not benign_lines.is_benign(only.text)
     )
 
 

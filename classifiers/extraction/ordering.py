@@ -63,9 +63,17 @@ def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
             killed = report.reports_kill
             report.role, report.onset = "initiating", Onset.PROCESS_END if killed else Onset.LAUNCHER_REPORT
             promoted = True
-    if not promoted and own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
-        first = next((item for item in own if training_progress.step_of(item.text) is None), own[0])
-        first.role, first.onset = "initiating", Onset.ONLY_LINE
+    only = None if promoted else only_line(items)
+    if only is not None:
+        only.role, only.onset = "initiating", Onset.ONLY_LINE
+
+
+def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
+    """The first line that is no progress, of a log of so few lines that it must show the failure; else None."""
+    own = [item for item in items if not item.from_scheduler and item.line_number is not None]
+    if not own or len(own) > _SHORT_LOG or any(item.role != "context" for item in own):
+        return None
+    return next((item for item in own if training_progress.step_of(item.text) is None), own[0])
 
 
 def _promote_consequences(consequences: Sequence[EvidenceItem]) -> bool:

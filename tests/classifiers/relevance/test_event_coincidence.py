@@ -1,10 +1,11 @@
 """Events of a node at the time of a failure that are not its cause: other objects, other jobs, other shapes."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from classifiers.relevance.event_candidates import EventSeen, Reason
+from classifiers.relevance.event_candidates import EventSeen, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
 from tests.classifiers.relevance.test_node_events import END, PEER_GONE, event, job, judged
@@ -131,3 +132,9 @@ def test_a_scheduler_service_does_not_explain_that_names_are_not_resolved() -> N
                       ("slurm.munge",))  # fmt: skip
     seen = waiting(TIMED_OUT | {"python.name-resolution"})
     assert judge([munge], [munge], seen)[0].reason is Reason.NO_TRACE
+
+
+def test_an_event_alone_does_not_explain_the_words_of_a_short_log() -> None:
+    silent = waiting(frozenset(), failed=None)
+    assert judged(event(), silent).support is Support.ALONE
+    assert judged(event(), replace(silent, only_words=True)).reason is Reason.NOT_SHOWN
