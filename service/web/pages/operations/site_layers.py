@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.learning import registry
 from service.learning.promotion import BY_A_PERSON
-from service.web.auth import READ
+from service.web.auth import ADMIN, READ
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
@@ -36,7 +36,7 @@ def layer(request: Request, services: InjectedServices, layer_id: LayerId, notic
         return render(request, "operations/site_layer.html", context, services=snapshot)
 
 
-@router.post("/model/layers/{layer_id}/promote")
+@router.post("/model/layers/{layer_id}/promote", dependencies=[ADMIN])
 def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
     """Put a layer in use."""
     form.principal.require("admin")
@@ -44,7 +44,7 @@ def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectRespo
     return redirect(f"/model/layers/{layer_id}?notice=layer_promoted")
 
 
-@router.post("/model/layers/{layer_id}/refuse")
+@router.post("/model/layers/{layer_id}/refuse", dependencies=[ADMIN])
 def refuse(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
     """Refuse a candidate."""
     form.principal.require("admin")
