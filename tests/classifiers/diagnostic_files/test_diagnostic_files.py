@@ -15,7 +15,7 @@ from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 
 TRACEBACK = (
-    'Traceback (most recent call last):\n  File "/work/train.py", line 70, in main\n    step(batch)\n'
+    'Traceback (most recent call last):\n  File "/srv/train.py", line 70, in main\n    step(batch)\n'
     "ZeroDivisionError: division by zero\n"
 )
 TEARDOWN = "[rank0]: RuntimeError: [1] is setting up NCCL communicator: Connection reset by peer\n"

@@ -86,10 +86,10 @@ def test_pages_and_api_show_the_same(world: World) -> None:
     post(world, "1")
     world.clock.at = MONDAY
     client = world.client()
-    told = client.get("/api/v1/reports/2026-W47").json()
+    report = client.get("/api/v1/reports/2026-W47").json()
     page = client.get("/reports/2026-W47").text
-    assert told["figures"]["failed"] == 1
-    for sentence in told["sentences"]:
+    assert report["figures"]["failed"] == 1
+    for sentence in report["sentences"]:
         assert sentence in page
     assert client.post("/api/v1/reports/2026-W47:publish").json()["version"] == 1
     [listed] = client.get("/api/v1/reports").json()["items"]
