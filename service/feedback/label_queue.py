@@ -1,8 +1,8 @@
 """What to label next: the groups of failures from whose label the most is gained.
 
 The value of a label is the GPU-hours that the group lost × the doubt about its verdict × its novelty. Doubt is one
-minus the confidence of the newest failure's verdict. Novelty falls with the labels that the cause already has: the
-first labels of a cause teach more than later ones (learning curves fall about with the square root).
+minus the confidence of the newest failure's verdict. Novelty falls with the labels of a year that the cause already
+has: the first labels of a cause teach more than later ones (learning curves fall about with the square root).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,6 +16,7 @@ from service.failures.records import FailureRow
 from service.groups.records import GroupFilter, GroupRow
 
 WANTED_PER_WEEK: Final = 10
+REMEMBERED: Final = timedelta(days=365)  # labels that count for the novelty of a cause
 RECENT: Final = timedelta(days=28)  # groups without a failure since are not worth a label
 READ: Final = 200  # groups that are looked at, those that lost most first
 # A verdict that is as sure as it can be still leaves some doubt.
@@ -79,7 +80,8 @@ def queue(reading: ReadSession, now: datetime, week_start: datetime, *, size: in
     ]
     newest = reading.failures.rows([row.last_id for row in waiting])
     unsure = reading.feedback.unsure_about([row.last_id for row in waiting])
-    return LabelQueue(ranked(waiting, newest, reading.feedback.labels_by_cause(), unsure)[:size], labelled, size)
+    known = reading.feedback.labels_by_cause(now - REMEMBERED)
+    return LabelQueue(ranked(waiting, newest, known, unsure)[:size], labelled, size)
 
 
 def ranked(

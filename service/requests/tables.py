@@ -82,6 +82,7 @@ requests = Table(
     Index(None, "state", "id"),
     Index(None, "cluster", "job_id"),
     Index(None, "lineage"),
+    Index(None, "created_at"),
     Index(
         "ix_requests_cluster_leased_at",
         "cluster",

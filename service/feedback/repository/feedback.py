@@ -91,11 +91,11 @@ class FeedbackReader:
         )
         return tuple(found.scalars())
 
-    def labels_by_cause(self) -> dict[str, int]:
-        """The number of labels of each cause."""
+    def labels_by_cause(self, since: datetime) -> dict[str, int]:
+        """The number of labels of each cause that were given since a time."""
         found = self._connection.execute(
             select(labels.c.cause, func.count().label("many"))
-            .where(labels.c.cause.is_not(None))
+            .where(labels.c.at >= utc(since), labels.c.cause.is_not(None))
             .group_by(labels.c.cause)
         )
         return {row.cause: row.many for row in found}

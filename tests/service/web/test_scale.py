@@ -32,13 +32,13 @@ from tests.service.web.world import HERE
 
 RATE, SHORT, LONG = 250, 8, 32  # failures a day; days
 # Their work is that of the time that they are asked for, or all there is by design. The third address of the overview
-# asks for 28 days, of which the short history has eight.
-BY_PERIOD = ("/ 2", "/goodput", "/reports/", "/export.", "/labels")
+# and the funnel of automation ask for 28 days, of which the short history has eight.
+BY_PERIOD = ("/ 2", "/automation", "/goodput", "/reports/", "/export.", "/labels")
 # Lists by row number that stop with the page, and tables in which people and settings write.
 SHORT_TABLES = {
     *("dead_letters", "incidents", "requests", "pending_logs", "group_mutes", "storms", "demotions", "switches"),
     *("tokens", "accounts", "endpoints", "saved_views", "audits", "reports", "deliveries", "controllers"),
-    *("seals", "models", "fleet_priors"),
+    *("seals", "models", "model_promotions", "fleet_priors"),
 }
 # PostgreSQL joins tables as small as these by reading them whole, whatever is wanted of them.
 AS_IF_LARGE = (
