@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import sys
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn
@@ -27,7 +26,7 @@ class _ShowVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_arguments: object) -> NoReturn:
         from importlib.metadata import version  # noqa: PLC0415 -- a start without is faster
 
-        sys.stdout.write(f"faultline {version('faultline')}\n")
+        output.line(f"faultline {version('faultline')}")
         parser.exit()
 
 
