@@ -4,7 +4,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from service.cli import exit_codes, garbage_collection, output
+from classifiers import garbage_collection
+from service.cli import exit_codes, output
 from service.cli.commands import COMMANDS, module_of, parser_for
 from service.errors import ConfigurationError, FaultlineError, InvalidInput, ModelUnavailable
 

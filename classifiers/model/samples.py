@@ -12,10 +12,10 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from classifiers import garbage_collection
 from classifiers.contracts import RawCase
 from classifiers.data.labelled_cases import NONE, LabelledCase
 from classifiers.extraction.extractor import Extractor
@@ -94,7 +94,7 @@ def fold_of(kind: str, seed: int) -> int:
 
 def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, lines: LineWeights, seed: int) -> list[Sample]:
     """All samples of the cases, in their order. Many cases are extracted by several processes, with the same result."""
-    with _garbage_collection_paused():
+    with garbage_collection.paused():
         chosen = list(_weighted_views(list(cases)))
         inputs = _all_inputs([view.raw for _, view, _ in chosen], catalogue, lines)
         return [
@@ -161,15 +161,3 @@ def _unpacked(packed: _Packed) -> Iterator[Inputs]:
     names, rows = packed
     for indices, values, fusion in rows:
         yield {names[index]: value for index, value in zip(indices, values, strict=True)}, fusion
-
-
-@contextmanager
-def _garbage_collection_paused() -> Iterator[None]:
-    """No search for cycles meanwhile: all that is created stays, and searching it takes a tenth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

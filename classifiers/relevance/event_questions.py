@@ -5,7 +5,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects
-from classifiers.relevance.event_rules import load
+from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.records import short_name
 
 _Read = tuple[EventSeen, EventObjects]
@@ -105,8 +105,8 @@ class Companions:
         Unless an event that names a process of that job is what it reports.
         """
         other, objects = report
-        rules = load()
-        if (objects.pids and one.objects.pids) or not any(rules.get(entry) in one.rules for entry in other.entries):
+        same_kind = any(rule in one.rules for rule in rules_of(other.entries))
+        if (objects.pids and one.objects.pids) or not same_kind:
             return False
         if other.time is not None and one.event.time is not None and other.time < one.event.time - _SAME_MOMENT_S:
             return False

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from classifiers import garbage_collection
 from classifiers.last_good_run import good_run
 from service import settings
-from service.cli import exit_codes, garbage_collection, output
+from service.cli import exit_codes, output
 from service.cli.classifier.verdict_of_event import case_of, verdict_body
 from service.cli.files import read_input
 from service.clock import SystemClock

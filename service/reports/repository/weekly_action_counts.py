@@ -10,7 +10,7 @@ from service.failures.tables import failures
 from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents
 from service.jobs.tables import jobs
-from service.requests.rescued import gpu_hours_rescued
+from service.requests.repository.rescued import rescued
 from service.requests.tables import requests
 from service.sql.types import utc
 
@@ -74,26 +74,9 @@ class WeeklyActionCountReader:
         return Automated(
             {row.state: row.many for row in states},
             {row.outcome: row.many for row in ended},
-            self._rescued(since, until),
+            rescued(self._connection, requests.c.outcome_at >= since, requests.c.outcome_at < until),
             sum(row.lost for row in ended if row.outcome in FAILED),
             sum(int(row.retracted) for row in states if row.state == "done"),
-        )
-
-    def _rescued(self, since: datetime, until: datetime) -> float:
-        rows = self._connection.execute(
-            select(requests.c.outcome, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpu_hours_lost)
-            .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
-            .where(requests.c.outcome_at >= since, requests.c.outcome_at < until, requests.c.outcome == "succeeded")
-        )
-        return sum(
-            gpu_hours_rescued(
-                row.outcome,
-                gpus=row.gpus,
-                started_at=row.started_at,
-                ended_at=row.ended_at,
-                gpu_hours_lost=row.gpu_hours_lost,
-            )
-            for row in rows
         )
 
     def incidents(self, since: datetime, until: datetime) -> tuple[WeekIncident, ...]:

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
 from service.contracts.resubmission import FAILED, HELPED
 from service.jobs.tables import jobs
-from service.requests.rescued import gpu_hours_rescued
+from service.requests.repository.rescued import rescued
 from service.requests.tables import requests
 from service.sql.types import utc
 
@@ -74,26 +74,9 @@ class FunnelReader:
             done=finished,
             succeeded=helpful,
             failed=failing,
-            rescued=self._rescued(and_(made, done)),
+            rescued=rescued(self._connection, made, done),
             wasted=float(wasted),
             shadow=self._shadow(made),
-        )
-
-    def _rescued(self, done: ColumnElement[bool]) -> float:
-        rows = self._connection.execute(
-            select(requests.c.outcome, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpu_hours_lost)
-            .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
-            .where(done, requests.c.outcome == "succeeded")
-        )
-        return sum(
-            gpu_hours_rescued(
-                row.outcome,
-                gpus=row.gpus,
-                started_at=row.started_at,
-                ended_at=row.ended_at,
-                gpu_hours_lost=row.gpu_hours_lost,
-            )
-            for row in rows
         )
 
     def _shadow(self, made: ColumnElement[bool]) -> tuple[ShadowCount, ...]:

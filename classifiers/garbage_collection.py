@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Collect no garbage in the block: imports and models make none, and the search among them costs time."""
+    """Collect no garbage in the block: what is made there stays, and the search among it costs time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
