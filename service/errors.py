@@ -78,6 +78,18 @@ class TimedOut(FaultlineError):
     news = False
 
 
+class TooManyRequests(FaultlineError):
+    """The caller reached a limit; `retry_after_s`: seconds until it may try again."""
+
+    status = 429
+    title = "Too many requests"
+    news = False
+
+    def __init__(self, detail: str, retry_after_s: int) -> None:
+        super().__init__(detail)
+        self.retry_after_s = retry_after_s
+
+
 class TooLarge(FaultlineError):
     """The request is larger than the service accepts."""
 

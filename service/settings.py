@@ -20,7 +20,7 @@ from service.second_reader.options import SecondReaderOptions, checked_url
 
 PREFIX = "FAULTLINE_"
 # Prefixes of programs that read their own settings.
-OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_")
+OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_", "FAULTLINE_CLIENT_")
 # Settings that may be given as NAME_FILE, the path of a file with the value.
 SECRETS = (
     "database_url",

@@ -50,6 +50,7 @@ COMMANDS = {
     "retrain": Command("classifier", "learn from the stored labels; the gate promotes the result, refuses or asks"),
     "reclassify": Command("classifier", "classify stored failures again"),
     "model": Command("classifier", "list, show, compare, promote or roll back models"),
+    "feedback": Command("classifier", "say whether the verdict on your job is right"),
     "labels": Command("classifier", "export or import corrections of verdicts as labelled cases"),
     "db": Command("administration", "upgrade or check the database schema"),
     "policy": Command("administration", "check, show, explain or replay the mitigation policy"),

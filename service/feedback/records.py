@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-# unsure: the person looked and cannot tell; it is no judgement.
-FeedbackKind = Literal["confirm", "correct", "contest", "audit", "import", "unsure"]
+# unsure: the person looked and cannot tell; it is no judgement. contest and agree: votes of a job's submitter.
+FeedbackKind = Literal["confirm", "correct", "contest", "agree", "audit", "import", "unsure"]
+VOTES: tuple[FeedbackKind, ...] = ("contest", "agree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,9 @@ class StoredFeedback:
 class Label:
     """The label of a failure that follows from all its feedback.
 
-    `disputed`: the last judgements of two people differ in side or cause. `contested`: the owner disagrees, and nobody
-    has judged the failure since. `golden`: part of the protected set that later feedback does not change. `held`: why
-    it waits for a second person; until one gives the same label, nothing is learned from it.
+    `disputed`: the last judgements of two people differ in side or cause. `contested`: the owner's last vote disagrees,
+    and nobody has judged the failure since. `golden`: part of the protected set that later feedback does not change.
+    `held`: why it waits for a second person; until one gives the same label, nothing is learned from it.
     """
 
     failure_id: int

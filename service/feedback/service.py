@@ -1,4 +1,4 @@
-"""Feedback on verdicts: confirm, correct, contest, audit, cannot tell.
+"""Feedback on verdicts: confirm, correct, audit, cannot tell, and the votes contest and agree.
 
 A judgement creates a new version of the verdict (source: person) that the classifier does not overrule. If it changes
 something, hooks and channels get `failure.revised`.
@@ -6,6 +6,7 @@ something, hooks and channels get `failure.revised`.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from typing import get_args
 from zoneinfo import ZoneInfo
 
@@ -18,18 +19,21 @@ from service.contracts.event import JobCompletion
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store, UnitOfWork
 from service.deliveries.verdict_messages import of_verdict
-from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
+from service.errors import Conflict, FieldError, InvalidInput, NotFound, TooManyRequests, invalid
 from service.failures.records import FailureDetail, FailureFilter
 from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
 from service.feedback import fix_service, label_review
 from service.feedback.corrected_verdict import NONE, completed, corrected, data
 from service.feedback.label_review import Held
-from service.feedback.records import FeedbackKind, Label, Labels, NewFeedback
+from service.feedback.records import VOTES, FeedbackKind, Label, Labels, NewFeedback
 
 LONGEST_NOTE = 4_000
 MOST_AT_ONCE = 500  # failures per bulk judgement
+# Judgement: more than anybody reads, and few enough that a script can't fill the queue of contested verdicts.
+VOTES_AN_HOUR = 30
 _JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
 _SHOWN_EVIDENCE = 40
+_HOUR = timedelta(hours=1)
 NOTHING = Labels()
 
 
@@ -86,9 +90,14 @@ class Feedback:
             NotFound: no such failure.
             InvalidInput: an unknown code, a cause of another side, or an empty correction.
             Conflict: retention removed the verdict, or it has another version meanwhile.
+            TooManyRequests: the person gave `VOTES_AN_HOUR` votes in the last hour.
         """
         check(feedback)
         with self._store.unit_of_work() as work:
+            if feedback.kind in VOTES and work.feedback.votes(who, self._clock.now() - _HOUR) >= VOTES_AN_HOUR:
+                raise TooManyRequests(
+                    f"{who} gave {VOTES_AN_HOUR} votes in the last hour: try again later", int(_HOUR.total_seconds())
+                )
             return self._store_one(work, failure_id, who, feedback)
 
     def add_to_many(
@@ -225,7 +234,7 @@ class Feedback:
                 row.version,
                 row.side,
                 row.cause,
-                feedback.labels if feedback.kind == "contest" else _given(labels, feedback.labels),
+                feedback.labels if feedback.kind in VOTES else _given(labels, feedback.labels),
                 (feedback.note or "").strip() or None,
                 feedback.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
@@ -272,8 +281,8 @@ def check(feedback: FeedbackInput) -> None:
             raise invalid(axis, "one of " + ", ".join(codes), str(value))
     if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
         raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
-    if feedback.kind == "unsure" and labels != Labels():
-        raise invalid("labels", "none: a person who cannot tell names no label", "some")
+    if feedback.kind in {"unsure", "agree"} and labels != Labels():
+        raise invalid("labels", f"none: the kind {feedback.kind} names no label", "some")
     if feedback.kind == "correct" and labels == Labels():
         raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
     if feedback.fixed_by is not None:

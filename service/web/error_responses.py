@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from service.errors import FaultlineError, FieldError, Unauthorized
+from service.errors import FaultlineError, FieldError, TooManyRequests, Unauthorized
 from service.sql.types import clean
 from service.web.pages.templating import render
 
@@ -65,6 +65,8 @@ def respond(request: Request, error: Exception) -> Response:
     errors: Sequence[FieldError] = ()
     if isinstance(error, FaultlineError):
         status, title, detail, errors = error.status, error.title, error.detail, error.errors
+        if isinstance(error, TooManyRequests):
+            headers["Retry-After"] = str(error.retry_after_s)
         if error.news:
             _log.warning("%s %s: %s", request.method, request.url.path, detail)
     elif isinstance(error, RequestValidationError):

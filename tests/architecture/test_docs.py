@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
+from service.cli.classifier import feedback
 from service.cli.commands import COMMANDS, parser_for
 from service.hooks.options import PREFIX as HOOK_PREFIX
 from service.settings import PREFIX, SECRETS, Settings
@@ -139,6 +140,7 @@ def test_settings_exist() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     known |= {f"{PREFIX}{name.upper()}_FILE" for name in SECRETS}
     hook = options(command_parser("hook"))
+    known |= {feedback.URL, feedback.TOKEN_FILE}
     known |= {HOOK_PREFIX + option.removeprefix("--").replace("-", "_").upper() for option in hook}
 
     def check(document: Path) -> set[str]:

@@ -151,4 +151,8 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     if len(messages) > SHOWN + 1:
         lines.append(f"and {len(messages) - SHOWN - 1} more")
     link = failure_link(public_url, first)
-    return "\n".join([*map(plain_text, lines), *([] if link is None else [link])])
+    if link is None:
+        return "\n".join(map(plain_text, lines))
+    if first.type.startswith("failure."):
+        return "\n".join([*map(plain_text, lines), f"Is this right? {link}#feedback"])
+    return "\n".join([*map(plain_text, lines), link])

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, literal, select, t
 from service.clock import Clock
 from service.contracts.page import Page
 from service.failures.tables import failures
-from service.feedback.records import Label, Labels, NewFeedback, SavedView, StoredFeedback
+from service.feedback.records import VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
 from service.feedback.tables import feedback, labels, saved_views
 from service.sql import paging as cursors
 from service.sql.packing import pack
@@ -118,6 +118,16 @@ class FeedbackReader:
         )
         return {row.said_cause: row.many for row in found}
 
+    def votes(self, who: str, since: datetime) -> int:
+        """The number of votes that a person gave since a time."""
+        return int(
+            self._connection.execute(
+                select(func.count())
+                .select_from(feedback)
+                .where(feedback.c.kind.in_(VOTES), feedback.c.at >= utc(since), feedback.c.who == clean(who[:200]))
+            ).scalar_one()
+        )
+
     def views(self, who: str, page: str) -> tuple[SavedView, ...]:
         """A person's saved views of one page, by name."""
         found = self._connection.execute(
@@ -207,7 +217,8 @@ class FeedbackRepository(FeedbackReader):
                 last.pop(entry.who, None)
                 last[entry.who] = entry
         judged = list(last.values())
-        contest = max((entry.id for entry in entries if entry.kind == "contest"), default=0)
+        votes = {entry.who: entry for entry in entries if entry.kind in VOTES}  # the last one of each person
+        contest = max((entry.id for entry in votes.values() if entry.kind == "contest"), default=0)
         newest = judged[-1] if judged else entries[-1]
         # What an owner says is a vote: it becomes a label only where an operator gives it too.
         given = newest.labels if judged else Labels()
@@ -224,7 +235,11 @@ class FeedbackRepository(FeedbackReader):
             held=None if _several_agree(judged) else newest.held,
         )
         if not judged and not contest:
-            return made  # nobody can tell: there is no label
+            # Nobody can tell, or the owner agrees: there is no label, and no contest any more.
+            self._connection.execute(
+                delete(labels).where(labels.c.failure_id == failure_id, labels.c.golden.is_(False))
+            )
+            return made
         values: dict[str, Any] = {
             "at": made.at,
             "who": made.who,

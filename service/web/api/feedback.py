@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from service import weeks
 from service.feedback import fix_service, label_export, label_queue
 from service.feedback.label_queue import LabelQueue
-from service.feedback.records import Labels, SavedView
+from service.feedback.records import VOTES, Labels, SavedView
 from service.feedback.service import FeedbackInput
 from service.web import group_views, views
 from service.web.api.group_models import (
@@ -47,12 +47,12 @@ def get_feedback(services: InjectedServices, failure_id: FailureId) -> FeedbackA
         )
 
 
-@router.post("/failures/{failure_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
+@router.post("/failures/{failure_id}/feedback", responses=answers(401, 403, 404, 409, 422, 429, 503))
 def post_feedback(
     services: InjectedServices, principal: Annotated[Principal, OWN], failure_id: FailureId, given: FeedbackGiven
 ) -> FeedbackReceipt:
-    """Confirm or correct a verdict (scope act), or contest it (anybody who sees it). A correction is a new version."""
-    if given.kind != "contest":
+    """Confirm or correct a verdict (scope act), or vote on it: contest or agree (anybody who sees it, 30 an hour)."""
+    if given.kind not in VOTES:
         principal.require("act")
     views.failure(services, failure_id)  # raises if it is not visible to the caller
     return feedback_receipt(services.feedback.add(failure_id, principal.name, feedback_input(given)))

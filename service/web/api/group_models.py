@@ -55,14 +55,14 @@ class GroupAction(BaseModel):
 class FeedbackGiven(BaseModel):
     """Feedback on a verdict.
 
-    `confirm`: it is right. `correct`: the given axes are right; the others follow from the cause or stay. `contest`:
-    the owner of the job disagrees. `unsure`: the person cannot tell, which is no label. `category` and `symptom` may be
-    "none".
+    `confirm`: it is right. `correct`: the given axes are right; the others follow from the cause or stay. `contest`,
+    `agree`: a vote of the owner of the job, which is no label; a contest may name side and cause. `unsure`: the person
+    cannot tell, which is no label. `category` and `symptom` may be "none".
     """
 
     model_config = ConfigDict(extra="forbid")
 
-    kind: Literal["confirm", "correct", "contest", "unsure"]
+    kind: Literal["confirm", "correct", "contest", "agree", "unsure"]
     side: str | None = None
     cause: str | None = None
     category: str | None = None

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from service.errors import FieldError, InvalidInput, NotFound
 from service.feedback import fix_service
-from service.feedback.records import Labels, SavedView
+from service.feedback.records import VOTES, Labels, SavedView
 from service.feedback.service import FeedbackInput
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
@@ -96,7 +96,7 @@ def save_audit(
 def give_feedback(
     form: UserForm,
     failure_id: Id,
-    kind: Annotated[Literal["confirm", "correct", "contest"], Form()] = "contest",
+    kind: Annotated[Literal["confirm", "correct", "contest", "agree"], Form()] = "contest",
     cause: Code = "",
     category: Code = "",
     symptom: Code = "",
@@ -105,8 +105,8 @@ def give_feedback(
     version: Annotated[int | None, Form(ge=1, le=2**31 - 1)] = None,
     back: Annotated[Literal["", "/feedback"], Form()] = "",
 ) -> RedirectResponse:
-    """Confirm, correct or contest one verdict."""
-    if kind != "contest":
+    """Confirm or correct one verdict, or vote on it."""
+    if kind not in VOTES:
         form.principal.require("act")
     views.failure(form.services, failure_id)  # raises if it is not visible to the caller
     given = FeedbackGiven(
