@@ -9,7 +9,8 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from service.formatting import duration, gpu_hours, number, percent
-from service.reports import breakdowns, comparison, goodput_section, intervals, top_actions
+from service.goodput.records import Scope
+from service.reports import breakdowns, comparison, goodput_section, intervals, scope, top_actions
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
@@ -40,7 +41,7 @@ def build(facts: Facts) -> Report:
     texts = wording()["title"]
     return Report(
         week=facts.week,
-        title=texts["week"].format(week=facts.week),
+        title=title(facts.week, facts.scope),
         subtitle=texts["span"].format(
             since=f"{facts.since.astimezone(zone):%Y-%m-%d %H:%M}",
             until=f"{facts.until.astimezone(zone):%Y-%m-%d %H:%M}",
@@ -68,7 +69,14 @@ def build(facts: Facts) -> Report:
         ),
         figures=_figures(facts, this),
         previous=tuple(follow_ups(facts, wording()["follow_up"])),
+        scope=scope.values(facts.scope),
     )
+
+
+def title(week: str, of: Scope) -> str:
+    """The title of a report, with its scope."""
+    which = scope.words(of)
+    return str(wording()["title"]["scope" if which else "week"]).format(week=week, scope=which)
 
 
 def _goodput(facts: Facts, zone: ZoneInfo) -> Iterable[Section]:
@@ -187,7 +195,7 @@ def _group_section(key: str, groups: Sequence[GroupFacts], facts: Facts) -> Sect
     texts = wording()["section"][key]
     rows = tuple(
         (
-            Cell(one.headline or one.fingerprint, f"/failures?group={quote(one.fingerprint, safe='')}"),
+            Cell(one.headline or one.fingerprint, top_actions.group_link(one.fingerprint, facts.scope)),
             Cell(one.side),
             Cell(breakdowns.title(one.cause)),
             Cell(number(one.amount.failures)),

@@ -77,7 +77,7 @@ class Report:
     """One week's report. `figures` holds the raw numbers behind the text, for programs.
 
     `version` counts publications of the same week; `moved` lists changes from the previous version. `previous`: the
-    outcome of the actions of the week before.
+    outcome of the actions of the week before. `scope`: `cluster` and `team` where the report is limited to one.
     """
 
     week: str
@@ -92,6 +92,7 @@ class Report:
     version: int = 1
     moved: tuple[str, ...] = field(default=())
     previous: tuple[FollowUp, ...] = ()
+    scope: Mapping[str, str] = field(default_factory=dict)
 
     def to_wire(self) -> dict[str, Any]:
         """The report as JSON (weekly-report/1)."""
@@ -113,6 +114,7 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
         version=stored["version"],
         moved=tuple(stored["moved"]),
         previous=tuple(FollowUp(**one) for one in stored.get("previous", ())),
+        scope=dict(stored.get("scope", {})),
     )
 
 

@@ -9,10 +9,12 @@ from zoneinfo import ZoneInfo
 from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
-from service.errors import Conflict, NotFound
+from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.formatting import number
+from service.goodput.records import Scope
 from service.reports import build, document, gather
 from service.reports.document import Report
+from service.reports.records import EVERYTHING
 from service.reports.repository.reports import Published
 from service.reports.summary import summary
 from service.stale_cache import StaleCache
@@ -23,6 +25,7 @@ GRACE = timedelta(hours=6)  # after the end of a week, for late events and logs
 LEASE = timedelta(minutes=15)
 SERVICE = "the service"
 Versions = tuple[tuple[int, datetime], ...]  # number and time of publication, newest first
+SLOW_S = 0.5  # a report that takes longer to build is cached too: a small team of a large fleet
 LARGE = 1_000  # failures in a week; above it, building a report takes too long for a page
 
 
@@ -37,24 +40,30 @@ class ReportService:
         self._clock = clock
         self._holder = f"publisher-{secrets.token_hex(6)}"
 
-    def current(self, week: Week) -> Report:
+    def current(self, week: Week, scope: Scope = EVERYTHING) -> Report:
         """The report of the week from the present rows, published or not.
 
         Raises:
+            InvalidInput: no job of the scope is known.
             Unavailable: the database does not answer.
         """
-        return build.build(gather.gather(self._store, week, self._zone, self._clock.now()))
+        return build.build(gather.gather(self._store, week, self._zone, self._clock.now(), scope))
 
-    def read(self, week: Week, version: int | None = None) -> Report:
+    def read(self, week: Week, version: int | None = None, scope: Scope = EVERYTHING) -> Report:
         """The published report (`version`, by default the newest), or the present state of an unpublished week.
+
+        Only the report of all jobs is published; one with a scope is always the present state.
 
         Raises:
             Unavailable: the database does not answer.
             NotFound: no such version.
+            InvalidInput: no job of the scope is known, or it is combined with a version.
         """
-        return self.read_with_versions(week, version)[0]
+        return self.read_with_versions(week, version, scope)[0]
 
-    def read_with_versions(self, week: Week, version: int | None = None) -> tuple[Report, Versions]:
+    def read_with_versions(
+        self, week: Week, version: int | None = None, scope: Scope = EVERYTHING
+    ) -> tuple[Report, Versions]:
         """The report as by `read`, and the published versions of the week, both from one snapshot of the database.
 
         The present state of an unpublished week comes from its own snapshot, or from the cache of drafts.
@@ -62,7 +71,13 @@ class ReportService:
         Raises:
             Unavailable: the database does not answer.
             NotFound: no such version.
+            InvalidInput: no job of the scope is known, or it is combined with a version.
         """
+        if scope != EVERYTHING:
+            if version is not None:
+                expected = "no version: only the report of all clusters and teams is published"
+                raise InvalidInput(f"version: expected {expected}", (FieldError("version", expected, str(version)),))
+            return self._draft(week, scope), ()
         with self._store.reading() as reading:
             found = reading.reports.latest(str(week)) if version is None else reading.reports.get(str(week), version)
             versions = reading.reports.versions(str(week))
@@ -72,10 +87,19 @@ class ReportService:
         if found is None and version is not None:
             raise NotFound(f"week {week} has no published version {version}")
         if found is None:
-            if self._drafts is None:
-                return self.current(week)
-            return self._drafts.get(str(week), lambda: self.current(week), self._clock.monotonic(), cacheable=_large)
+            return self._draft(week, EVERYTHING)
         return document.from_wire(found.body)
+
+    def _draft(self, week: Week, scope: Scope) -> Report:
+        if self._drafts is None:
+            return self.current(week, scope)
+        start = self._clock.monotonic()
+        return self._drafts.get(
+            (str(week), scope),
+            lambda: self.current(week, scope),
+            start,
+            cacheable=lambda made: _large(made) or self._clock.monotonic() - start > SLOW_S,
+        )
 
     def publish(self, week: Week, by: str = SERVICE) -> Report:
         """Publish the present state of the week; if nothing changed since the last version, that version is returned.

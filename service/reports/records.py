@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from service.goodput.records import Scope
+
+EVERYTHING = Scope()  # the scope of the report of all clusters and teams
+
 
 @dataclass(frozen=True, slots=True)
 class Amount:

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from service.formatting import gpu_hours, number, whole_words
+from service.goodput.records import Scope
+from service.reports import scope as scopes
 from service.reports.document import Todo
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
 
@@ -77,25 +79,30 @@ def covers(target: str, cell: CostCell, facts: Facts) -> bool:
 def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
     for group in facts.groups:
         if not group.resolved:
-            yield _of_group(group, texts)
+            yield _of_group(group, texts, facts.scope)
     for node in facts.nodes:
         if node.ratio > 1:
             yield _of_node(node, texts)
     yield _Action(
         texts["environment"],
-        "/failures?category=EE.1",
+        f"/failures?{urlencode({'category': 'EE.1', **scopes.values(facts.scope)})}",
         ENVIRONMENT,
         lambda cell: cell.environment,
         lambda failures, _hours: texts["environment_reckoned"].format(failures=number(failures)),
     )
 
 
-def _of_group(group: GroupFacts, texts: Mapping[str, Any]) -> _Action:
+def group_link(fingerprint: str, scope: Scope) -> str:
+    """The page of a group's failures in a scope."""
+    return f"/failures?{urlencode({'group': fingerprint, **scopes.values(scope)})}"
+
+
+def _of_group(group: GroupFacts, texts: Mapping[str, Any], scope: Scope) -> _Action:
     headline = whole_words(group.headline, _HEADLINE) or group.fingerprint
     members = {group.fingerprint, *group.merged}
     return _Action(
         texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline),
-        f"/failures?group={quote(group.fingerprint, safe='')}",
+        group_link(group.fingerprint, scope),
         f"{GROUP}{group.fingerprint}",
         lambda cell: cell.group in members and not cell.environment,
         lambda failures, _hours: texts["group_reckoned"].format(

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.goodput.records import Goodput, TrendPart
+from service.goodput.records import Goodput, Scope, TrendPart
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.document import Todo
-from service.reports.records import Amount
+from service.reports.records import EVERYTHING, Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,7 @@ class Facts:
     `groups_cut`: the week has more groups than were read.
     `previous_todo`: the actions that the published report of the week before recommended.
     `goodput`: the figures of the week; `goodput_trend`: one part for each of the last weeks, ending with this one.
+    `scope`: whose jobs count.
     `recorded_mitigations`: what people recorded as the fix of a failure of the week, by mitigation code.
     """
 
@@ -192,3 +193,4 @@ class Facts:
     previous_todo: tuple[Todo, ...] = ()
     goodput: Goodput | None = None
     goodput_trend: tuple[TrendPart, ...] = ()
+    scope: Scope = EVERYTHING

@@ -84,18 +84,22 @@ class AppliedFixReader:
         )
         return [FixCount(row.cluster, row.cause, row.code, row.many) for row in found]
 
-    def between(self, since: datetime, until: datetime) -> dict[str, int]:
-        """Failures that ended in [since, until) and were fixed, by mitigation.
+    def between(
+        self, since: datetime, until: datetime, cluster: str | None = None, team: str | None = None
+    ) -> dict[str, int]:
+        """Failures that ended in [since, until) and were fixed, by mitigation; those of a cluster or team if given.
 
         Resubmits requested by this service are left out: they are counted as such.
         """
         resubmitted = exists().where(
             requests.c.failure_id == mended.c.failure_id, requests.c.state == "done", mended.c.code == "M1"
         )
+        wanted = {"cluster": cluster, "team": team}
+        own = [failures.c[name] == value for name, value in wanted.items() if value is not None]
         found = self._connection.execute(
             select(mended.c.code, func.count().label("many"))
             .select_from(mended.join(failures, failures.c.id == mended.c.failure_id))
-            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), ~resubmitted)
+            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), ~resubmitted, *own)
             .group_by(mended.c.code)
         )
         return {row.code: row.many for row in found}

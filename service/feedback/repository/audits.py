@@ -37,13 +37,20 @@ class AuditReader:
             for row in self._rows([week])
         )
 
-    def audit_results(self, weeks: Sequence[str]) -> tuple[AuditResult, ...]:
-        """The samples of weeks with their strata and results, for statistics."""
+    def audit_results(
+        self, weeks: Sequence[str], *, cluster: str | None = None, team: str | None = None
+    ) -> tuple[AuditResult, ...]:
+        """The samples of weeks with their strata and results, for statistics.
+
+        Those of a cluster or team stand for themselves: the size of their strata is not stored.
+        """
+        part = cluster is not None or team is not None
         found = []
-        for row in self._rows(weeks):
+        for row in self._rows(weeks, cluster, team):
             side, cause = _right(row)
             judged, unsure = row.feedback_id is not None, row.kind == _UNSURE
-            found.append(AuditResult(row.week, row.stratum or "", row.population, judged, unsure, side, cause))
+            population = None if part else row.population
+            found.append(AuditResult(row.week, row.stratum or "", population, judged, unsure, side, cause))
         return tuple(found)
 
     def audit_weeks(self, *, limit: int = 12) -> tuple[str, ...]:
@@ -51,13 +58,18 @@ class AuditReader:
         found = self._connection.execute(select(audits.c.week).distinct().order_by(audits.c.week.desc()).limit(limit))
         return tuple(found.scalars())
 
-    def _rows(self, weeks: Sequence[str]) -> Sequence[Row[Any]]:
+    def _rows(self, weeks: Sequence[str], cluster: str | None = None, team: str | None = None) -> Sequence[Row[Any]]:
+        wanted = {"cluster": cluster, "team": team}
+        own = [failures.c[name] == value for name, value in wanted.items() if value is not None]
+        source = audits.join(feedback, feedback.c.id == audits.c.feedback_id, isouter=True)
+        if own:
+            source = source.join(failures, failures.c.id == audits.c.failure_id)
         found = (
             select(
                 audits, feedback.c.kind, feedback.c.side, feedback.c.cause, feedback.c.said_side, feedback.c.said_cause
             )
-            .join(feedback, feedback.c.id == audits.c.feedback_id, isouter=True)
-            .where(audits.c.week.in_(weeks))
+            .select_from(source)
+            .where(audits.c.week.in_(weeks), *own)
             .order_by(audits.c.week, audits.c.failure_id)
         )
         return self._connection.execute(found).all()

@@ -8,8 +8,11 @@ from sqlalchemy import Connection, case, func, or_, select
 from service.contracts.resubmission import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import feedback
+from service.goodput.records import Scope
 from service.incidents.tables import incident_jobs, incidents
 from service.jobs.tables import jobs
+from service.reports.records import EVERYTHING
+from service.reports.repository.scope_conditions import in_scope
 from service.requests.repository.rescued import rescued
 from service.requests.tables import requests
 from service.sql.types import utc
@@ -47,10 +50,12 @@ class WeeklyActionCountReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def automated(self, since: datetime, until: datetime) -> Automated:
+    def automated(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Automated:
         """Counts of automatic resubmission."""
         since, until = utc(since), utc(until)
-        made = (requests.c.created_at >= since, requests.c.created_at < until)
+        own = in_scope(requests, scope)
+        made = (requests.c.created_at >= since, requests.c.created_at < until, *own)
+        known = (requests.c.outcome_at >= since, requests.c.outcome_at < until, *own)
         states = self._connection.execute(
             select(
                 requests.c.state,
@@ -68,39 +73,47 @@ class WeeklyActionCountReader:
                 func.coalesce(func.sum(again.c.gpu_hours_lost), 0.0).label("lost"),
             )
             .select_from(requests.outerjoin(again, again.c.id == requests.c.outcome_attempt_id))
-            .where(requests.c.outcome_at >= since, requests.c.outcome_at < until)
+            .where(*known)
             .group_by(requests.c.outcome)
         ).all()
         return Automated(
             {row.state: row.many for row in states},
             {row.outcome: row.many for row in ended},
-            rescued(self._connection, requests.c.outcome_at >= since, requests.c.outcome_at < until),
+            rescued(self._connection, *known),
             sum(row.lost for row in ended if row.outcome in FAILED),
             sum(int(row.retracted) for row in states if row.state == "done"),
         )
 
-    def incidents(self, since: datetime, until: datetime) -> tuple[WeekIncident, ...]:
-        """Incidents that were open in a period, those with most jobs first; a job with many failures counts once."""
+    def incidents(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> tuple[WeekIncident, ...]:
+        """Incidents that were open in a period, those with most jobs first; a job with many failures counts once.
+
+        With a team in the scope: the incidents that failed jobs of that team, and the number of these jobs.
+        """
+        of_team = Scope(team=scope.team)
         distinct = (
             select(incident_jobs.c.incident_id, jobs.c.cluster, jobs.c.job_id, jobs.c.user_name)
             .join(jobs, jobs.c.id == incident_jobs.c.failure_id)
+            .where(*in_scope(jobs, of_team))
             .distinct()
             .subquery()
         )
         counted = select(func.count()).where(distinct.c.incident_id == incidents.c.id).scalar_subquery()
         # Retention removes the jobs of old incidents; the stored number remains.
-        many = func.coalesce(func.nullif(counted, 0), incidents.c.jobs).label("jobs")
+        many = (counted if scope.team else func.coalesce(func.nullif(counted, 0), incidents.c.jobs)).label("jobs")
+        own = [] if scope.team is None else [counted > 0]
         found = self._connection.execute(
             select(incidents.c.id, incidents.c.title, incidents.c.opened_at, incidents.c.closed_at, many)
             .where(
                 incidents.c.opened_at < utc(until),
                 or_(incidents.c.closed_at.is_(None), incidents.c.closed_at >= utc(since)),
+                *in_scope(incidents, Scope(scope.cluster)),
+                *own,
             )
             .order_by(many.desc(), incidents.c.id)
         )
         return tuple(WeekIncident(row.id, row.title, row.opened_at, row.closed_at, row.jobs) for row in found)
 
-    def contested(self, since: datetime, until: datetime) -> int:
+    def contested(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> int:
         """Failures that ended in a period and whose verdict was contested."""
         return int(
             self._connection.execute(
@@ -110,19 +123,22 @@ class WeeklyActionCountReader:
                     feedback.c.kind == "contest",
                     failures.c.ended_at >= utc(since),
                     failures.c.ended_at < utc(until),
+                    *in_scope(failures, scope),
                 )
             ).scalar_one()
         )
 
-    def lost_on(self, node: str, cluster: str, since: datetime, until: datetime) -> float:
-        """GPU-hours lost in a period by failures attributed to a node."""
-        return float(
-            self._connection.execute(
-                select(func.coalesce(func.sum(failures.c.gpu_hours_lost), 0.0)).where(
-                    failures.c.cluster == cluster,
-                    failures.c.suspect_node == node,
-                    failures.c.ended_at >= utc(since),
-                    failures.c.ended_at < utc(until),
-                )
-            ).scalar_one()
-        )
+    def lost_on(
+        self, node: str, cluster: str, since: datetime, until: datetime, scope: Scope = EVERYTHING
+    ) -> tuple[int, float]:
+        """Failures attributed to a node in a period, and the GPU-hours they lost."""
+        found = self._connection.execute(
+            select(func.count(), func.coalesce(func.sum(failures.c.gpu_hours_lost), 0.0)).where(
+                failures.c.cluster == cluster,
+                failures.c.suspect_node == node,
+                failures.c.ended_at >= utc(since),
+                failures.c.ended_at < utc(until),
+                *in_scope(failures, scope),
+            )
+        ).one()
+        return int(found[0]), float(found[1])

@@ -25,9 +25,11 @@ from sqlalchemy import (
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures, verdicts
 from service.feedback.tables import feedback
+from service.goodput.records import Scope
 from service.groups.tables import group_fingerprints, groups
 from service.jobs.tables import jobs
-from service.reports.records import Amount
+from service.reports.records import EVERYTHING, Amount
+from service.reports.repository.scope_conditions import in_scope
 from service.sql import bulk
 from service.sql.types import utc
 
@@ -87,13 +89,13 @@ class WeeklyCountReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def counts(self, since: datetime, until: datetime) -> PeriodCounts:
+    def counts(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> PeriodCounts:
         """Finished and failed jobs; the failed ones by side, "unknown" for abstained verdicts and jobs without one."""
         since, until = utc(since), utc(until)
         finished, failed = 0, Amount()
         for row in self._connection.execute(
             select(jobs.c.status, *_sums(jobs.c.gpu_hours_lost))
-            .where(jobs.c.ended_at >= since, jobs.c.ended_at < until, jobs.c.counted)
+            .where(jobs.c.ended_at >= since, jobs.c.ended_at < until, jobs.c.counted, *in_scope(jobs, scope))
             .group_by(jobs.c.status)
         ):
             if row.status in FAILURE_STATUSES:
@@ -105,7 +107,9 @@ class WeeklyCountReader:
         sides = {
             row.side: _sum(row)
             for row in self._connection.execute(
-                select(side.label("side"), *_sums(_LOST)).where(*_failed(since, until)).group_by(literal_column("1"))
+                select(side.label("side"), *_sums(_LOST))
+                .where(*_failed(since, until, scope))
+                .group_by(literal_column("1"))
             )
         }
         settled = [sides.get(key, Amount()) for key in sides]
@@ -119,7 +123,20 @@ class WeeklyCountReader:
             )
         return PeriodCounts(finished, failed, sides)
 
-    def amounts(self, since: datetime, until: datetime) -> tuple[float, ...]:
+    def known(self, scope: Scope, since: datetime, until: datetime) -> bool:
+        """Whether a failure of a scope is stored, or a job of it ended in a period."""
+        wanted = {"cluster": scope.cluster, "team": scope.team}
+        # Plain conditions: the indexes on cluster and team find one failure at once.
+        own = [failures.c[name] == value for name, value in wanted.items() if value is not None]
+        if self._connection.execute(select(failures.c.id).where(*own).limit(1)).first() is not None:
+            return True
+        ended = (jobs.c.ended_at >= utc(since), jobs.c.ended_at < utc(until))
+        return (
+            self._connection.execute(select(jobs.c.id).where(*ended, *in_scope(jobs, scope)).limit(1)).first()
+            is not None
+        )
+
+    def amounts(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> tuple[float, ...]:
         """The GPU-hours that each failed attempt of a period lost, without those that lost none."""
         return tuple(
             self._connection.execute(
@@ -129,11 +146,14 @@ class WeeklyCountReader:
                     jobs.c.counted,
                     jobs.c.status.in_(_FAILED),
                     jobs.c.gpu_hours_lost > 0,
+                    *in_scope(jobs, scope),
                 )
             ).scalars()
         )
 
-    def breakdown(self, since: datetime, until: datetime, by: Breakdown) -> dict[str, Amount]:
+    def breakdown(
+        self, since: datetime, until: datetime, by: Breakdown, scope: Scope = EVERYTHING
+    ) -> dict[str, Amount]:
         """The failed jobs of a period by a column's code; abstained ones count under "unknown" for the cause."""
         column: ColumnElement[Any] = failures.c[by]
         if by == "cause":
@@ -142,17 +162,27 @@ class WeeklyCountReader:
             row.code: _sum(row)
             for row in self._connection.execute(
                 select(column.label("code"), *_sums(_LOST))
-                .where(*_failed(utc(since), utc(until)), failures.c[by].is_not(None))
+                .where(*_failed(utc(since), utc(until), scope), failures.c[by].is_not(None))
                 .group_by(literal_column("1"))
             )
         }
 
     def groups(
-        self, since: datetime, until: datetime, *, limit: int, category: Iterable[str] | None = None
+        self,
+        since: datetime,
+        until: datetime,
+        scope: Scope = EVERYTHING,
+        *,
+        limit: int,
+        category: Iterable[str] | None = None,
     ) -> tuple[GroupCount, ...]:
-        """The groups that lost most GPU-hours and those with most jobs, `limit` of each, most GPU-hours first."""
+        """The groups that lost most GPU-hours and those with most jobs, `limit` of each, most GPU-hours first.
+
+        The scope limits the counts of the period. When a group was first and last seen is of all clusters and teams,
+        so that a new group is one that nobody has seen before.
+        """
         since, until = utc(since), utc(until)
-        wanted = _failed(since, until)
+        wanted = _failed(since, until, scope)
         if category is not None:
             wanted.append(failures.c.category.in_(tuple(category)))
         prints = group_fingerprints
@@ -181,25 +211,27 @@ class WeeklyCountReader:
             for row in sorted(found.values(), key=lambda row: (-row.lost, -row.jobs, row.newest))
         )
 
-    def cells(self, since: datetime, until: datetime) -> Iterator[Row[Any]]:
+    def cells(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Iterator[Row[Any]]:
         """The failures of a period by fingerprint, cluster, suspect node and category, with `jobs` and `lost`."""
         keys = (failures.c.fingerprint, failures.c.cluster, failures.c.suspect_node, failures.c.category)
-        counted = select(*keys, *_sums(_LOST)).where(*_failed(utc(since), utc(until)))
+        counted = select(*keys, *_sums(_LOST)).where(*_failed(utc(since), utc(until), scope))
         yield from self._connection.execute(counted.group_by(*keys))
 
-    def silent_hours(self, since: datetime, until: datetime) -> tuple[datetime, ...]:
-        """The hours of a period in which no job ended."""
+    def silent_hours(self, since: datetime, until: datetime, cluster: str | None = None) -> tuple[datetime, ...]:
+        """The hours of a period in which no job ended; a team may be silent for hours, a cluster rarely."""
         since, until = utc(since), utc(until)
         hour = self._hour_of(jobs.c.ended_at)
         seen = set(
             self._connection.execute(
-                select(hour).where(jobs.c.ended_at >= since, jobs.c.ended_at < until).distinct()
+                select(hour)
+                .where(jobs.c.ended_at >= since, jobs.c.ended_at < until, *in_scope(jobs, Scope(cluster)))
+                .distinct()
             ).scalars()
         )
         first, last = -((_EPOCH - since) // _HOUR), (until - _EPOCH) // _HOUR
         return tuple(_EPOCH + number * _HOUR for number in range(first, last) if number not in seen)
 
-    def seconds_to_verdict(self, since: datetime, until: datetime) -> list[float]:
+    def seconds_to_verdict(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> list[float]:
         """Seconds from each event's arrival to its first verdict, ascending."""
         rows = self._connection.execute(
             select(jobs.c.received_at, verdicts.c.at)
@@ -208,11 +240,11 @@ class WeeklyCountReader:
                     jobs, jobs.c.id == failures.c.id
                 )
             )
-            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until))
+            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), *in_scope(failures, scope))
         )
         return sorted(max((row.at - row.received_at).total_seconds(), 0.0) for row in rows)
 
-    def trust(self, since: datetime, until: datetime) -> Trust:
+    def trust(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Trust:
         """Counts of the verdicts of a period; a verdict that people only confirmed is neither corrected nor revised."""
         of_failure = feedback.c.failure_id == failures.c.id
         other = or_(
@@ -233,11 +265,11 @@ class WeeklyCountReader:
                 func.coalesce(func.sum(case((again, 1), else_=0)), 0).label("revised"),
                 func.coalesce(func.sum(case((and_(by_person, ~agreed), 1), else_=0)), 0).label("corrected"),
                 func.avg(case((~failures.c.abstained, failures.c.confidence))).label("confidence"),
-            ).where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until))
+            ).where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), *in_scope(failures, scope))
         ).one()
         return Trust(int(row.diagnosed), int(row.abstained), int(row.revised), int(row.corrected), row.confidence)
 
-    def resubmitted(self, since: datetime, until: datetime) -> int:
+    def resubmitted(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> int:
         """Jobs that ended in a period and are resubmissions of an earlier one."""
         return int(
             self._connection.execute(
@@ -248,6 +280,7 @@ class WeeklyCountReader:
                     jobs.c.ended_at < utc(until),
                     jobs.c.counted,
                     jobs.c.resubmit_of.is_not(None),
+                    *in_scope(jobs, scope),
                 )
             ).scalar_one()
         )
@@ -315,10 +348,11 @@ def _plus(one: Amount, row: Row[Any]) -> Amount:
     return Amount(one.failures + row.jobs, one.gpu_hours + row.lost, one.squares + row.squares)
 
 
-def _failed(since: datetime, until: datetime) -> list[ColumnElement[bool]]:
+def _failed(since: datetime, until: datetime, scope: Scope) -> list[ColumnElement[bool]]:
     return [
         failures.c.ended_at >= since,
         failures.c.ended_at < until,
         failures.c.counted,
         _STATUS.in_(_FAILED),
+        *in_scope(failures, scope),
     ]

@@ -8,7 +8,10 @@ from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, li
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
+from service.goodput.records import Scope
 from service.jobs.tables import jobs
+from service.reports.records import EVERYTHING
+from service.reports.repository.scope_conditions import in_scope
 from service.requests.tables import lineages
 from service.sql.types import utc
 
@@ -45,9 +48,9 @@ class WeeklyJobReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def counts(self, bounds: Sequence[datetime]) -> PeriodJobs:
+    def counts(self, bounds: Sequence[datetime], scope: Scope = EVERYTHING) -> PeriodJobs:
         """The jobs of consecutive days; day n lasts from `bounds[n]` to `bounds[n + 1]`."""
-        ended = _ended([utc(bound) for bound in bounds])
+        ended = _ended([utc(bound) for bound in bounds], scope)
         is_last = ended.c.place == 1
         failed = case((and_(is_last, ended.c.status.in_(_FAILED)), 1), else_=0)
         days = self._connection.execute(
@@ -81,7 +84,7 @@ class WeeklyJobReader:
         )
         return PeriodJobs(sum(by_day), sum(int(row.failed) for row in days), tuple(by_day), clusters)
 
-    def lineages(self, since: datetime, until: datetime) -> int:
+    def lineages(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> int:
         """The number of lineages that finished in a period: a job and its resubmissions are one."""
         root = func.coalesce(lineages.c.root_job_id, jobs.c.job_id)
         same = (lineages.c.cluster == jobs.c.cluster) & (lineages.c.job_id == jobs.c.job_id)
@@ -93,6 +96,7 @@ class WeeklyJobReader:
                 jobs.c.ended_at < utc(until),
                 jobs.c.counted,
                 jobs.c.status.in_(_FINISHED),
+                *in_scope(jobs, scope),
             )
             .distinct()
             .subquery()
@@ -100,7 +104,7 @@ class WeeklyJobReader:
         return int(self._connection.execute(select(func.count()).select_from(distinct)).scalar_one())
 
 
-def _ended(bounds: Sequence[datetime]) -> Subquery:
+def _ended(bounds: Sequence[datetime], scope: Scope) -> Subquery:
     """The finished attempts of a period with their day; `place` 1 is the last attempt of its job."""
     day: ColumnElement[int] = case(
         *((jobs.c.ended_at < end, number) for number, end in enumerate(bounds[1:])), else_=len(bounds) - 2
@@ -117,6 +121,7 @@ def _ended(bounds: Sequence[datetime]) -> Subquery:
             jobs.c.ended_at < bounds[-1],
             jobs.c.counted,
             jobs.c.status.in_(_FINISHED),
+            *in_scope(jobs, scope),
         )
         .subquery()
     )

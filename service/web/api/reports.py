@@ -7,8 +7,9 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from service import weeks
+from service.reports.scope import scope_of
 from service.web import views
-from service.web.api.parameters import Cursor, Limit
+from service.web.api.parameters import Cursor, Limit, Text
 from service.web.auth import PUBLISH, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
@@ -45,6 +46,7 @@ class ReportBody(BaseModel):
     figures: dict[str, float | int | None]
     version: int
     moved: list[str]
+    scope: dict[str, str] = Field(default_factory=dict, description="`cluster` and `team` of a limited report")
     sections: list[dict[str, Any]]
 
 
@@ -63,9 +65,16 @@ def get_report(
     services: InjectedServices,
     week: WeekName,
     version: Annotated[int | None, Query(ge=1, le=1_000_000, description="default: the newest")] = None,
+    cluster: Text = None,
+    team: Text = None,
 ) -> ReportBody:
-    """The report of a week: the published version, or a draft from current data if none is published."""
-    return ReportBody.model_validate(services.reports.read(weeks.parse(week), version).to_wire())
+    """The report of a week: the published version, or a draft from current data if none is published.
+
+    With `cluster` or `team`: the report of these jobs alone, always from current data.
+    """
+    return ReportBody.model_validate(
+        services.reports.read(weeks.parse(week), version, scope_of(cluster, team)).to_wire()
+    )
 
 
 @router.post("/reports/{week}:publish", responses=answers(401, 403, 409, 422, 503))

@@ -1,13 +1,17 @@
 """GET /reports and /reports/{week}: the weekly quality report as page, PDF and Markdown."""
 
+import re
 from hashlib import blake2b
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from service import weeks
+from service.goodput.records import Scope
 from service.reports import html, markdown, pdf
+from service.reports import scope as scopes
+from service.reports.document import Report
 from service.web import views
 from service.web.auth import READ
 from service.web.pages.forms import ActForm, Text, redirect
@@ -15,7 +19,16 @@ from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
 router = APIRouter()
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a file
 Version = Annotated[int | None, Query(ge=1, le=1_000_000)]
+
+
+def report_scope(cluster: Text = None, team: Text = None) -> Scope:
+    """The scope of a report, from the URL."""
+    return scopes.scope_of(cluster, team)
+
+
+ReportScope = Annotated[Scope, Depends(report_scope)]
 RECENT = 8  # recent weeks listed even if unpublished
 
 
@@ -33,28 +46,30 @@ def reports(request: Request, services: InjectedServices, cursor: Text = None) -
 
 
 @router.get("/reports/{week}.pdf", dependencies=[READ])
-def report_pdf(services: InjectedServices, week: str, version: Version = None) -> Response:
+def report_pdf(services: InjectedServices, week: str, scope: ReportScope, version: Version = None) -> Response:
     """The report as PDF."""
-    report = services.reports.read(weeks.parse(week), version)
+    report = services.reports.read(weeks.parse(week), version, scope)
     now = services.clock.monotonic()
     printed = services.printed_reports.get(
         blake2b(repr(report).encode("utf-8", "replace")).digest(), lambda: pdf.render(report), now, cacheable=bool
     )
-    return Response(printed, media_type="application/pdf", headers=_named(report.week, "pdf"))
+    return Response(printed, media_type="application/pdf", headers=_named(report, "pdf"))
 
 
 @router.get("/reports/{week}.md", dependencies=[READ])
-def report_markdown(services: InjectedServices, week: str, version: Version = None) -> Response:
+def report_markdown(services: InjectedServices, week: str, scope: ReportScope, version: Version = None) -> Response:
     """The report as Markdown."""
-    report = services.reports.read(weeks.parse(week), version)
-    return Response(markdown.render(report), media_type="text/markdown", headers=_named(report.week, "md"))
+    report = services.reports.read(weeks.parse(week), version, scope)
+    return Response(markdown.render(report), media_type="text/markdown", headers=_named(report, "md"))
 
 
 @router.get("/reports/{week}", dependencies=[READ])
-def report(request: Request, services: InjectedServices, week: str, version: Version = None) -> HTMLResponse:
+def report(
+    request: Request, services: InjectedServices, week: str, scope: ReportScope, version: Version = None
+) -> HTMLResponse:
     """The report of one week."""
     wanted = weeks.parse(week)
-    found, versions = services.reports.read_with_versions(wanted, version)
+    found, versions = services.reports.read_with_versions(wanted, version, scope)
     week_ended = services.clock.now() >= wanted.span(services.zone)[1]
     context = {
         **html.template_context(found),
@@ -62,6 +77,7 @@ def report(request: Request, services: InjectedServices, week: str, version: Ver
         "versions": versions,
         "earlier": str(wanted.earlier(1)),
         "requested_version": version,
+        "scope": scopes.values(scope),
     }
     return render(request, "report.html", context)
 
@@ -73,5 +89,6 @@ def publish(form: ActForm, week: str) -> RedirectResponse:
     return redirect(f"/reports/{made.week}")
 
 
-def _named(week: str, ending: str) -> dict[str, str]:
-    return {"Content-Disposition": f'inline; filename="faultline-{week}.{ending}"'}
+def _named(report: Report, ending: str) -> dict[str, str]:
+    name = "-".join(["faultline", *(_UNSAFE.sub("-", one) for one in report.scope.values()), report.week])
+    return {"Content-Disposition": f'inline; filename="{name}.{ending}"'}

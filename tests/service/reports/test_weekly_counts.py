@@ -60,7 +60,7 @@ def test_actions_of_an_empty_week_are_zero(store: Store) -> None:
         assert (done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted) == ({}, {}, 0, 0, 0)
         assert reading.weekly_action_counts.incidents(SINCE, UNTIL) == ()
         assert reading.weekly_action_counts.contested(SINCE, UNTIL) == 0
-        assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == 0
+        assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == (0, 0.0)
 
 
 def test_one_holder_performs_a_task_and_a_dead_one_is_replaced(store: Store) -> None:
