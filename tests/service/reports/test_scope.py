@@ -125,7 +125,9 @@ def test_page_and_api_are_limited_and_say_so(world: World) -> None:
     assert "faultline-vega-speech-2026-W47.md" in named
 
 
-@pytest.mark.parametrize("query", ["cluster=nowhere", "team=nobody", "cluster=vega&team=nobody", "cluster=vega&version=1"])
+@pytest.mark.parametrize(
+    "query", ["cluster=nowhere", "team=nobody", "cluster=vega&team=nobody", "cluster=vega&version=1"]
+)
 def test_a_scope_without_jobs_and_a_version_of_a_scope_are_refused(world: World, query: str) -> None:
     client = world.client()
     answer = client.get(f"/api/v1/reports/2026-W47?{query}")
