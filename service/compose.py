@@ -378,6 +378,7 @@ class Services:
             automation=self.automation,
             node_events=self.node_events,
             people=self.people,
+            intake_limit=self.settings.intake_limit(),
             feedback_service=self.feedback,
             promotions=Promotions(self.store, found.packaged.id, self.settings.model_key_bytes()),
             gpu_hour_price=self.settings.gpu_hour_price,

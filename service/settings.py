@@ -16,6 +16,7 @@ import classifiers
 from classifiers.redaction import redact
 from service.errors import ConfigurationError, FieldError
 from service.messaging.kafka.config import KafkaConfig
+from service.people.rate_limit import IntakeLimit
 from service.second_reader.options import SecondReaderOptions, checked_url
 
 PREFIX = "FAULTLINE_"
@@ -124,6 +125,9 @@ class Settings(BaseModel):
     )
     max_connections: int = Field(
         default=1_000, ge=1, description="connections of clients; fewer where the process may open fewer files"
+    )
+    intake_requests_per_minute: int = Field(
+        default=6_000, ge=0, description="requests with events, node events or labels of each token; 0: no limit"
     )
     node_event_topic: str | None = Field(default=None, description="topic or topic=cluster of node events")
     node_half_life_days: float = Field(
@@ -251,6 +255,10 @@ class Settings(BaseModel):
             sasl_username=self.kafka_sasl_username,
             sasl_password=None if secret is None else secret.get_secret_value(),
         )
+
+    def intake_limit(self) -> IntakeLimit:
+        """The limit of requests of the intake, counted in this process."""
+        return IntakeLimit(self.intake_requests_per_minute)
 
     def audit_key_bytes(self) -> bytes | None:
         """The key of the audit log; None if there is none."""

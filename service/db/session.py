@@ -38,6 +38,7 @@ from service.nodes.repository.suspicion import SuspicionReader, SuspicionReposit
 from service.nodes.repository.work_queue import NodeWorkReader, NodeWorkRepository
 from service.people.repository.accounts import AccountReader, AccountRepository
 from service.people.repository.audit_log import AuditLogReader, AuditLogRepository
+from service.people.repository.sessions import SessionReader, SessionRepository
 from service.people.repository.tokens import TokenReader, TokenRepository
 from service.reports.repository.reports import ReportReader, ReportRepository
 from service.reports.repository.weekly_action_counts import WeeklyActionCountReader
@@ -76,6 +77,7 @@ class ReadSession:
         self.digests = DigestReader(connection, clock)
         self.tokens = TokenReader(connection, clock)
         self.accounts = AccountReader(connection, clock)
+        self.sessions = SessionReader(connection, clock)
         self.audit_log = AuditLogReader(connection, clock, audit_key)
         self.verdict_seals = VerdictSealReader(connection)
         self.signature_hits = SignatureHitReader(connection)
@@ -123,6 +125,7 @@ class UnitOfWork(ReadSession):
     digests: DigestRepository
     tokens: TokenRepository
     accounts: AccountRepository
+    sessions: SessionRepository
     audit_log: AuditLogRepository
     verdict_seals: VerdictSealRepository
     node_events: NodeEventRepository
@@ -160,6 +163,7 @@ class UnitOfWork(ReadSession):
         self.digests = DigestRepository(connection, clock)
         self.tokens = TokenRepository(connection, clock)
         self.accounts = AccountRepository(connection, clock)
+        self.sessions = SessionRepository(connection, clock)
         self.audit_log = AuditLogRepository(connection, clock, audit_key)
         self.verdict_seals = VerdictSealRepository(connection)
         self.pending_logs = PendingLogRepository(connection, clock)

@@ -23,3 +23,34 @@ class Token:
     clusters: tuple[str, ...] = ()
     teams: tuple[str, ...] = ()
     expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The address of a client, and the browser or program as it names itself; empty if unknown."""
+
+    address: str = ""
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session of an account that has not ended.
+
+    Args:
+        id: identifies the session; it is not the value of the cookie.
+        created_at: the time of the login.
+        used_at: the last recorded use, up to a minute old.
+        until: the latest end; an unused session ends earlier.
+        address: the address of the client at the login; empty if unknown.
+        agent: the browser or program, as it named itself at the login; empty if unknown.
+        current: whether the session is the one of the request.
+    """
+
+    id: str
+    created_at: datetime
+    used_at: datetime
+    until: datetime
+    address: str
+    agent: str
+    current: bool = False

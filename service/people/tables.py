@@ -61,6 +61,7 @@ accounts = Table(
 )
 
 # The cookie's value is random; only its SHA-256 is stored. A session belongs to an account or to an API token.
+# `address` and `agent` are those of the client at the login, as a trusted proxy and the client itself report them.
 sessions = Table(
     "sessions",
     metadata,
@@ -71,6 +72,8 @@ sessions = Table(
     Column("until", UtcDateTime, nullable=False, index=True),
     Column("revoked_at", UtcDateTime),
     Column("used_at", UtcDateTime),
+    Column("address", String(100)),
+    Column("agent", String(300)),
     Index(None, "account_id"),
 )
 

@@ -36,6 +36,7 @@ from service.web.api import (
 )
 from service.web.api import model as models_api
 from service.web.api.parameters import reject_unknown_parameters
+from service.web.api.people import account, accounts
 from service.web.error_responses import answers, respond
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
@@ -52,6 +53,7 @@ from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import model, settings
 from service.web.pages.operations import site_layers as site_layer_pages
+from service.web.pages.people import account as account_page
 from service.web.pages.signatures import page as signature_page
 from service.web.request_body import BodyMemory
 from service.web.request_gate import RequestGate
@@ -81,6 +83,8 @@ API = (
     reports,
     goodput,
     schemas,
+    account,
+    accounts,
 )
 PAGES = (
     overview,
@@ -103,6 +107,7 @@ PAGES = (
     site_layer_pages,
     signature_page,
     settings,
+    account_page,
     login,
     oidc,
     icon,

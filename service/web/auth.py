@@ -51,6 +51,16 @@ class Principal:
         """Whom saved views belong to. No account has a name with a control character, so none is like a token."""
         return self.name if self.token_id is None else f"\x1ftoken/{self.token_id}"
 
+    @property
+    def sender(self) -> str:
+        """By whom requests of the intake are counted."""
+        return self.views_owner
+
+    @property
+    def account_name(self) -> str | None:
+        """The name of the account; None for an API token and for a service without a login."""
+        return self.name if self.token_id is None and self.via in {"cookie", "proxy"} else None
+
     def may(self, scope: str) -> bool:
         """Whether a scope is granted. `admin` includes all scopes; `read` and `act` include narrower ones."""
         return scope in self.scopes or "admin" in self.scopes or _INCLUDED_IN.get(scope) in self.scopes

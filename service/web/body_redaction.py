@@ -12,8 +12,8 @@ from classifiers.redaction import redact
 
 # These values are secrets of the service itself, needed as they are, and never stored in plain text.
 NEEDED = frozenset({"lease_token", "form_token"})
-# Policies are programs that are run and not stored; the login form holds a password.
-UNCHANGED_PATHS = frozenset({"/login", "/api/v1/policy:replay"})
+# Policies are programs that are run and not stored; the other forms hold passwords.
+UNCHANGED_PATHS = frozenset({"/login", "/account/password", "/api/v1/account:change-password", "/api/v1/policy:replay"})
 _FORM = "application/x-www-form-urlencoded"
 
 

@@ -12,7 +12,7 @@ from anyio import to_thread
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import AmbiguousMessage, FieldError, Forbidden, TimedOut, TooLarge
+from service.errors import AmbiguousMessage, FieldError, Forbidden, TimedOut, TooLarge, TooManyRequests
 from service.web.auth import Principal, bearer_of, identify, tokens_required
 from service.web.body_redaction import UNCHANGED_PATHS, without_secrets
 from service.web.services import Services
@@ -82,6 +82,7 @@ class RequestGate:
             AmbiguousMessage: the length of the body is given in two ways.
             Unauthorized: no valid login; nothing of the body was read.
             Forbidden: the service has no login, and the request came through a proxy.
+            TooManyRequests: the caller reached the limit of the intake.
             TooLarge: the body is larger than the route accepts.
             TimedOut: the body did not arrive in time.
         """
@@ -112,7 +113,20 @@ class RequestGate:
                 "(faultline token create NAME --scope admin)",
                 (FieldError("X-Forwarded-For", expected),),
             )
-        return None if kind.public else identify(request, self._services, bearer_of(request))
+        if kind.public:
+            return None
+        principal = identify(request, self._services, bearer_of(request))
+        if kind.streamed and request.method == "POST":
+            self._check_rate(principal)
+        return principal
+
+    def _check_rate(self, principal: Principal) -> None:
+        """Count a request of the intake. Who uses a service without a login has no name to count by."""
+        if principal.via == "open":
+            return
+        wait_s = self._services.intake_limit.exceeded(principal.sender)
+        if wait_s is not None:
+            raise TooManyRequests("too many requests with events, node events or labels in a minute", wait_s)
 
 
 def _check_framing(request: Request) -> None:

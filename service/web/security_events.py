@@ -11,6 +11,7 @@ import orjson
 from fastapi import Request
 
 from service.errors import Unavailable
+from service.people.records import Client
 from service.web.services import Services
 
 log = logging.getLogger("faultline.security")
@@ -21,6 +22,11 @@ MAX_KNOWN_ADDRESSES = 10_000
 def address_of(request: Request) -> str:
     """The address of the client, as a trusted proxy reports it."""
     return request.client.host if request.client is not None else ""
+
+
+def client_of(request: Request) -> Client:
+    """The address of the client, and the browser or program as it names itself, for a new session."""
+    return Client(address_of(request), request.headers.get("user-agent", ""))
 
 
 def notice(services: Services, event: str, request: Request, **details: Any) -> None:

@@ -28,6 +28,7 @@ from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.people.config import LoginMethods
+from service.people.rate_limit import IntakeLimit
 from service.recommend import policy
 from service.reports.document import Report
 from service.reports.publish import ReportService
@@ -96,6 +97,7 @@ class Services:
         model: the classifier; None if none is loaded (the service is then not ready).
         parse: parser of records.
         people: login methods in addition to tokens and local accounts.
+        intake_limit: requests of the intake by each token or account; default: no limit.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         lag: records not yet stored, by topic; None if this process does not consume; default: values of the metric.
         feedback_service: records feedback; default: one with the built-in policy.
@@ -125,6 +127,7 @@ class Services:
     parse: Parse = recognise.parse
     lag: Callable[[], Mapping[str, int] | None] | None = None
     people: LoginMethods = field(default_factory=LoginMethods)
+    intake_limit: IntakeLimit = field(default_factory=IntakeLimit)
     viewer: Callable[[], Visibility | None] = unrestricted
     feedback_service: Feedback | None = None
     promotions: Promotions | None = None

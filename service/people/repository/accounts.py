@@ -10,8 +10,10 @@ from typing import Any, Literal, get_args
 import orjson
 from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
 
+from classifiers.redaction import redact
 from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
+from service.people.records import Client
 from service.people.repository.tokens import hashed
 from service.people.tables import accounts, sessions
 from service.sql import bulk
@@ -21,7 +23,9 @@ Role = Literal["viewer", "owner", "operator", "admin"]
 AccountSource = Literal["local", "oidc", "proxy"]
 ROLES: tuple[str, ...] = get_args(Role)
 _NAME = 200  # characters
+UNKNOWN_CLIENT = Client()
 _used_at = func.coalesce(sessions.c.used_at, sessions.c.created_at, type_=UtcDateTime)
+_ADDRESS, _AGENT = 100, 300  # characters
 _MOST = 100  # sessions of one account or token; beyond it its oldest are removed, and nobody else's
 
 
@@ -191,6 +195,11 @@ class AccountRepository(AccountReader):
         self.log_out_everywhere(found.id)
         return self.named(name)
 
+    def replace_password(self, account_id: int, old: str, new: str) -> bool:
+        """Replace the hash of a password; False if it is no longer the old one. The sessions stay."""
+        changed = update(accounts).where(accounts.c.id == account_id, accounts.c.password == old).values(password=new)
+        return self._connection.execute(changed).rowcount == 1
+
     def disable(self, name: str) -> None:
         """Disable the account and end its sessions.
 
@@ -199,8 +208,18 @@ class AccountRepository(AccountReader):
         """
         self.change(name, disabled_at=utc(self._clock.now()))
 
-    def log_in(self, *, account_id: int | None = None, token_id: int | None = None, lasts: timedelta) -> str:
-        """Create a session; returns its secret for the cookie. Removes expired and surplus sessions."""
+    def log_in(
+        self,
+        *,
+        account_id: int | None = None,
+        token_id: int | None = None,
+        lasts: timedelta,
+        client: Client = UNKNOWN_CLIENT,
+    ) -> str:
+        """Create a session; returns its secret for the cookie. Removes expired and surplus sessions.
+
+        Long texts of the client are cut.
+        """
         secret, now = secrets.token_urlsafe(32), utc(self._clock.now())
         self._connection.execute(delete(sessions).where(sessions.c.until <= now))
         own = sessions.c.account_id == account_id if account_id is not None else sessions.c.token_id == token_id
@@ -210,7 +229,13 @@ class AccountRepository(AccountReader):
         self._connection.execute(delete(sessions).where(sessions.c.sha256.in_(over.scalar_subquery())))
         self._connection.execute(
             insert(sessions).values(
-                sha256=hashed(secret), account_id=account_id, token_id=token_id, created_at=now, until=now + lasts
+                sha256=hashed(secret),
+                account_id=account_id,
+                token_id=token_id,
+                created_at=now,
+                until=now + lasts,
+                address=clean(client.address)[:_ADDRESS],
+                agent=clean(redact(client.agent[: 2 * _AGENT]))[:_AGENT],
             )
         )
         if account_id is not None:

@@ -23,7 +23,7 @@ _BODY = {
 }
 
 
-@router.post("/events", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
+@router.post("/events", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 429, 503))
 async def post_events(
     request: Request,
     services: InjectedServices,

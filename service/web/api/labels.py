@@ -50,7 +50,7 @@ def get_labels(
     )
 
 
-@router.post("/labels", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
+@router.post("/labels", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 429, 503))
 async def post_labels(
     request: Request, services: InjectedServices, principal: Annotated[Principal, LABELS]
 ) -> ImportAnswer:

@@ -47,7 +47,7 @@ class NodeEventsAnswer(BaseModel):
     rejected: list[Rejection]
 
 
-@router.post("/node-events", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
+@router.post("/node-events", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 429, 503))
 async def post_node_events(
     request: Request,
     services: InjectedServices,

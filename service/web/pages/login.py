@@ -12,7 +12,7 @@ from service.people.repository.accounts import Account
 from service.web.auth import check_form, find_token, session_owner, tokens_required
 from service.web.pages.forms import FormToken, Text, redirect
 from service.web.pages.templating import render, set_cookie
-from service.web.security_events import address_of, notice, record
+from service.web.security_events import address_of, client_of, notice, record
 from service.web.services import InjectedServices, Services
 from service.web.sessions import COOKIE, LIFETIME, cookie, cookie_name, is_secure
 
@@ -48,7 +48,9 @@ def log_in(
     session = None
     try:
         secret = token.strip()
-        session = _by_token(services, secret) if secret else _by_password(services, name, password, code)
+        session = (
+            _by_token(request, services, secret) if secret else _by_password(request, services, name, password, code)
+        )
     finally:
         attempts.finish(attempt, succeeded=session is not None)
     if session is None:
@@ -104,15 +106,15 @@ def local_path(where: str | None) -> str:
     return wanted if not parts.scheme and not parts.netloc else "/"
 
 
-def _by_token(services: Services, secret: str) -> str | None:
+def _by_token(request: Request, services: Services, secret: str) -> str | None:
     token = find_token(services, secret)
     if token is None:
         return None
     with services.store.unit_of_work() as work:
-        return work.accounts.log_in(token_id=token.id, lasts=LIFETIME)
+        return work.accounts.log_in(token_id=token.id, lasts=LIFETIME, client=client_of(request))
 
 
-def _by_password(services: Services, name: str, password: str, code: str) -> str | None:
+def _by_password(request: Request, services: Services, name: str, password: str, code: str) -> str | None:
     with services.reading() as reading:
         known = reading.accounts.credentials(name)
     if not passwords.verify(None if known is None else known.password, password) or known is None:
@@ -127,7 +129,7 @@ def _by_password(services: Services, name: str, password: str, code: str) -> str
     with services.store.unit_of_work() as work:
         if step is not None and not work.accounts.use_code(known.account_id, step):
             return None
-        return work.accounts.log_in(account_id=known.account_id, lasts=LIFETIME)
+        return work.accounts.log_in(account_id=known.account_id, lasts=LIFETIME, client=client_of(request))
 
 
 def _form(

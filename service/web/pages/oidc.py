@@ -15,6 +15,7 @@ from service.people.identity import log_in_identity
 from service.web.pages.forms import Text
 from service.web.pages.login import local_path, start_session
 from service.web.pages.templating import render
+from service.web.security_events import client_of
 from service.web.services import InjectedServices, Services
 from service.web.sessions import LIFETIME, OIDC_COOKIE, cookie, cookie_name, is_secure
 
@@ -71,7 +72,7 @@ def callback(
     claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
     with services.store.unit_of_work() as work:
         account = log_in_identity(work, "oidc", claims, people.claims, people.roles)
-        session = work.accounts.log_in(account_id=account.id, lasts=LIFETIME)
+        session = work.accounts.log_in(account_id=account.id, lasts=LIFETIME, client=client_of(request))
     # A page instead of a redirect: browsers send a strict cookie only with navigation that starts on this site.
     response = start_session(
         request, services, session, render(request, "logged_in.html", {"next": local_path(str(wanted))})

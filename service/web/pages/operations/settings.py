@@ -1,22 +1,42 @@
-"""GET /settings: the effective settings, without secrets."""
+"""GET /settings: the effective settings, accounts and tokens, without secrets; an administrator ends sessions."""
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.web.auth import ADMIN, tokens_required
+from service.web.pages.forms import Text, UserForm, redirect
 from service.web.pages.templating import render
+from service.web.people import account_views
 from service.web.services import InjectedServices
+from service.web.sessions import IDLE
 
 router = APIRouter(dependencies=[ADMIN])
 
 
 @router.get("/settings")
-def settings(request: Request, services: InjectedServices) -> HTMLResponse:
-    """The effective settings and the API tokens, without secrets."""
+def settings(request: Request, services: InjectedServices, notice: Text = None) -> HTMLResponse:
+    """The effective settings, the accounts and the API tokens, without secrets."""
     with services.reading() as reading:
-        tokens = reading.tokens.list()
+        tokens, accounts, sessions = reading.tokens.list(), reading.accounts.list(), reading.sessions.numbers(idle=IDLE)
     return render(
         request,
         "operations/settings.html",
-        {"settings": services.settings, "tokens": tokens, "open": not tokens_required(services)},
+        {
+            "settings": services.settings,
+            "tokens": tokens,
+            "accounts": accounts,
+            "sessions": sessions,
+            "open": not tokens_required(services),
+            "notice": notice,
+        },
     )
+
+
+@router.post("/settings/accounts/end-sessions")
+def end_sessions(request: Request, form: UserForm, name: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
+    """End all sessions of an account."""
+    form.principal.require("admin")
+    account_views.end_sessions_of(request, form.services, form.principal, name)
+    return redirect("/settings?notice=sessions_ended")

@@ -1,0 +1,1 @@
+"""API of people: the own account, and sessions of accounts."""

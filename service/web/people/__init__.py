@@ -1,0 +1,1 @@
+"""Functions for the pages and the API of people."""
