@@ -114,18 +114,6 @@ class Forbidden(FaultlineError):
     news = False
 
 
-class TooManyRequests(FaultlineError):
-    """The caller made too many requests; `retry_after_s`: seconds to wait before the next one."""
-
-    status = 429
-    title = "Too many requests"
-    news = False
-
-    def __init__(self, detail: str, retry_after_s: int) -> None:
-        super().__init__(detail)
-        self.retry_after_s = retry_after_s
-
-
 class Unavailable(FaultlineError):
     """A required service (database, broker) does not answer; retrying later may help."""
 

@@ -90,8 +90,6 @@ def respond(request: Request, error: Exception) -> Response:
         status, title = HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error"
         detail = "an internal error occurred; details are in the service's log"
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    if isinstance(error, TooManyRequests):
-        headers["Retry-After"] = str(error.retry_after_s)
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="faultline"'
     if not is_api_path(request.url.path):
