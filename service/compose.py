@@ -381,6 +381,7 @@ class Services:
             intake_limit=self.settings.intake_limit(),
             feedback_service=self.feedback,
             promotions=Promotions(self.store, found.packaged.id, self.settings.model_key_bytes()),
+            report_receivers=delivery_config.report_receivers(self.delivery),
             gpu_hour_price=self.settings.gpu_hour_price,
             gpu_hour_currency=self.settings.gpu_hour_currency,
         )

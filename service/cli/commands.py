@@ -56,6 +56,7 @@ COMMANDS = {
     "policy": Command("administration", "check, show, explain or replay the mitigation policy"),
     "signatures": Command("classifier", "check, list or try your own signatures"),
     "report": Command("administration", "print or publish the weekly quality report"),
+    "subscription": Command("administration", "list, add or end subscriptions of the weekly report"),
     "hook": Command("processes", "carry out resubmission requests at a scheduler"),
     "automation": Command("administration", "stop or start all automatic actions, or show their status"),
     "config": Command("administration", "print the effective settings"),

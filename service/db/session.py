@@ -41,6 +41,7 @@ from service.people.repository.audit_log import AuditLogReader, AuditLogReposito
 from service.people.repository.sessions import SessionReader, SessionRepository
 from service.people.repository.tokens import TokenReader, TokenRepository
 from service.reports.repository.reports import ReportReader, ReportRepository
+from service.reports.repository.subscriptions import SubscriptionReader, SubscriptionRepository
 from service.reports.repository.weekly_action_counts import WeeklyActionCountReader
 from service.reports.repository.weekly_counts import WeeklyCountReader
 from service.reports.repository.weekly_job_counts import WeeklyJobReader
@@ -92,6 +93,7 @@ class ReadSession:
         self.weekly_job_counts = WeeklyJobReader(connection)
         self.weekly_action_counts = WeeklyActionCountReader(connection)
         self.reports = ReportReader(connection, clock)
+        self.report_subscriptions = SubscriptionReader(connection, clock)
         self.task_leases = TaskLeaseReader(connection, clock)
         self.advice_history = AdviceReader(connection, clock)
         self.decision_history = DecisionReader(connection)
@@ -134,6 +136,7 @@ class UnitOfWork(ReadSession):
     failure_facts: FailureFactRepository
     node_work: NodeWorkRepository
     reports: ReportRepository
+    report_subscriptions: SubscriptionRepository
     task_leases: TaskLeaseRepository
     advice_history: AdviceRepository
     requests: RequestRepository
@@ -174,6 +177,7 @@ class UnitOfWork(ReadSession):
         self.failure_facts = FailureFactRepository(connection)
         self.node_work = NodeWorkRepository(connection, clock)
         self.reports = ReportRepository(connection, clock)
+        self.report_subscriptions = SubscriptionRepository(connection, clock)
         self.task_leases = TaskLeaseRepository(connection, clock)
         self.advice_history = AdviceRepository(connection, clock)
         self.requests = RequestRepository(connection, clock)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from service.clock import Clock
 from service.deliveries.channels.address_check import Resolve, resolve
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
-from service.deliveries.channels.chat import OWNER, ChatChannel
+from service.deliveries.channels.chat import ChatChannel
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.pagerduty import PagerDutyChannel
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.channels.webhook import WebhookChannel
 from service.deliveries.config import Alertmanager, Chat, DeliveryConfig, PagerDuty, Topic, Webhook
 from service.deliveries.drain import Target
+from service.deliveries.recipients import OWNER
 from service.errors import ConfigurationError
 
 

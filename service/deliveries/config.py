@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr, Valid
 from service import toml_positions
 from service.contracts.event import as_unreadable
 from service.deliveries.channels.signing import key_of
+from service.deliveries.recipients import OWNER, PLAIN_USER
 from service.deliveries.routing import Route
 from service.errors import ConfigurationError
 
@@ -160,6 +162,36 @@ class DeliveryConfig(_Checked):
         if twice:
             raise ValueError(f"names that occur once; twice: {', '.join(twice)}")
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class ReportReceiver:
+    """An endpoint that can send the weekly report.
+
+    `personal`: its address contains the name of a user, one of `users` if these are listed. `mail`: it sends mail.
+    """
+
+    name: str
+    personal: bool
+    mail: bool
+    users: frozenset[str] | None = None
+
+    def reaches(self, user: str) -> bool:
+        """Whether a report can be sent to a user."""
+        return PLAIN_USER.fullmatch(user) is not None and (self.users is None or user in self.users)
+
+
+def report_receivers(config: DeliveryConfig | None) -> tuple[ReportReceiver, ...]:
+    """The endpoints that people can subscribe to the weekly report: chats, mail, webhooks and topics."""
+    found = []
+    for one in () if config is None else config.endpoint:
+        if isinstance(one, Chat):
+            url = one.url.get_secret_value()
+            users = None if one.recipients is None else frozenset(one.recipients)
+            found.append(ReportReceiver(one.name, OWNER in url, url.startswith(("mailto:", "mailtos:")), users))
+        elif isinstance(one, Webhook | Topic):
+            found.append(ReportReceiver(one.name, personal=False, mail=False))
+    return tuple(found)
 
 
 def defaults() -> dict[str, Any]:

@@ -12,7 +12,14 @@ from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.channels.channel import Channel, Outcome
 from service.deliveries.config import Sending
-from service.deliveries.records import DueDelivery, EndpointState, FailureFacts, NewDelivery, StoredMessage
+from service.deliveries.records import (
+    REPORT_SUBSCRIPTION,
+    DueDelivery,
+    EndpointState,
+    FailureFacts,
+    NewDelivery,
+    StoredMessage,
+)
 from service.deliveries.repository.endpoints import paused
 from service.deliveries.routing import Route
 from service.deliveries.schedule import LONGEST_RETRY_AFTER_S, pause_s
@@ -46,6 +53,8 @@ class Target:
 
     def wants(self, kind: str, payload: Mapping[str, object], facts: FailureFacts | None) -> bool:
         """Whether the endpoint receives this message."""
+        if kind == REPORT_SUBSCRIPTION:
+            return payload.get("endpoint") == self.name
         verdict = payload.get("verdict")
         known = verdict if isinstance(verdict, Mapping) else {}
         return not self.routes or any(route.takes(kind, known, facts) for route in self.routes)
@@ -152,7 +161,10 @@ class Drain:
             facts = work.deliveries.facts(ids) if ids else {}
             for one in leased:
                 of = facts.get(_failure_id(one) or 0)
-                named = replace(one, payload={**one.payload, "user": of.user if of else None})
+                user = of.user if of else None
+                if one.type == REPORT_SUBSCRIPTION:
+                    user = one.payload.get("user")
+                named = replace(one, payload={**one.payload, "user": user})
                 parts.setdefault(together(named), []).append(named)
             last = work.digests.last(target.name, parts)
             for key, part in list(parts.items()):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+# A weekly report for one subscriber. Its payload names the endpoint and, for a personal one, the user.
+REPORT_SUBSCRIPTION = "report.subscription"
 DeliveryState = Literal["waiting", "sent", "given_up"]
 
 

@@ -51,7 +51,7 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime, scope: Scope
     since, until = week.span(zone)
     with store.reading() as reading:
         weekly = reading.weekly_counts
-        scopes.check(reading, scope, (week.earlier(WEEKS - 1).span(zone)[0], until))
+        scopes.check(reading, scope, chart_span(week, zone))
         weeks = []
         for back in range(WEEKS - 1, -1, -1):
             one = week.earlier(back)
@@ -140,6 +140,11 @@ def _jobs(reading: ReadSession, week: Week, zone: ZoneInfo, scope: Scope) -> Job
             Cluster(one.fingerprint, one.side, one.day, one.jobs, one.attempts, one.gpu_hours) for one in found.clusters
         ),
     )
+
+
+def chart_span(week: Week, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """Begin of the first and end of the last week of the chart."""
+    return week.earlier(WEEKS - 1).span(zone)[0], week.span(zone)[1]
 
 
 def _groups(reading: ReadSession, since: datetime, until: datetime, scope: Scope) -> tuple[GroupFacts, ...]:

@@ -16,7 +16,8 @@ from service.reports import build, document, gather
 from service.reports.document import Report
 from service.reports.records import EVERYTHING
 from service.reports.repository.reports import Published
-from service.reports.summary import summary
+from service.reports.subscriptions import send_due
+from service.reports.summary import message_facts
 from service.stale_cache import StaleCache
 from service.weeks import Week, last_complete
 
@@ -127,7 +128,7 @@ class ReportService:
         return made
 
     def run_if_due(self) -> Report | None:
-        """Publish the last week if it is due and not yet published; only one of several processes publishes it.
+        """Publish the last week if it is due, and send it to its subscribers; one of several processes does it.
 
         Raises:
             Unavailable: the database does not answer; calling again later does the same.
@@ -146,6 +147,7 @@ class ReportService:
         with self._store.reading() as reading:
             published = reading.reports.latest(str(week)) is not None
         made = None if published else self.publish(week)
+        send_due(self._store, week, lambda one, scope: self.read(one, scope=scope))
         with self._store.unit_of_work() as work:
             work.task_leases.done(TASK, self._holder, due=str(week))
         return made
@@ -179,16 +181,4 @@ def _shown(value: float | None) -> str:
 
 
 def _message(report: Report) -> OutboxMessage:
-    return OutboxMessage(
-        "report.published",
-        f"report/{report.week}",
-        {
-            "week": report.week,
-            "version": report.version,
-            "title": report.title,
-            "sentences": list(report.sentences),
-            "summary": list(summary(report)),
-            "todo": [{"title": one.title, "gain": one.gain} for one in report.todo],
-            "page": f"/reports/{report.week}",
-        },
-    )
+    return OutboxMessage("report.published", f"report/{report.week}", message_facts(report))

@@ -1,6 +1,7 @@
 """Values that queries of the weekly report return and its figures use."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from service.goodput.records import Scope
 
@@ -14,3 +15,28 @@ class Amount:
     failures: int = 0
     gpu_hours: float = 0.0
     squares: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubscription:
+    """A wish to receive the report of a scope every week.
+
+    `endpoint` names the endpoint of deliveries that sends it, `recipient` the user in its address (None: a channel).
+    `mail`: whether the endpoint sends mail, which carries the whole report as HTML.
+    """
+
+    endpoint: str
+    recipient: str | None
+    scope: Scope
+    mail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription(NewSubscription):
+    """A stored subscription. Whoever has the `token` may end it; `last_week` is the newest week that was sent."""
+
+    id: int = 0
+    token: str = ""
+    created_at: datetime | None = None
+    created_by: str = ""
+    last_week: str = ""

@@ -1,6 +1,8 @@
 """The report in ten lines, for chats, and as a mail."""
 
 from email.message import EmailMessage
+from typing import Any
+from urllib.parse import urlencode
 
 from service.reports import html, markdown
 from service.reports.document import Report
@@ -19,6 +21,21 @@ def summary(report: Report) -> tuple[str, ...]:
     said = list(report.sentences[: max(room - min(len(earlier), 2), 2)])
     lines = [report.title, *said, *actions]
     return (*lines, *earlier[: LINES - len(lines) - len(accuracy)], *accuracy)[:LINES]
+
+
+def message_facts(report: Report) -> dict[str, Any]:
+    """What a message about the report carries."""
+    query = f"?{urlencode(report.scope)}" if report.scope else ""
+    return {
+        "week": report.week,
+        "version": report.version,
+        "scope": dict(report.scope),
+        "title": report.title,
+        "sentences": list(report.sentences),
+        "summary": list(summary(report)),
+        "todo": [{"title": one.title, "gain": one.gain} for one in report.todo],
+        "page": f"/reports/{report.week}{query}",
+    }
 
 
 def mail(report: Report) -> bytes:

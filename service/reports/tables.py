@@ -1,9 +1,9 @@
 """Tables of reports."""
 
-from sqlalchemy import Column, Integer, LargeBinary, String, Table
+from sqlalchemy import Boolean, Column, Index, Integer, LargeBinary, String, Table
 
 from service.sql.metadata import metadata
-from service.sql.types import UtcDateTime
+from service.sql.types import BigId, UtcDateTime
 
 # A published report never changes: a later version is another row.
 reports = Table(
@@ -14,4 +14,22 @@ reports = Table(
     Column("published_at", UtcDateTime, nullable=False),
     Column("publisher", String(200), nullable=False),
     Column("body", LargeBinary, nullable=False),
+)
+
+# Who receives the report every week. `recipient` is the user name in the endpoint's address, empty for a channel.
+# `cluster` and `team` are empty for all. `last_week`: the newest week that was sent, or was over before it began.
+report_subscriptions = Table(
+    "report_subscriptions",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("token", String(40), nullable=False, unique=True),
+    Column("endpoint", String(100), nullable=False),
+    Column("recipient", String(200), nullable=False),
+    Column("mail", Boolean, nullable=False),
+    Column("cluster", String(200), nullable=False),
+    Column("team", String(200), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("created_by", String(200), nullable=False),
+    Column("last_week", String(8), nullable=False),
+    Index("uq_report_subscriptions_receiver", "endpoint", "recipient", "cluster", "team", unique=True),
 )

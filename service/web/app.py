@@ -46,6 +46,7 @@ from service.web.pages import icon, label_queue, live, login, oidc, overview, se
 from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
+from service.web.pages import subscriptions as subscription_pages
 from service.web.pages.failure import log_viewer
 from service.web.pages.failure import page as failure_page
 from service.web.pages.operations import automation as automation_pages
@@ -101,6 +102,7 @@ PAGES = (
     automation_pages,
     dead_letter_pages,
     delivery_pages,
+    subscription_pages,
     report_pages,
     goodput_page,
     model,

@@ -23,6 +23,7 @@ PUBLIC = frozenset({"/login", "/login/oidc", "/login/oidc/callback", "/favicon.i
     f"{prefix}/health/{probe}" for prefix in ("", API) for probe in ("live", "ready")
 }
 STATIC = "/static/"
+UNSUBSCRIBE = "/unsubscribe/"  # the rest of the path is a secret that the receiver of a report has
 # Routes that read their body in pieces, with a limit of their own (service.web.request_body).
 STREAMED = frozenset({f"{API}/events", f"{API}/node-events", f"{API}/labels"})
 PUBLIC_BODY_BYTES = 64 * 1024
@@ -51,7 +52,7 @@ _OTHER = RouteClass(public=False, streamed=False, limit=BODY_BYTES)
 
 def route_class(path: str) -> RouteClass:
     """The class of a path. A path that is not listed needs a login, and its body is at most 1 MiB."""
-    if path in PUBLIC or path.startswith(STATIC):
+    if path in PUBLIC or path.startswith((STATIC, UNSUBSCRIBE)):
         return _PUBLIC
     return _STREAMED if path in STREAMED else _OTHER
 

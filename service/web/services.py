@@ -14,6 +14,7 @@ from service.automation.service import Automation
 from service.clock import Clock
 from service.contracts.event import JobCompletion
 from service.db.session import ReadSession, Store
+from service.deliveries.config import ReportReceiver
 from service.failures.records import Visibility
 from service.failures.repository.signature_hits import HitCounts
 from service.feedback.advisor import Advisor
@@ -32,6 +33,7 @@ from service.people.rate_limit import IntakeLimit
 from service.recommend import policy
 from service.reports.document import Report
 from service.reports.publish import ReportService
+from service.reports.subscriptions import Subscriptions
 from service.requests.records import TallyRow
 from service.requests.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
@@ -106,6 +108,7 @@ class Services:
         automation: the automation service; default: one with the built-in policy.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
+        report_receivers: the endpoints that people can subscribe to the weekly report.
         goodput_figures: cache of goodput figures of periods with many jobs.
         gpu_hour_price: price of a GPU-hour in `gpu_hour_currency`; None: no costs are shown.
         outcome_tallies: cache of outcomes of resubmissions.
@@ -135,6 +138,7 @@ class Services:
     automation: Automation | None = None
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
+    report_receivers: tuple[ReportReceiver, ...] = ()
     goodput_figures: StaleCache[Goodput] = field(default_factory=StaleCache)
     gpu_hour_price: float | None = None
     gpu_hour_currency: str = "USD"
@@ -217,6 +221,11 @@ class Services:
     def reports(self) -> ReportService:
         """The weekly quality reports."""
         return ReportService(self.store, self.zone, self.clock, self.report_drafts)
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Subscriptions of the weekly report."""
+        return Subscriptions(self.store, self.zone, self.clock, self.report_receivers)
 
     def lag_by_topic(self) -> Mapping[str, int] | None:
         """Records not yet stored, by topic; None if this process does not know."""

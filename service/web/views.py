@@ -1,4 +1,4 @@
-"""Queries about failures, jobs, statistics, dead letters, deliveries and reports, shared by pages and API."""
+"""Queries about failures, jobs, statistics, deliveries, reports and their subscriptions, shared by pages and API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,12 +10,15 @@ from service.contracts.event import Status
 from service.contracts.page import Page
 from service.dead_letters.records import StoredDeadLetter
 from service.deliveries.records import DeliveryState, EndpointState, StoredDelivery
-from service.errors import FieldError, NotFound
+from service.errors import FieldError, Forbidden, NotFound
 from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
 from service.failures.repository.facets import FacetCounts
 from service.jobs.records import Attempt
 from service.people.roles import sees
+from service.reports.records import Subscription
+from service.reports.scope import scope_of
 from service.statistics.records import Health, PeriodCount, Stats
+from service.web.auth import Principal
 from service.web.services import Services
 from service.web.url_times import instant
 
@@ -246,3 +249,41 @@ def send_again(services: Services, message_id: int, endpoint: str) -> None:
     """
     with services.store.unit_of_work() as work:
         work.deliveries.send_again(message_id, endpoint)
+
+
+def subscriptions(services: Services, principal: Principal) -> tuple[Subscription, ...]:
+    """The subscriptions that a caller may end: its own, and those that an operator may end: all."""
+    return tuple(one for one in services.subscriptions.all() if _may_end(one, principal))
+
+
+def subscribe(
+    services: Services, principal: Principal, endpoint: str, user: str | None, cluster: str | None, team: str | None
+) -> Subscription:
+    """Subscribe the caller, a channel, or (by an administrator) another person.
+
+    Raises:
+        InvalidInput: no such endpoint, user or scope.
+        Conflict: there is such a subscription already.
+        Forbidden: only operators subscribe channels, and only administrators subscribe other people.
+    """
+    receiver = services.subscriptions.receivers.get(endpoint)
+    if receiver is not None and not receiver.personal:
+        principal.require("act")
+    name = (user or "").strip() or principal.name
+    if receiver is not None and receiver.personal and name != principal.name and not principal.may("admin"):
+        raise Forbidden("only an administrator subscribes another person")
+    return services.subscriptions.add(endpoint, name, scope_of(cluster, team), principal.name)
+
+
+def unsubscribe(services: Services, principal: Principal, subscription_id: int) -> Subscription:
+    """End a subscription.
+
+    Raises:
+        NotFound: the caller has no such subscription.
+    """
+    mine = {one.id for one in subscriptions(services, principal)}
+    return services.subscriptions.remove(subscription_id if subscription_id in mine else 0, principal.name)
+
+
+def _may_end(one: Subscription, principal: Principal) -> bool:
+    return principal.may("act") or principal.name in (one.recipient, one.created_by)

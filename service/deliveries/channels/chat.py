@@ -1,8 +1,8 @@
 """Chat and mail, by apprise: a short message for people, combined for one owner and one kind of failure."""
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -11,13 +11,13 @@ from service.deliveries.channels.address_check import Network, Refused, Resolve,
 from service.deliveries.channels.channel import SENT, Outcome, summary, verdict_of
 from service.deliveries.channels.pagerduty import failure_link
 from service.deliveries.channels.plain_text import plain_text
-from service.deliveries.records import DueDelivery
+from service.deliveries.recipients import OWNER, PLAIN_USER
+from service.deliveries.records import REPORT_SUBSCRIPTION, DueDelivery
 from service.errors import ConfigurationError
 
-OWNER = "{user}"
-# The name of a user comes from an event. Anything else could address another mailbox or channel.
-PLAIN_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
 SHOWN = 10  # messages listed in a digest
+MAIL = frozenset({"mailto", "mailtos"})
+REPORTS = frozenset({"report.published", REPORT_SUBSCRIPTION})
 AGAIN = {
     "resubmit_now": "will retry: it is resubmitted at once where resubmission is automatic",
     "resubmit_after": "will retry: it is resubmitted after a pause where resubmission is automatic",
@@ -64,6 +64,7 @@ class ChatChannel:
         self._apprise = apprise
         self._asset = apprise.AppriseAsset(app_id="Faultline", app_desc="Faultline", async_mode=False, plugin_paths=[])
         self._url = url
+        self._mail = schema in MAIL
         self._allow = tuple(allow)
         self._timeout_s = timeout_s
         self._public_url = public_url
@@ -83,16 +84,20 @@ class ChatChannel:
             if found is None:
                 return Outcome("refused", "the owner is not a plain user name, or is not in `recipients`")
             recipient = found
-        service = self._service(recipient)
+        html_mail = self._mail and bool(messages[0].payload.get("html"))
+        service = self._service(recipient, "html" if html_mail else "text")
         if service is None:
             return Outcome("refused", "no address for this owner")
         try:
             self._check(service)
+            body, body_format = text(messages, self._public_url), self._apprise.NotifyFormat.TEXT
+            if html_mail:
+                body, body_format = report_html(messages[0], self._public_url), self._apprise.NotifyFormat.HTML
             sent = service.notify(
                 title=title(messages),
-                body=text(messages, self._public_url),
+                body=body,
                 notify_type=self._apprise.NotifyType.INFO,
-                body_format=self._apprise.NotifyFormat.TEXT,
+                body_format=body_format,
             )
         except (Refused, OSError) as error:
             return Outcome("retry", redact(str(error))[:300])
@@ -106,11 +111,11 @@ class ChatChannel:
             return None
         return user if self._recipients is None else self._recipients.get(user)
 
-    def _service(self, recipient: str) -> Any:
+    def _service(self, recipient: str, body_format: str = "text") -> Any:
         url = self._url.replace(OWNER, quote(recipient, safe=""))
         joint = "&" if "?" in url else "?"
-        text_only = "" if "format=" in url else "format=text&"
-        limits = f"{text_only}redirect=no&cto={self._timeout_s / 2:g}&rto={self._timeout_s / 2:g}"
+        given = "" if "format=" in url else f"format={body_format}&"
+        limits = f"{given}redirect=no&cto={self._timeout_s / 2:g}&rto={self._timeout_s / 2:g}"
         return self._apprise.Apprise.instantiate(f"{url}{joint}{limits}", asset=self._asset, suppress_exceptions=True)
 
     def _check(self, service: Any) -> None:
@@ -124,7 +129,7 @@ class ChatChannel:
 def title(messages: Sequence[DueDelivery]) -> str:
     """The title line."""
     first = messages[0]
-    if first.type == "report.published":
+    if first.type in REPORTS:
         return plain_text(str(first.payload.get("title", first.type)))[:200]
     if len(messages) == 1:
         return plain_text(f"{first.key}: {verdict_of(first).get('side', first.type)}")[:200]
@@ -134,13 +139,12 @@ def title(messages: Sequence[DueDelivery]) -> str:
 def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     """What happened, whether it is retried, and a link."""
     first = messages[0]
-    if first.type == "report.published":
+    if first.type in REPORTS:
         report_lines = [str(one) for one in first.payload.get("summary", ())][1:]  # the title is the message's own
         if not report_lines:  # published by an earlier release
             report_lines = [str(one) for one in first.payload.get("sentences", ())]
             report_lines += [f"- {one.get('title')}: {one.get('gain')}" for one in first.payload.get("todo", ())]
-        link = f"{public_url.rstrip('/')}{first.payload.get('page', '')}" if public_url else None
-        return "\n".join([*map(plain_text, report_lines), *([link] if link else [])])
+        return "\n".join([*map(plain_text, report_lines), *_report_links(first, public_url)])
     verdict = verdict_of(first)
     lines = [summary(first)]
     if verdict.get("explanation"):
@@ -156,3 +160,22 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     if first.type.startswith("failure."):
         return "\n".join([*map(plain_text, lines), f"Is this right? {link}#feedback"])
     return "\n".join([*map(plain_text, lines), link])
+
+
+def report_html(message: DueDelivery, public_url: str | None) -> str:
+    """The report as HTML for a mail. Its links are paths of the pages, which need the public address."""
+    page = str(message.payload["html"])
+    if public_url:  # the texts of the report are escaped, so that this is found in links only
+        page = page.replace('href="/', f'href="{public_url.rstrip("/")}/')
+    links = "".join(f"<p>{escape(one)}</p>" for one in _report_links(message, public_url))
+    return page.replace("</body>", f"{links}</body>")
+
+
+def _report_links(message: DueDelivery, public_url: str | None) -> list[str]:
+    """The address of the report, and how to end a subscription."""
+    base = public_url.rstrip("/") if public_url else ""
+    found = [f"{base}{message.payload.get('page', '')}"] if base else []
+    end = message.payload.get("unsubscribe")
+    if end:
+        found.append(f"Unsubscribe: {base}{end}" if base else "Unsubscribe on the page Reports.")
+    return found

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from service import weeks
+from service.reports.records import Subscription
 from service.reports.scope import scope_of
 from service.web import views
 from service.web.api.parameters import Cursor, Limit, Text
@@ -81,3 +82,65 @@ def get_report(
 def publish_report(services: InjectedServices, principal: Annotated[Principal, PUBLISH], week: WeekName) -> ReportBody:
     """Publish the report of a finished week; returns the existing version if nothing has changed."""
     return ReportBody.model_validate(services.reports.publish(weeks.parse(week), principal.name).to_wire())
+
+
+class NewSubscriptionBody(BaseModel):
+    """Who receives the weekly report. `user`: for an endpoint that sends to single people; default: the caller."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    endpoint: str = Field(max_length=100, description="an endpoint of the delivery file")
+    user: str | None = Field(default=None, max_length=64)
+    cluster: str | None = Field(default=None, max_length=200)
+    team: str | None = Field(default=None, max_length=200)
+
+
+class SubscriptionBody(BaseModel):
+    """A subscription; `last_week` is the newest week that was sent, or that was over before it began."""
+
+    id: int
+    endpoint: str
+    user: str | None
+    cluster: str | None
+    team: str | None
+    created_at: datetime | None
+    by: str
+    last_week: str
+
+
+@router.get("/report-subscriptions", responses=answers(401, 403, 422, 503))
+def get_subscriptions(services: InjectedServices, principal: Annotated[Principal, READ]) -> list[SubscriptionBody]:
+    """The subscriptions of the weekly report: the caller's own, or all for an operator."""
+    return [_subscription(one) for one in views.subscriptions(services, principal)]
+
+
+@router.post("/report-subscriptions", status_code=201, responses=answers(401, 403, 409, 422, 503))
+def add_subscription(
+    services: InjectedServices, principal: Annotated[Principal, READ], body: NewSubscriptionBody
+) -> SubscriptionBody:
+    """Subscribe the caller or, as an operator, a channel."""
+    added = views.subscribe(services, principal, body.endpoint, body.user, body.cluster, body.team)
+    return _subscription(added)
+
+
+@router.delete("/report-subscriptions/{subscription_id}", status_code=204, responses=answers(401, 403, 404, 422, 503))
+def end_subscription(
+    services: InjectedServices,
+    principal: Annotated[Principal, READ],
+    subscription_id: Annotated[int, Path(ge=1, le=2**62)],
+) -> None:
+    """End a subscription."""
+    views.unsubscribe(services, principal, subscription_id)
+
+
+def _subscription(one: Subscription) -> SubscriptionBody:
+    return SubscriptionBody(
+        id=one.id,
+        endpoint=one.endpoint,
+        user=one.recipient,
+        cluster=one.scope.cluster,
+        team=one.scope.team,
+        created_at=one.created_at,
+        by=one.created_by,
+        last_week=one.last_week,
+    )

@@ -8,15 +8,17 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from service import weeks
+from service.deliveries.config import ReportReceiver
 from service.goodput.records import Scope
 from service.reports import html, markdown, pdf
 from service.reports import scope as scopes
 from service.reports.document import Report
+from service.reports.subscriptions import described
 from service.web import views
-from service.web.auth import READ
+from service.web.auth import READ, Principal
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
-from service.web.services import InjectedServices
+from service.web.services import InjectedServices, Services
 
 router = APIRouter()
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a file
@@ -32,8 +34,14 @@ ReportScope = Annotated[Scope, Depends(report_scope)]
 RECENT = 8  # recent weeks listed even if unpublished
 
 
-@router.get("/reports", dependencies=[READ])
-def reports(request: Request, services: InjectedServices, cursor: Text = None) -> HTMLResponse:
+@router.get("/reports")
+def reports(
+    request: Request,
+    services: InjectedServices,
+    principal: Annotated[Principal, READ],
+    cursor: Text = None,
+    subscribed: Text = None,
+) -> HTMLResponse:
     """The list of reports."""
     now = weeks.of(services.clock.now(), services.zone)
     context = {
@@ -41,6 +49,10 @@ def reports(request: Request, services: InjectedServices, cursor: Text = None) -
         "recent": [str(now.earlier(back)) for back in range(RECENT)],
         "this": str(now),
         "cursor": cursor,
+        "subscriptions": [(one, described(one)) for one in views.subscriptions(services, principal)],
+        "subscribed": _subscribed(services, subscribed),
+        "receivers": _receivers(services, principal),
+        "scope": {},
     }
     return render(request, "reports.html", context)
 
@@ -63,9 +75,14 @@ def report_markdown(services: InjectedServices, week: str, scope: ReportScope, v
     return Response(markdown.render(report), media_type="text/markdown", headers=_named(report, "md"))
 
 
-@router.get("/reports/{week}", dependencies=[READ])
+@router.get("/reports/{week}")
 def report(
-    request: Request, services: InjectedServices, week: str, scope: ReportScope, version: Version = None
+    request: Request,
+    services: InjectedServices,
+    principal: Annotated[Principal, READ],
+    week: str,
+    scope: ReportScope,
+    version: Version = None,
 ) -> HTMLResponse:
     """The report of one week."""
     wanted = weeks.parse(week)
@@ -78,6 +95,7 @@ def report(
         "earlier": str(wanted.earlier(1)),
         "requested_version": version,
         "scope": scopes.values(scope),
+        "receivers": _receivers(services, principal),
     }
     return render(request, "report.html", context)
 
@@ -92,3 +110,23 @@ def publish(form: ActForm, week: str) -> RedirectResponse:
 def _named(report: Report, ending: str) -> dict[str, str]:
     name = "-".join(["faultline", *(_UNSAFE.sub("-", one) for one in report.scope.values()), report.week])
     return {"Content-Disposition": f'inline; filename="{name}.{ending}"'}
+
+
+def _receivers(services: Services, principal: Principal) -> list[ReportReceiver]:
+    """The endpoints that this caller may choose; channels are for operators."""
+    return [one for one in services.report_receivers if one.personal or principal.may("act")]
+
+
+def _subscribed(services: Services, subscribed: str | None) -> str | None:
+    """What the form before has done."""
+    if subscribed == "ended":
+        return "Unsubscribed: the report is no longer sent."
+    if subscribed == "before":
+        return "This subscription exists already."
+    if not (subscribed or "").isdigit():
+        return None
+    found = next((one for one in services.subscriptions.all() if str(one.id) == subscribed), None)
+    if found is None:
+        return None
+    first = weeks.of(services.clock.now(), services.zone)
+    return f"Subscribed: {described(found)}. The first report is that of week {first}, on the Monday after it."

@@ -1,10 +1,12 @@
 """Real receivers on loopback: good ones that remember, and bad ones."""
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -78,3 +80,34 @@ def receiver(certificate: tuple[str, str] | None = None) -> Iterator[Receiver]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Inbox:
+    """The mails that a mail server took, and their receivers."""
+
+    def __init__(self) -> None:
+        self.mails: list[Any] = []
+        self.to: list[list[str]] = []
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802 -- the library's name
+        del server, session
+        self.mails.append(message_from_bytes(envelope.content, policy=policy.default))
+        self.to.append(envelope.rcpt_tos)
+        return "250 taken"
+
+
+@contextmanager
+def mail_server() -> Iterator[tuple[Inbox, str]]:
+    """A mail server on a free port, and the apprise address that sends to `{user}` by it."""
+    from aiosmtpd.controller import Controller  # noqa: PLC0415 -- callers skip where it is missing
+
+    box = Inbox()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = Controller(box, hostname="127.0.0.1", port=port)
+    server.start()
+    people = "from=faultline@org.example&to={user}@org.example"
+    try:
+        yield box, f"mailto://org.example:{port}?smtp=127.0.0.1&mode=insecure&{people}"
+    finally:
+        server.stop()

@@ -1,8 +1,6 @@
 """People are told by a real mail server and a chat's own shape; what belongs together comes together."""
 
-import socket
 from collections.abc import Iterator
-from email import message_from_bytes, policy
 from typing import Any
 
 import orjson
@@ -14,40 +12,20 @@ from service.deliveries.config import defaults
 from service.deliveries.drain import Target
 from service.errors import ConfigurationError
 from tests.service.deliveries.made import LOOPBACK, drain, due, payload, put
-from tests.service.deliveries.receivers import receiver
+from tests.service.deliveries.receivers import Inbox, mail_server, receiver
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job
 from tests.service.sample_rows import put as put_failures
 
 pytest.importorskip("apprise")
-smtp = pytest.importorskip("aiosmtpd.controller")
+pytest.importorskip("aiosmtpd.controller")
 SCHEMAS = defaults()["chat"]["schemas"]
-
-
-class Inbox:
-    """What a mail server took."""
-
-    def __init__(self) -> None:
-        self.mails: list[Any] = []
-        self.to: list[list[str]] = []
-
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802 -- the library's name
-        del server, session
-        self.mails.append(message_from_bytes(envelope.content, policy=policy.default))
-        self.to.append(envelope.rcpt_tos)
-        return "250 taken"
 
 
 @pytest.fixture
 def inbox() -> Iterator[tuple[Inbox, str]]:
-    box = Inbox()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = smtp.Controller(box, hostname="127.0.0.1", port=port)
-    server.start()
-    people = "from=faultline@org.example&to={user}@org.example"
-    yield box, f"mailto://org.example:{port}?smtp=127.0.0.1&mode=insecure&{people}"
-    server.stop()
+    with mail_server() as (box, url):
+        yield box, url
 
 
 def channel(url: str, **changes: Any) -> ChatChannel:

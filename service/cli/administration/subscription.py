@@ -1,0 +1,81 @@
+"""`faultline subscription list|add|end`: who receives the weekly report."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from service import compose, settings
+from service.cli import output
+from service.cli.json_output import add_json_option, print_json
+from service.deliveries.config import report_receivers
+from service.reports.scope import scope_of
+from service.reports.subscriptions import Subscriptions, described
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+BY = "the command line"
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser("subscription", help="list, add or end subscriptions of the weekly report")
+    actions = parser.add_subparsers(dest="action", required=True)
+    add = actions.add_parser("add", help="send the weekly report to a person or a channel")
+    add.add_argument("endpoint", help="an endpoint of FAULTLINE_DELIVERY_FILE: chat, mail, webhook or topic")
+    add.add_argument("--user", help="the person, for an endpoint whose address contains {user}")
+    add.add_argument("--cluster", help="only jobs of this cluster")
+    add.add_argument("--team", help="only jobs of this team")
+    listing = actions.add_parser("list", help="list the subscriptions")
+    add_json_option(listing)
+    end = actions.add_parser("end", help="end a subscription")
+    end.add_argument("number", type=int, help="its number in the list")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List, add or end subscriptions.
+
+    Raises:
+        InvalidInput: no such endpoint, user or scope.
+        FaultlineError: it exists already or not at all, or the database does not answer.
+    """
+    services = compose.build(settings.read())
+    try:
+        services.store.check()
+        receivers = report_receivers(services.delivery)
+        subscriptions = Subscriptions(services.store, services.zone, services.clock, receivers)
+        if args.action == "add":
+            added = subscriptions.add(args.endpoint, args.user, scope_of(args.cluster, args.team), BY)
+            output.line(f"{added.id}: the weekly report is sent to {described(added)}")
+        elif args.action == "end":
+            ended = subscriptions.remove(args.number, BY)
+            output.line(f"{ended.id}: the weekly report is no longer sent to {described(ended)}")
+        else:
+            _list(subscriptions, as_json=args.format == "json")
+    finally:
+        services.close()
+    return 0
+
+
+def _list(subscriptions: Subscriptions, *, as_json: bool) -> None:
+    found = subscriptions.all()
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": one.id,
+                    "endpoint": one.endpoint,
+                    "user": one.recipient,
+                    "cluster": one.scope.cluster,
+                    "team": one.scope.team,
+                    "created_at": one.created_at,
+                    "by": one.created_by,
+                    "last_week": one.last_week,
+                }
+                for one in found
+            ]
+        )
+        return
+    if not found:
+        output.line("no subscriptions", error=True)
+    for one in found:
+        output.row(str(one.id), described(one), f"by {one.created_by}", f"last week {one.last_week}")

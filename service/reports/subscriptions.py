@@ -1,0 +1,155 @@
+"""Subscriptions of people and channels to the weekly report."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from service import weeks
+from service.clock import Clock
+from service.db.session import Store
+from service.deliveries.config import ReportReceiver
+from service.deliveries.records import REPORT_SUBSCRIPTION, OutboxMessage
+from service.errors import Conflict, InvalidInput, NotFound, invalid
+from service.goodput.records import Scope
+from service.reports import gather, html, scope
+from service.reports.document import Report
+from service.reports.records import NewSubscription, Subscription
+from service.reports.summary import message_facts
+from service.weeks import Week
+
+log = logging.getLogger(__name__)
+
+
+class Subscriptions:
+    """Adds and ends subscriptions.
+
+    Args:
+        store: the database.
+        zone: the time zone of weeks.
+        clock: the current time.
+        receivers: the endpoints that can send the report.
+    """
+
+    def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, receivers: Sequence[ReportReceiver]) -> None:
+        self._store = store
+        self._zone = zone
+        self._clock = clock
+        self.receivers = {one.name: one for one in receivers}
+
+    def add(self, endpoint: str, user: str | None, limited_to: Scope, by: str) -> Subscription:
+        """Subscribe a person or a channel, from the next report on.
+
+        Args:
+            endpoint: the endpoint that sends the report.
+            user: the person, for an endpoint whose address contains the user's name; otherwise ignored.
+            limited_to: the scope.
+            by: who subscribes.
+
+        Raises:
+            InvalidInput: no such endpoint, no user that it can reach, or no job of the scope is known.
+            Conflict: this receiver has the same subscription already.
+        """
+        receiver = self.receivers.get(endpoint)
+        if receiver is None:
+            raise invalid(
+                "endpoint", f"one of {', '.join(self.receivers) or 'no endpoint: none is configured'}", endpoint
+            )
+        if receiver.personal and not receiver.reaches(user or ""):
+            raise invalid("user", f"a user name that endpoint {endpoint} can reach", user or "")
+        week = weeks.last_complete(self._clock.now(), self._zone)
+        with self._store.reading() as reading:
+            scope.check(reading, limited_to, gather.chart_span(week.earlier(-1), self._zone))
+        new = NewSubscription(endpoint, user if receiver.personal else None, limited_to, receiver.mail)
+        with self._store.unit_of_work() as work:
+            added = work.report_subscriptions.add(new, by=by, last_week=str(week))
+            if added is None:
+                raise Conflict(f"{described(new)} is subscribed already")
+            work.audit_log.append(by, "report.subscribed", f"subscription/{added.id}", after=_facts(added))
+        return added
+
+    def remove(self, subscription_id: int, by: str) -> Subscription:
+        """End a subscription.
+
+        Raises:
+            NotFound: there is none with this number.
+        """
+        with self._store.unit_of_work() as work:
+            found = work.report_subscriptions.get(subscription_id)
+            if found is None or not work.report_subscriptions.remove(found.id):
+                raise NotFound(f"no subscription {subscription_id}")
+            work.audit_log.append(by, "report.unsubscribed", f"subscription/{found.id}", before=_facts(found))
+        return found
+
+    def with_token(self, token: str) -> Subscription:
+        """The subscription of an unsubscribe link.
+
+        Raises:
+            NotFound: it has ended, or the link is wrong.
+        """
+        with self._store.reading() as reading:
+            found = reading.report_subscriptions.with_token(token)
+        if found is None:
+            raise NotFound("this subscription has ended, or the link is not complete")
+        return found
+
+    def all(self) -> tuple[Subscription, ...]:
+        """All subscriptions."""
+        with self._store.reading() as reading:
+            return reading.report_subscriptions.all()
+
+
+def described(one: NewSubscription) -> str:
+    """A subscription in words, as in "ana by mail-owners: cluster orion"."""
+    who = f"{one.recipient} by {one.endpoint}" if one.recipient else one.endpoint
+    return f"{who}: {scope.words(one.scope) or 'all jobs'}"
+
+
+def send_due(store: Store, week: Week, read: Callable[[Week, Scope], Report]) -> int:
+    """Put the report of a week in the outbox for everyone who has not received it; returns the number of messages.
+
+    The message and the note that it was sent are one transaction: however often this runs, each receiver gets one.
+
+    Args:
+        store: the database.
+        week: the week of the report.
+        read: builds or reads the report of a scope.
+    """
+    with store.reading() as reading:
+        due = reading.report_subscriptions.due(str(week))
+    made: dict[Scope, Report | None] = {}
+    sent = 0
+    for one in due:
+        if one.scope not in made:
+            made[one.scope] = _report(week, one.scope, read)
+        report = made[one.scope]
+        with store.unit_of_work() as work:
+            if work.report_subscriptions.mark_sent(one.id, str(week)) and report is not None:
+                work.outbox.add([_message(report, one)])
+                sent += 1
+    return sent
+
+
+def _report(week: Week, limited_to: Scope, read: Callable[[Week, Scope], Report]) -> Report | None:
+    """The report of a scope; None if no job of it is stored any more, which must not stop the other receivers."""
+    try:
+        return read(week, limited_to)
+    except InvalidInput as error:
+        log.warning("the weekly report of %s is not sent: %s", scope.words(limited_to), error.detail)
+        return None
+
+
+def _message(report: Report, one: Subscription) -> OutboxMessage:
+    facts: dict[str, Any] = {
+        **message_facts(report),
+        "endpoint": one.endpoint,
+        "user": one.recipient,
+        "unsubscribe": f"/unsubscribe/{one.token}",
+    }
+    if one.mail:
+        facts["html"] = html.render(report)
+    return OutboxMessage(REPORT_SUBSCRIPTION, f"report/{report.week}", facts)
+
+
+def _facts(one: Subscription) -> Mapping[str, str]:
+    return {"endpoint": one.endpoint, "recipient": one.recipient or "", **scope.values(one.scope)}
