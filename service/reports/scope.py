@@ -5,6 +5,7 @@ from datetime import datetime
 
 from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
+from service.formatting import escape_invisible
 from service.goodput.records import Scope
 
 
@@ -21,7 +22,7 @@ def values(scope: Scope) -> dict[str, str]:
 
 def words(scope: Scope) -> str:
     """The scope as text, as in "cluster orion, team vision"; empty for all jobs."""
-    return ", ".join(f"{name} {value}" for name, value in values(scope).items())
+    return ", ".join(f"{name} {escape_invisible(value)}" for name, value in values(scope).items())
 
 
 def check(reading: ReadSession, scope: Scope, bounds: Sequence[datetime]) -> None:

@@ -14,6 +14,8 @@ import service.cli
 from service.__main__ import main
 from service.cli import output
 from service.cli.commands import COMMANDS
+from service.goodput.records import Scope
+from service.reports.records import NewSubscription
 from service.settings import default_model_dir
 from tests.service.databases import migrated_file
 from tests.service.web.world import event, make_world
@@ -34,6 +36,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with world.store.unit_of_work() as work:
         work.accounts.create("ana", "owner", users=(HOSTILE,), teams=(HOSTILE,))
         work.tokens.create("\x1b\x9b\u202e token", ["read"], teams=["\x1b\x9b\u202e\r\n"])
+        hostile = NewSubscription("x\x1b\u202e", "y\x9b", Scope(HOSTILE, HOSTILE))
+        work.report_subscriptions.add(hostile, by=HOSTILE, last_week="2026-W46")
         work.audit_log.append(HOSTILE, "x", HOSTILE, after={HOSTILE: HOSTILE})
     world.store.close()
     (tmp_path / f"{HOSTILE}.log").write_text(f"{HOSTILE}\nRuntimeError: {HOSTILE}\n", encoding="utf-8", newline="")
@@ -59,10 +63,12 @@ def commands(folder: Path) -> dict[str, list[list[str]]]:
         "classify": [[lines], [HOSTILE]] if _trained() else [],
         "replay": [[lines], [HOSTILE]] if _trained() else [],
         "publish": [[HOSTILE]],
+        "feedback": [["--right", HOSTILE, *token]],
         "labels": [["export"], ["import", lines]],
         "policy": [["check", toml], ["check", HOSTILE], ["show"], ["explain", "1"]],
         "signatures": [["check", str(folder / "signatures")], ["test", log], ["list", "--json"]],
-        "report": [["--format", "markdown"], ["--json"], ["--week", HOSTILE]],
+        "report": [["--format", "markdown"], ["--json"], ["--week", HOSTILE], ["--team", HOSTILE]],
+        "subscription": [["list"], ["list", "--json"], ["add", HOSTILE, "--user", HOSTILE], ["end", HOSTILE]],
         "hook": [["slurm", *token], ["kubernetes", *token]],
         "watch": [["kubernetes", *token]],
         "automation": [["stop", "--reason", HOSTILE], ["status"], ["status", "--json"], ["start"]],
