@@ -269,6 +269,23 @@ class LogVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class InputMeasures:
+    """How well a case is covered by what the classifier knows; no part of the verdict.
+
+    Attributes:
+        unknown: share (0..1) of the words and pairs of words of the evidence that the model does not know.
+        lines: lines of the log that are evidence.
+        unmatched: those that no signature matches.
+        versions: software with its version, as the log names it, such as `NCCL 2.20.5`.
+    """
+
+    unknown: float
+    lines: int
+    unmatched: int
+    versions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The classification of one case.
 
@@ -279,7 +296,8 @@ class Verdict:
     `context` is the fleet's evidence, strongest first, and `log_verdict` the verdict without it (None where there is
     none). `disputed`: log and nodes are strong evidence for different sides. `uncorroborated`: it rests on a node event
     for which neither log, scheduler nor a second source speaks. `own_frame`: where in the job's own code an exception
-    came from, as `train.py:88`, None if no traceback shows it.
+    came from, as `train.py:88`, None if no traceback shows it. `measures` belong to the classification, not to the
+    verdict: they are neither stored nor sent with it; None for a verdict that was stored before.
     """
 
     side: Side
@@ -306,3 +324,4 @@ class Verdict:
     context: tuple[ContextLine, ...] = ()
     log_verdict: LogVerdict | None = None
     own_frame: str | None = None
+    measures: InputMeasures | None = field(default=None, compare=False, repr=False)

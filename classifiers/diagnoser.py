@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from classifiers import owner_summary, signatures
+from classifiers import input_measures, owner_summary, signatures
 from classifiers.contracts import Evidence, RawCase, Verdict
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.fingerprint import fingerprint
@@ -36,6 +36,7 @@ class Diagnosis:
         confidence: probability (0..1) that the side is right.
         packaged_cause: the cause without the site layer. The fingerprint holds it, so that a group of failures keeps
             its fingerprint when its label changes.
+        known: share (0..1) of the features that the model knows.
     """
 
     extracted: ExtractedCase
@@ -43,6 +44,7 @@ class Diagnosis:
     weighed: tuple[tuple[str, float], ...]
     confidence: float
     packaged_cause: str
+    known: float
 
 
 def rules_version(catalogue: Catalogue) -> str:
@@ -100,10 +102,13 @@ class Diagnoser:
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
         """One verdict for each case, in order. Texts must be redacted already."""
-        return [
-            replace(verdict, own_frame=own_frame(case.streams, verdict.evidence))
-            for case, verdict in zip(cases, map(self._verdict, self.explained(cases)), strict=True)
-        ]
+        found = []
+        for case, diagnosis in zip(cases, self.explained(cases), strict=True):
+            verdict = self._verdict(diagnosis)
+            frame = own_frame(case.streams, verdict.evidence)
+            measures = input_measures.measure(diagnosis.extracted, case.streams, diagnosis.known)
+            found.append(replace(verdict, own_frame=frame, measures=measures))
+        return found
 
     def explained(self, cases: Sequence[RawCase]) -> list[Diagnosis]:
         """The steps to the verdict of each case, in order."""
@@ -117,7 +122,8 @@ class Diagnoser:
         else:
             labels, confidences = self._site.labels(scores)
         weighed = self._model.text.top_contributions(scores.matrix, "cause", [one.causes[0][0] for one in labels])
-        return [Diagnosis(*one) for one in zip(scores.extracted, labels, weighed, confidences, causes, strict=True)]
+        parts = zip(scores.extracted, labels, weighed, confidences, causes, scores.known, strict=True)
+        return [Diagnosis(*one) for one in parts]
 
     def _verdict(self, diagnosis: Diagnosis) -> Verdict:
         labels, case = diagnosis.labels, diagnosis.extracted.case

@@ -25,10 +25,10 @@ from service.feedback.service import Feedback
 from service.formats import node_events, recognise
 from service.good_runs.collection import GoodRuns
 from service.groups.count_updater import GroupCountUpdater
+from service.learning import build as learning
 from service.learning.active_layer import ActiveLayer
 from service.learning.promotion import Promotions
 from service.learning.retraining import Retraining
-from service.learning.shadow_watch import ShadowWatch
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
 from service.messaging.consumer import Consumer
@@ -67,7 +67,6 @@ SEALS_EVERY_S = 60.0
 SILENT_EVERY_S = 60.0
 FOLD_EVERY_S = 1.0
 AUDIT_EVERY_S = 600.0
-SHADOW_EVERY_S = 60.0
 
 
 @dataclass
@@ -237,9 +236,9 @@ class Services:
     @contextmanager
     def maintenance(self) -> Iterator[None]:
         """Run the periodic tasks during the `with` block; leases let one process at a time run each."""
-        shadow = ShadowWatch(self.store, self.clock, self.diagnoser, self.shadow_run)
+        parts = (self.store, self.clock, self.telemetry, self.diagnoser, self.shadow_run)
         tasks = [
-            PeriodicTask(shadow, SHADOW_EVERY_S, name="shadow run"),
+            *learning.tasks(*parts, lambda: self.retraining, self.settings.retrain_schedule()),
             PeriodicTask(self.reports.run_if_due, REPORTS_EVERY_S),
             PeriodicTask(self.tending, FLEET_EVERY_S),
             PeriodicTask(self.diagnose.revise_late, FLEET_EVERY_S),

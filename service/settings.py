@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 import classifiers
 from classifiers.redaction import redact
 from service.errors import ConfigurationError, FieldError
+from service.learning.records import RetrainSchedule
 from service.messaging.kafka.config import KafkaConfig
 from service.people.rate_limit import IntakeLimit
 from service.second_reader.options import SecondReaderOptions, checked_url
@@ -130,6 +131,13 @@ class Settings(BaseModel):
         default=6_000, ge=0, description="requests with events, node events or labels of each token; 0: no limit"
     )
     node_event_topic: str | None = Field(default=None, description="topic or topic=cluster of node events")
+    retrain_every_days: float = Field(
+        default=0.0, ge=0, le=365, description="days between retrainings on new labels; 0: never"
+    )
+    retrain_after_labels: int = Field(default=0, ge=0, description="new labels after which to retrain; 0: never")
+    retrain_promote: bool = Field(
+        default=False, description="put a candidate of the schedule in use if the gate accepts it, without a person"
+    )
     node_half_life_days: float = Field(
         default=14.0, gt=0, le=3_650, description="half-life of a node's failures in its failure rate"
     )
@@ -259,6 +267,10 @@ class Settings(BaseModel):
     def intake_limit(self) -> IntakeLimit:
         """The limit of requests of the intake, counted in this process."""
         return IntakeLimit(self.intake_requests_per_minute)
+
+    def retrain_schedule(self) -> RetrainSchedule:
+        """When to retrain."""
+        return RetrainSchedule(self.retrain_every_days, self.retrain_after_labels, self.retrain_promote)
 
     def audit_key_bytes(self) -> bytes | None:
         """The key of the audit log; None if there is none."""

@@ -76,6 +76,24 @@ class Telemetry:
             buckets=SECONDS,
             registry=self.registry,
         )
+        self.drift_share = Gauge(
+            "faultline_drift_share",
+            "Measures of the watch over drift, 0 to 1 (confidence: minus audited accuracy), by period",
+            ["cluster", "measure", "window"],  # window: recent, reference
+            registry=self.registry,
+        )
+        self.drift_changed = Gauge(
+            "faultline_drift_changed",
+            "1 if a measure grew beyond its interval since the reference period, -1 if it fell, else 0",
+            ["cluster", "measure"],
+            registry=self.registry,
+        )
+        self.drift_new_versions = Gauge(
+            "faultline_drift_new_versions",
+            "Versions of frameworks and drivers that only recent logs name",
+            ["cluster"],
+            registry=self.registry,
+        )
         self.database_up = Gauge(
             "faultline_database_up", "1 while the database answers the consumer", registry=self.registry
         )

@@ -3,6 +3,7 @@
 from service.db import task_leases_table
 from service.dead_letters import tables as dead_letters
 from service.deliveries import tables as deliveries
+from service.drift import tables as drift
 from service.failures import tables as failures
 from service.feedback import tables as feedback
 from service.good_runs import tables as good_runs
@@ -21,6 +22,7 @@ from service.statistics import tables as statistics
 MODULES = (
     dead_letters,
     deliveries,
+    drift,
     task_leases_table,
     failures,
     feedback,

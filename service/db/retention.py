@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, and_, delete, exists, literal, select
 
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import deliveries, outbox
+from service.drift.tables import input_measures
 from service.failures.repository import search
 from service.failures.tables import failure_nodes, failures, logs, pending_logs, verdicts
 from service.feedback.tables import audits, feedback, labels, mended
@@ -160,7 +161,7 @@ class _Rows:
         )
         # The failure first: this waits for transactions that add to it, and removes their rows too.
         self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
-        for table in (failure_nodes, verdicts, logs, pending_logs):
+        for table in (failure_nodes, verdicts, logs, pending_logs, input_measures):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
         # Feedback is removed with its failure; the counts of groups include removed failures.

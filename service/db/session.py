@@ -17,6 +17,7 @@ from service.deliveries.repository.deliveries import DeliveryReader, DeliveryRep
 from service.deliveries.repository.digests import DigestReader, DigestRepository
 from service.deliveries.repository.endpoints import EndpointReader, EndpointRepository
 from service.deliveries.repository.outbox import OutboxReader, OutboxRepository
+from service.drift.repository import DriftReader, DriftRepository
 from service.failures.repository.failures import FailureReader, FailureRepository
 from service.failures.repository.pending_logs import PendingLogRepository
 from service.failures.repository.signature_hits import SignatureHitReader
@@ -71,6 +72,7 @@ class ReadSession:
         self.audit_samples = AuditReader(connection, clock)
         self.applied_fixes = AppliedFixReader(connection, clock)
         self.site_layers = SiteLayerReader(connection, clock)
+        self.drift = DriftReader(connection, clock)
         self.dead_letters = DeadLetterReader(connection, clock)
         self.outbox = OutboxReader(connection, clock)
         self.deliveries = DeliveryReader(connection, clock)
@@ -120,6 +122,7 @@ class UnitOfWork(ReadSession):
     audit_samples: AuditRepository
     applied_fixes: AppliedFixRepository
     site_layers: SiteLayerRepository
+    drift: DriftRepository
     dead_letters: DeadLetterRepository
     outbox: OutboxRepository
     deliveries: DeliveryRepository
@@ -159,6 +162,7 @@ class UnitOfWork(ReadSession):
         self.audit_samples = AuditRepository(connection, clock)
         self.applied_fixes = AppliedFixRepository(connection, clock)
         self.site_layers = SiteLayerRepository(connection, clock)
+        self.drift = DriftRepository(connection, clock)
         self.dead_letters = DeadLetterRepository(connection, clock)
         self.outbox = OutboxRepository(connection, clock)
         self.deliveries = DeliveryRepository(connection, clock)

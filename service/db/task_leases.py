@@ -45,6 +45,14 @@ class TaskLeaseRepository(TaskLeaseReader):
         )
         return taken.rowcount == 1
 
+    def release(self, name: str, holder: str) -> None:
+        """Give a lease back without having completed a turn; nothing happens if `holder` does not have it."""
+        self._connection.execute(
+            update(task_leases)
+            .where(task_leases.c.name == name, task_leases.c.holder == holder)
+            .values(holder=None, until=None)
+        )
+
     def done(self, name: str, holder: str, *, due: str) -> bool:
         """Mark a turn as completed; False if the lease was lost."""
         marked = self._connection.execute(

@@ -50,3 +50,23 @@ class Promotion:
     who: str
     layer: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetrainSchedule:
+    """When to retrain; 0 in both: never.
+
+    Attributes:
+        every_days: days after the newest candidate, if there are new labels.
+        after_labels: number of new labels.
+        promote: whether a candidate that the gate accepts is put in use; otherwise it waits for a person.
+    """
+
+    every_days: float = 0.0
+    after_labels: int = 0
+    promote: bool = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a schedule."""
+        return bool(self.every_days or self.after_labels)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from classifiers.case_builder import build_case
-from classifiers.contracts import RawCase, Verdict
+from classifiers.contracts import InputMeasures, RawCase, Verdict
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
 from service.automation.service import Automation
@@ -186,6 +186,7 @@ class Diagnose:
     ) -> dict[str, dict[str, Any]]:
         wires: dict[str, dict[str, Any]] = {}
         added: list[NewFailure] = []
+        measures: dict[int, InputMeasures | None] = {}
         messages: list[OutboxMessage] = []
         pending: list[PendingLog] = []
         joined: list[tuple[JobOutcome, _Item, dict[str, Any]]] = []
@@ -198,6 +199,7 @@ class Diagnose:
             wires[item.key] = wire
             if outcome.opens:
                 added.append(NewFailure(outcome, job, wire, item.logs.streams if item.logs else (), kept(item.event)))
+                measures[outcome.id] = item.verdict.measures
                 messages.append(of_verdict("failure.diagnosed", outcome.failure_id, wire))
             else:
                 joined.append((outcome, item, wire))
@@ -206,6 +208,7 @@ class Diagnose:
                 pending.append(self._pending(outcome.failure_id, outcome.id, later))
         if added:
             work.failures.add(added)
+            work.drift.add(measures)
             if self._automation is not None:
                 first_advice = [(advised[new.outcome.id], 1) for new in added if new.outcome.id in advised]
                 self._automation.store_advice(work, first_advice)
@@ -337,6 +340,7 @@ class Diagnose:
             version = work.failures.revise(
                 entry.failure_id, wire, attempt_id=entry.attempt_id, streams=streams, event=before.event
             )
+            work.drift.replace(entry.failure_id, verdict.measures)
             work.pending_logs.done(entry.attempt_id)
             if self._stands(work, entry.failure_id, wire, advised, version):
                 work.outbox.add([of_verdict("failure.revised", entry.failure_id, wire)])

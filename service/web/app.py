@@ -52,6 +52,7 @@ from service.web.pages.failure import page as failure_page
 from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
+from service.web.pages.operations import drift as drift_page
 from service.web.pages.operations import model, settings
 from service.web.pages.operations import site_layers as site_layer_pages
 from service.web.pages.people import account as account_page
@@ -107,6 +108,7 @@ PAGES = (
     goodput_page,
     model,
     site_layer_pages,
+    drift_page,
     signature_page,
     settings,
     account_page,

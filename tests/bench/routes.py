@@ -219,6 +219,8 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/signatures": ("/signatures",),
         f"{API}/models": (f"{API}/models",),
         "/model/layers": ("/model/layers",),
+        "/model/drift": ("/model/drift",),
+        f"{API}/drift": (f"{API}/drift",),
         f"{API}/site-layers": (f"{API}/site-layers",),
         "/feedback": ("/feedback",),
         "/feedback/next": ("/feedback/next",),

@@ -100,6 +100,13 @@ class FeedbackReader:
         )
         return {row.cause: row.many for row in found}
 
+    def labels_since(self, since: datetime | None) -> int:
+        """The number of labels that people gave since a time (None: ever), without the golden set."""
+        wanted = select(func.count()).select_from(labels).where(labels.c.golden.is_(False), labels.c.people > 0)
+        if since is not None:
+            wanted = wanted.where(labels.c.at > utc(since))
+        return int(self._connection.execute(wanted).scalar_one())
+
     def unsure_about(self, failure_ids: Sequence[int]) -> frozenset[int]:
         """Those of the failures about which somebody cannot tell the cause."""
         found = self._connection.execute(
