@@ -1,13 +1,13 @@
 """Goodput and reliability figures, shared by page and API."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from service.errors import FieldError, InvalidInput
 from service.goodput import figures
-from service.goodput.records import Goodput, Scope
+from service.goodput.records import Goodput, Scope, TrendPart
 from service.web.services import Services
 from service.web.url_times import instant
 
@@ -49,6 +49,26 @@ def goodput(services: Services, since: str | None, until: str | None, scope: Sco
 
     return services.goodput_figures.get(
         (since, until, scope), compute, services.clock.monotonic(), cacheable=lambda found: found.attempts >= LARGE
+    )
+
+
+def compared(services: Services, found: Goodput, key: Hashable) -> tuple[TrendPart, TrendPart]:
+    """The GPU-hours of the period of equal length before the one of `found`, and those of its own.
+
+    Args:
+        services: the services of the page.
+        found: the figures of the period.
+        key: what the caller asked for, as a key of the cache.
+    """
+    bounds = (found.since - (found.until - found.since), found.since, found.until)
+
+    def compute() -> tuple[TrendPart, TrendPart]:
+        with services.store.reading() as reading:
+            before, now = figures.trend(bounds, reading.goodput.attempts(bounds, found.scope))
+        return before, now
+
+    return services.goodput_comparisons.get(
+        key, compute, services.clock.monotonic(), cacheable=lambda _: found.attempts >= LARGE
     )
 
 

@@ -21,7 +21,7 @@ from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import recognise
 from service.formats.read_outcome import Skipped
-from service.goodput.records import Goodput
+from service.goodput.records import Goodput, TrendPart
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService
 from service.learning.promotion import Promotions
@@ -110,6 +110,7 @@ class Services:
         printed_reports: cache of rendered PDF reports.
         report_receivers: the endpoints that people can subscribe to the weekly report.
         goodput_figures: cache of goodput figures of periods with many jobs.
+        goodput_comparisons: cache of the goodput of a period and of the one before it.
         gpu_hour_price: price of a GPU-hour in `gpu_hour_currency`; None: no costs are shown.
         outcome_tallies: cache of outcomes of resubmissions.
         funnels: cache of the funnel of automatic resubmission.
@@ -140,6 +141,7 @@ class Services:
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
     report_receivers: tuple[ReportReceiver, ...] = ()
     goodput_figures: StaleCache[Goodput] = field(default_factory=StaleCache)
+    goodput_comparisons: StaleCache[tuple[TrendPart, TrendPart]] = field(default_factory=StaleCache)
     gpu_hour_price: float | None = None
     gpu_hour_currency: str = "USD"
     outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)

@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import StorageState
 
+from service.deliveries.config import ReportReceiver
 from service.web.sessions import COOKIE, LIFETIME
 from tests.service.web.live import serving
 from tests.service.web.world import World, event, lines, make_world
@@ -73,7 +74,7 @@ def running(folder: Path) -> Iterator[Site]:
     """Yield a service for the duration of the block; it polls for changes often."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("service.web.pages.live.INTERVAL_S", 0.1)
-        world = make_world(folder)
+        world = make_world(folder, report_receivers=(ReportReceiver("mail", personal=True, mail=True),))
         accounts = {}
         with world.store.unit_of_work() as work:
             for name, role, users in PEOPLE:

@@ -1,15 +1,16 @@
 """Tasks of operators and owners, each in Chromium on desktop and phone, with and without scripts."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.flows.chromium import VARIANTS, Variant, fits, tab
 from tests.flows.tasks import Site, running
-from tests.service.web.world import event, log
+from tests.service.web.world import NOW, event, log
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 
@@ -23,6 +24,32 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One service for all tests of this file; each test sends its own failures."""
     with running(tmp_path_factory.mktemp("site")) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def fleet(site: Site) -> int:
+    """Two weeks of a team whose outage is a spike in the second one; the number of a failed job of 64 ranks."""
+    outage = NOW - timedelta(days=4)
+    jobs = []
+    for number in range(40):
+        ended = NOW - timedelta(hours=8 * number + 1)
+        kind = {"status": "succeeded", "logs": []} if number % 4 else {"logs": [log("ModuleNotFoundError: No module")]}
+        jobs.append(at(f"usual-{number}", ended, **kind))
+    stale = [log(STALE.format(share="home"))]
+    jobs += [
+        at(f"outage-{n}", outage + timedelta(minutes=n), user=f"u{n}", nodes=[f"cpu{n}"], logs=stale) for n in range(30)
+    ]
+    jobs += [at(f"lost-{n}", outage + timedelta(minutes=n), gpus=64, logs=[log(XID, 1)]) for n in range(2)]
+    ranks = [log(f"step 41\n2026-11-20T11:29:{10 + rank % 40} RuntimeError: NCCL Error 6", rank) for rank in range(64)]
+    ranks[27] = log(f"step 41\n2026-11-20T11:29:03 {XID}", 27, node="gpu027")
+    wide = at("wide", NOW - timedelta(minutes=30), gpus=64, logs=ranks)
+    return site.tell(wide, *jobs)[0]
+
+
+def at(job: str, ended: datetime, **changes: Any) -> dict[str, Any]:
+    """An attempt of the team that ended at a time, after three hours."""
+    started = (ended - timedelta(hours=3)).isoformat()
+    return event(job, **{"team": "speech", "started_at": started, "ended_at": ended.isoformat(), **changes})
 
 
 @pytest.fixture(params=VARIANTS, ids=str)
@@ -228,3 +255,73 @@ def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, vari
     page.get_by_role("button", name="Start automation again").click()
     assert "Started." in output(page)
     site.done(site.lease(job), f"{job}-2")
+
+
+def test_the_cause_of_a_spike_is_named_after_one_zoom(fleet: int, page: Page) -> None:
+    del fleet
+    page.goto("/?since=7d&team=speech")
+    bars = page.locator("svg.stack").first.locator("a")
+    heights = [bar.locator("rect.system").count() for bar in bars.all()]
+    bars.nth(heights.index(1)).click()
+    assert "until=" in page.url
+    assert "team=speech" in page.url
+    assert "32 of" in page.locator("h1").inner_text()
+    causes = page.locator("section", has=page.get_by_role("heading", name="By cause")).locator("tbody tr")
+    assert "Transient Service Outage" in causes.first.inner_text()
+    assert "30" in causes.first.inner_text()
+    assert fits(page)
+
+
+def test_the_rank_where_it_began_is_found_among_64(fleet: int, page: Page) -> None:
+    page.goto(f"/failures/{fleet}")
+    spread = page.locator("section.spread")
+    assert "Rank 27 on gpu027 failed first, 63 others because of it." in spread.inner_text()
+    assert spread.locator("svg text", has_text="rank 27").count() == 1
+    spread.get_by_text("Show as table").click()
+    first = spread.locator("table.ranks tbody tr").first.inner_text()
+    assert "27" in first
+    assert "gpu027" in first
+    assert "initiating" in first
+    assert fits(page)
+
+
+def test_what_shadow_mode_would_have_saved_is_read_in_figures(fleet: int, page: Page) -> None:
+    del fleet
+    page.goto("/")
+    page.get_by_role("link", name="Automation", exact=True).click()
+    text = page.locator("section.funnel").inner_text()
+    assert "Shadow mode:" in text
+    assert "would have been requested" in text
+    assert "GPU-hours" in text
+    page.locator("section.funnel").get_by_role("link", name="Show them").click()
+    assert "state=shadow" in page.url
+    assert page.locator("table.requests tbody tr").count() > 0
+    assert fits(page)
+
+
+def test_the_goodput_of_two_weeks_is_compared(fleet: int, page: Page) -> None:
+    del fleet
+    page.goto("/goodput?team=speech")
+    page.get_by_role("link", name="last 7 days").click()
+    rows = page.locator("table.periods tbody tr")
+    before, now, change = rows.filter(has_text="goodput").locator("td").all_inner_texts()
+    assert float(now.rstrip(" %")) < float(before.rstrip(" %")), "the outage was in the last seven days"
+    assert change.startswith("-")
+    assert rows.filter(has_text="lost, system").locator("td").last.inner_text().startswith("+")
+    assert fits(page)
+
+
+def test_a_person_subscribes_to_the_report_of_a_team_and_ends_it(fleet: int, page: Page) -> None:
+    del fleet
+    page.goto("/reports")
+    page.get_by_role("link", name="2026-W47").first.click()
+    page.get_by_label("team").fill("speech")
+    page.get_by_role("button", name="Show").click()
+    assert "team speech" in page.locator("h1").inner_text()
+    assert fits(page)
+    page.get_by_text("Get this report every week").click()
+    page.get_by_role("button", name="Subscribe").click()
+    assert "Subscribed: ola by mail: team speech." in output(page)
+    assert fits(page)
+    page.get_by_role("button", name="Unsubscribe ola by mail: team speech").click()
+    assert "no longer sent" in output(page)

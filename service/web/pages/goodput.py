@@ -1,23 +1,36 @@
 """GET /goodput: goodput and reliability figures with their definitions."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
 from service.goodput import definitions
-from service.goodput.records import Goodput, Scope
+from service.goodput.records import Goodput, Scope, TrendPart
 from service.reports.chart import SIDES
 from service.web import goodput_views
 from service.web.auth import READ
 from service.web.pages.forms import OverviewScope, overview_scope
 from service.web.pages.templating import render
-from service.web.services import InjectedServices
+from service.web.services import InjectedServices, Services
 
 router = APIRouter()
 RANGES = {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}
 CHART = (480, 90)  # width and height of the chart in chart units
 APART = ("preempted", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A period beside the one of equal length before it. `rows`: a name and its GPU-hours before and now."""
+
+    since: datetime
+    goodput_before: float | None
+    goodput: float | None
+    rows: tuple[tuple[str, float, float], ...]
 
 
 @router.get("/goodput", dependencies=[READ])
@@ -36,11 +49,29 @@ def goodput(
         "chart": CHART,
         "chart_kinds": (*SIDES, *APART),
         "ranges": RANGES,
+        "compared": compared(services, found, (since, scope)),
         "since": since,
         "scope": scope.where(),
         "span": {"since": since, "until": scope.until},
     }
     return render(request, "goodput.html", context)
+
+
+def compared(services: Services, found: Goodput, key: Hashable) -> Comparison | None:
+    """The rows of the comparison with the period of equal length before; None if nothing ended in it."""
+    before, now = goodput_views.compared(services, found, key)
+    if not before.held:
+        return None
+    amounts = [_amounts(part) for part in (before, now)]
+    rows = tuple((name, amounts[0][name], amounts[1][name]) for name in amounts[1])
+    return Comparison(before.since, before.goodput, now.goodput, rows)
+
+
+def _amounts(part: TrendPart) -> dict[str, float]:
+    """GPU-hours by name; the sides that lost none are left out of neither period."""
+    lost = {f"lost, {side}": part.lost_by_side.get(side, 0.0) for side in SIDES}
+    preempted = {"lost, preempted": part.lost_to_preemption, "lost, cancelled": part.lost_to_cancellation}
+    return {"held": part.held, "delivered": part.delivered, **lost, **preempted}
 
 
 def bars(found: Goodput) -> list[dict[str, object]]:

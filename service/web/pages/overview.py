@@ -76,6 +76,7 @@ def overview(
             "size": (overview_chart.WIDTH, overview_chart.HEIGHT),
             "parts": [(part, _when(part, parts, services.zone)) for part in parts],
             "per": overview_chart.per(parts),
+            "part_span": overview_chart.part_span,
             "before": views.before(snapshot, stats, **where),
             "problems": problems,
             "pipeline": views.pipeline(snapshot),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.statistics.records import PeriodCount
@@ -63,6 +63,13 @@ def per(parts: Sequence[PeriodCount]) -> str:
     """The length of the parts in words."""
     step = max((part.end - part.begin for part in parts), default=DAY)
     return "day (UTC)" if step >= DAY else "6 hours" if step > timedelta(hours=1) else "hour"
+
+
+def part_span(part: PeriodCount) -> dict[str, str]:
+    """The period of a bar, as parameters of the page's address."""
+    return {
+        name: f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for name, at in (("since", part.begin), ("until", part.end))
+    }
 
 
 def moment(at: datetime, zone: ZoneInfo, step: timedelta) -> str:

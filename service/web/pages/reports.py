@@ -53,6 +53,7 @@ def reports(
         "subscribed": _subscribed(services, subscribed),
         "receivers": _receivers(services, principal),
         "scope": {},
+        "ask_scope": True,
     }
     return render(request, "reports.html", context)
 
@@ -95,6 +96,7 @@ def report(
         "earlier": str(wanted.earlier(1)),
         "requested_version": version,
         "scope": scopes.values(scope),
+        "ask_scope": False,
         "receivers": _receivers(services, principal),
     }
     return render(request, "report.html", context)

@@ -12,6 +12,7 @@ from service.web.pages.failure.timeline import log_time
 WIDTH, LEFT = 1000, 90  # in chart units
 TALLEST_ROW, LOWEST_ROW, TALLEST = 18.0, 3.0, 420.0
 LABELS = 12  # ranks whose number is written beside the chart
+LABEL_ROOM = 14.0  # in chart units, between two labels
 MOST_RANKS = 512
 LAST_LINES = 60  # last lines of a stream searched for a time
 _ORDER = {"initiating": 0, "cascade": 1, "teardown": 2}
@@ -45,7 +46,7 @@ class RankStrip:
     """The marks by rank. `labels`: rank numbers with their heights; `left_out`: ranks beyond the limit.
 
     `span_s`: seconds from the first to the last mark; 0 if the times cannot be compared: the marks then stand in
-    columns by role.
+    columns by role. `first`: the marks of the ranks that failed first.
     """
 
     marks: tuple[RankMark, ...]
@@ -53,6 +54,7 @@ class RankStrip:
     span_s: float
     height: float
     left_out: int
+    first: tuple[RankMark, ...] = ()
 
 
 def rank_strip(detail: FailureDetail) -> RankStrip | None:
@@ -120,5 +122,14 @@ def _drawn(marks: Sequence[RankMark], left_out: int) -> RankStrip:
         x, y = LEFT + 12 + share * (WIDTH - LEFT - 24), row * (number + 0.5)
         placed.append(replace(mark, after_s=after, x=round(x, 1), y=round(y, 1)))
     every = max(1, -(-len(placed) // LABELS))
-    labels = tuple((mark.rank, mark.y) for mark in placed[::every])
-    return RankStrip(tuple(placed), labels, span, round(row * len(placed) + 2, 1), left_out)
+    first = [mark for mark in placed if mark.role == "initiating"]
+    return RankStrip(
+        tuple(placed), _labels(placed, first, every), span, round(row * len(placed) + 2, 1), left_out, tuple(first)
+    )
+
+
+def _labels(placed: Sequence[RankMark], first: Sequence[RankMark], every: int) -> tuple[tuple[int, float], ...]:
+    """The ranks that failed first, and every so many others that leave them room."""
+    named = first[:LABELS]
+    others = [mark for mark in placed[::every] if all(abs(mark.y - one.y) >= LABEL_ROOM for one in named)]
+    return tuple((mark.rank, mark.y) for mark in sorted((*named, *others), key=lambda mark: mark.y))

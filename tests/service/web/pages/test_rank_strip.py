@@ -45,6 +45,10 @@ def test_the_rank_that_failed_first_comes_first_and_the_others_by_time(world: Wo
     assert [mark.rank for mark in sorted(found.marks, key=lambda mark: mark.rank_order)][:2] == [27, 3]
     assert by_rank[27].x < by_rank[3].x < by_rank[63].x
     assert len(found.marks) == 64
+    assert [mark.rank for mark in found.first] == [27]
+    named = [rank for rank, _ in found.labels]
+    assert 27 in named, "the first rank is written beside the chart"
+    assert named == sorted(named)
     assert found.span_s == 40
 
 
