@@ -15,6 +15,7 @@ import pytest
 from service.db.session import Store
 from service.settings import default_model_dir
 from tests.labs.need import missing
+from tests.service.databases import copy_migrated
 
 FAULTLINE = (sys.executable, "-m", "service")
 ROOT = Path(__file__).parents[2]
@@ -91,10 +92,8 @@ def serving(folder: Path, **given: str) -> Iterator[Server]:
     """A server with a fresh database, bound to all addresses."""
     if not (default_model_dir() / "manifest.json").exists():
         missing("no model is trained (make install)")
-    with closing(Store(f"sqlite:///{folder}/attacked.sqlite3")) as store:
-        store.upgrade()
-        with store.unit_of_work() as work:
-            _, token = work.tokens.create("test", ["admin"])
+    with closing(Store(copy_migrated(folder / "attacked.sqlite3"))) as store, store.unit_of_work() as work:
+        _, token = work.tokens.create("test", ["admin"])
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [*FAULTLINE, "serve", "--host", "0.0.0.0", "--port", "0"],

@@ -11,6 +11,7 @@ from service.clock import SystemClock
 from service.db.session import Store
 from service.people.audit_heads import AuditHeadExport, AuditHeads
 from tests.attack.server import set_environment
+from tests.service.databases import copy_migrated
 
 KEY = "k" * 40
 
@@ -29,8 +30,7 @@ def test_a_changed_audit_log_is_found(
 ) -> None:
     file, heads = tmp_path / "attacked.sqlite3", tmp_path / "heads"
     secret = None if key is None else key.encode()
-    with closing(Store(f"sqlite:///{file}", audit_key=secret)) as store:
-        store.upgrade()
+    with closing(Store(copy_migrated(file), audit_key=secret)) as store:
         for name in ("a", "b", "c"):
             with store.unit_of_work() as work:
                 work.audit_log.append("ana", "token.made", f"token/{name}")

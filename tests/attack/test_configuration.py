@@ -1,13 +1,12 @@
 """A configuration that would open the service stops it, and the message names the setting."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from service.__main__ import main
-from service.db.session import Store
 from tests.attack.server import set_environment
+from tests.service.databases import copy_migrated
 
 
 @pytest.mark.parametrize(
@@ -25,8 +24,7 @@ from tests.attack.server import set_environment
 def test_a_setting_that_opens_the_service_stops_the_start(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, value: str
 ) -> None:
-    with closing(Store(f"sqlite:///{tmp_path}/attacked.sqlite3")) as store:
-        store.upgrade()
+    copy_migrated(tmp_path / "attacked.sqlite3")
     set_environment(monkeypatch, tmp_path, **{name: value})
     assert main(["serve", "--port", "0"]) == 2
     error = capsys.readouterr().err

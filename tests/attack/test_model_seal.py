@@ -1,7 +1,6 @@
 """Somebody who can write to the model's folder can't replace the model unnoticed where a key is set."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,9 @@ from classifiers.model import artifact, training
 from classifiers.model.artifact import Model
 from service.__main__ import main
 from service.cli import exit_codes
-from service.db.session import Store
 from tests.attack.server import set_environment
 from tests.classifiers.conftest import KINDS, labelled
+from tests.service.databases import copy_migrated
 
 KEY, OTHER = "k" * 32, "o" * 32
 
@@ -26,8 +25,7 @@ def model() -> Model:
 def folder(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     where = tmp_path / "model"
     artifact.save(model, where)
-    with closing(Store(f"sqlite:///{tmp_path}/attacked.sqlite3")) as store:
-        store.upgrade()
+    copy_migrated(tmp_path / "attacked.sqlite3")
     set_environment(monkeypatch, tmp_path, MODEL_DIR=str(where), MODEL_KEY=KEY)
     return where
 

@@ -1,6 +1,5 @@
 """A migrated store on each of the two databases, new for every test."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import count
@@ -10,7 +9,7 @@ import pytest
 
 from service.db.session import Store
 from tests.labs.postgres import Postgres, server
-from tests.service.databases import MIGRATED, create_migrated, empty_migrated, migrated_file
+from tests.service.databases import MIGRATED, copy_migrated, create_migrated, empty_migrated
 from tests.service.frozen_clock import FrozenClock
 
 _numbers = count()
@@ -50,9 +49,7 @@ def empty_url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
 def url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A migrated database."""
     if dialect == "sqlite":
-        path = tmp_path / "store.sqlite3"
-        shutil.copy(migrated_file(), path)
-        yield f"sqlite:///{path}"
+        yield copy_migrated(tmp_path / "store.sqlite3")
         return
     # One database for all: making one costs more than most tests do. What a test left is removed after it.
     running: Postgres = request.getfixturevalue("postgres")

@@ -5,16 +5,13 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
-from service.db.session import Store
+from tests.service.databases import copy_migrated
 
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    url = f"sqlite:///{tmp_path}/store.sqlite3"
+    url = copy_migrated(tmp_path / "store.sqlite3")
     monkeypatch.setenv("FAULTLINE_DATABASE_URL", url)
-    store = Store(url)
-    store.upgrade()
-    store.close()
     return url
 
 

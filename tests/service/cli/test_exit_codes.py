@@ -7,19 +7,15 @@ import pytest
 
 from service.__main__ import main
 from service.cli.commands import COMMANDS
-from service.db.session import Store
+from tests.service.databases import copy_migrated
 
 EVENT = {"cluster": "c", "job_id": "1", "status": "failed", "ended_at": "2026-11-20T10:00:00Z"}
 
 
 @pytest.fixture(autouse=True)
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"sqlite:///{tmp_path / 'faultline.sqlite3'}"
-    monkeypatch.setenv("FAULTLINE_DATABASE_URL", url)
+    monkeypatch.setenv("FAULTLINE_DATABASE_URL", copy_migrated(tmp_path / "faultline.sqlite3"))
     monkeypatch.setenv("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    store = Store(url)
-    store.upgrade()
-    store.close()
 
 
 @pytest.fixture

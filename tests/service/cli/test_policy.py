@@ -8,6 +8,7 @@ import pytest
 from service.__main__ import main
 from service.db.session import Store
 from tests.service.automation.world import AUTO, job, world
+from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
 
@@ -23,12 +24,11 @@ limits.infra_per_lineage = 5
 @pytest.fixture
 def failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """A stored failure of a lost GPU that was decided on under an opted-in policy, which is in force."""
-    url = f"sqlite:///{tmp_path}/store.sqlite3"
+    url = copy_migrated(tmp_path / "store.sqlite3")
     (tmp_path / "auto.toml").write_text(AUTO)
     monkeypatch.setenv("FAULTLINE_DATABASE_URL", url)
     monkeypatch.setenv("FAULTLINE_POLICY_FILE", str(tmp_path / "auto.toml"))
     store = Store(url, clock=FrozenClock(NOW))
-    store.upgrade()
     [result] = world(store, FrozenClock(NOW)).tell(job("1", "NVRM: Xid (PCI:0000:4b:00): 79, GPU lost")).events
     store.close()
     assert result.failure_id is not None

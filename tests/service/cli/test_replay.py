@@ -7,16 +7,15 @@ from service import compose
 from service.__main__ import main
 from service.cli.exit_codes import SOME_LINES_BAD, USAGE
 from service.db.session import Store
+from tests.service.databases import copy_migrated
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    url = f"sqlite:///{tmp_path}/replay.sqlite3"
+    url = copy_migrated(tmp_path / "replay.sqlite3")
     monkeypatch.setenv("FAULTLINE_DATABASE_URL", url)
     monkeypatch.setattr(compose.Services, "diagnoser", None)  # jobs that succeeded ask for no verdict
-    made = Store(url)
-    made.upgrade()
-    return made
+    return Store(url)
 
 
 def event(job_id: str) -> str:

@@ -21,6 +21,7 @@ from service.messaging.record import Message
 from tests.flows.crashes import model_dir
 from tests.labs.kafka import Broker
 from tests.labs.need import missing
+from tests.service.databases import copy_migrated
 
 
 def event(job_id: str) -> bytes:
@@ -63,9 +64,8 @@ class Running:
             missing("there is no trained model (make install)")
         name = uuid.uuid4().hex[:8]
         self.config = KafkaConfig((broker.address,), (f"jobs-{name}=orion",), group_id=name)
-        url = f"sqlite:///{folder}/worker.sqlite3"
+        url = copy_migrated(folder / "worker.sqlite3")
         self.store = Store(url)
-        self.store.upgrade()
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
         self.log = folder / "log"
         self.environment = kept | {

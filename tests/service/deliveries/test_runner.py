@@ -8,6 +8,7 @@ from service.db.session import Store
 from service.deliveries.channels.channel import SENT, Outcome
 from service.deliveries.records import DueDelivery
 from service.deliveries.runner import Runner
+from tests.service.databases import copy_migrated
 from tests.service.deliveries.made import drain, put, target
 from tests.service.frozen_clock import FrozenClock
 
@@ -29,9 +30,7 @@ class Channel:
 
 
 def sqlite(tmp_path: Path, clock: FrozenClock) -> Store:
-    store = Store(f"sqlite:///{tmp_path}/store.sqlite3", clock=clock)
-    store.upgrade()
-    return store
+    return Store(copy_migrated(tmp_path / "store.sqlite3"), clock=clock)
 
 
 def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock: FrozenClock) -> None:

@@ -3,6 +3,8 @@ import pytest
 from service.errors import InvalidInput
 from service.people import passwords
 
+PRODUCTION_HASHER = passwords._hasher  # before a fixture replaces it with a cheaper one
+
 
 def test_only_the_correct_password_is_accepted() -> None:
     stored = passwords.hash_password("correct horse battery")
@@ -18,3 +20,8 @@ def test_an_invalid_length_is_reported_without_the_password(password: str) -> No
     with pytest.raises(InvalidInput, match="12 to 200 characters") as caught:
         passwords.hash_password(password)
     assert password not in str(caught.value)
+
+
+def test_a_stored_hash_costs_what_the_standard_recommends() -> None:
+    """RFC 9106, section 4: the recommended option for little memory."""
+    assert PRODUCTION_HASHER().hash("correct horse battery").startswith("$argon2id$v=19$m=65536,t=3,p=4$")

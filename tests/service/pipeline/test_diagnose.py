@@ -18,6 +18,7 @@ from service.logs.fetch import FetchedLogs
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
+from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -79,8 +80,7 @@ class Shelf:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(f"sqlite:///{tmp_path}/store.sqlite3", clock=FrozenClock(NOW))
-    made.upgrade()
+    made = Store(copy_migrated(tmp_path / "store.sqlite3"), clock=FrozenClock(NOW))
     yield made
     made.close()
 

@@ -1,6 +1,5 @@
 """A whole service over a real SQLite store: real parsing, logs and advice; only the classifier is written by hand."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +23,7 @@ from service.recommend import policy
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import ModelInfo, Services
-from tests.service.databases import migrated_file
+from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -128,8 +127,7 @@ class Folding:
 
 def make_world(folder: Path, **changes: Any) -> World:
     clock = FrozenClock(NOW)
-    shutil.copy(migrated_file(), folder / "store.sqlite3")
-    store = Store(f"sqlite:///{folder}/store.sqlite3", clock=clock)
+    store = Store(copy_migrated(folder / "store.sqlite3"), clock=clock)
     telemetry = Telemetry()
     services = Services(
         store=store,

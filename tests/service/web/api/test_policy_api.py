@@ -15,6 +15,7 @@ from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import Services
 from tests.service.automation.world import ByWord, job, rules
+from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import HERE, NOW, World, lines
 
@@ -25,8 +26,8 @@ XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus"
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[TestClient]:
-    store, clock, policy = Store(f"sqlite:///{tmp_path}/s.sqlite3", clock=FrozenClock(NOW)), FrozenClock(NOW), rules()
-    store.upgrade()
+    url = copy_migrated(tmp_path / "store.sqlite3")
+    store, clock, policy = Store(url, clock=FrozenClock(NOW)), FrozenClock(NOW), rules()
     automation = Automation(store, policy, clock, Telemetry())
     handle = Diagnose(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation)
     services = Services(store, handle, clock, Telemetry(), automation=automation)
