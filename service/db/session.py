@@ -19,6 +19,7 @@ from service.deliveries.repository.endpoints import EndpointReader, EndpointRepo
 from service.deliveries.repository.outbox import OutboxReader, OutboxRepository
 from service.drift.repository import DriftReader, DriftRepository
 from service.failures.repository.failures import FailureReader, FailureRepository
+from service.failures.repository.id_ranges import IdRangeReader
 from service.failures.repository.pending_logs import PendingLogRepository
 from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
@@ -31,7 +32,8 @@ from service.groups.repository.groups import GroupReader, GroupRepository
 from service.incidents.repository.incidents import IncidentReader, IncidentRepository
 from service.incidents.repository.signals import IncidentSignalReader, IncidentSignalRepository
 from service.jobs.repository.jobs import JobReader, JobRepository
-from service.learning.repository import SiteLayerReader, SiteLayerRepository
+from service.learning.repository.reclassification_runs import ReclassificationRunReader, ReclassificationRunRepository
+from service.learning.repository.site_layers import SiteLayerReader, SiteLayerRepository
 from service.nodes.repository.events import NodeEventReader, NodeEventRepository
 from service.nodes.repository.failure_facts import FailureFactReader, FailureFactRepository
 from service.nodes.repository.repairs import RepairReader, RepairRepository
@@ -67,11 +69,13 @@ class ReadSession:
         self.jobs = JobReader(connection)
         self.good_runs = GoodRunReader(connection)
         self.failures = FailureReader(connection, clock)
+        self.failure_ranges = IdRangeReader(connection)
         self.groups = GroupReader(connection, clock)
         self.feedback = FeedbackReader(connection, clock)
         self.audit_samples = AuditReader(connection, clock)
         self.applied_fixes = AppliedFixReader(connection, clock)
         self.site_layers = SiteLayerReader(connection, clock)
+        self.reclassification_runs = ReclassificationRunReader(connection, clock)
         self.drift = DriftReader(connection, clock)
         self.dead_letters = DeadLetterReader(connection, clock)
         self.outbox = OutboxReader(connection, clock)
@@ -122,6 +126,7 @@ class UnitOfWork(ReadSession):
     audit_samples: AuditRepository
     applied_fixes: AppliedFixRepository
     site_layers: SiteLayerRepository
+    reclassification_runs: ReclassificationRunRepository
     drift: DriftRepository
     dead_letters: DeadLetterRepository
     outbox: OutboxRepository
@@ -162,6 +167,7 @@ class UnitOfWork(ReadSession):
         self.audit_samples = AuditRepository(connection, clock)
         self.applied_fixes = AppliedFixRepository(connection, clock)
         self.site_layers = SiteLayerRepository(connection, clock)
+        self.reclassification_runs = ReclassificationRunRepository(connection, clock)
         self.drift = DriftRepository(connection, clock)
         self.dead_letters = DeadLetterRepository(connection, clock)
         self.outbox = OutboxRepository(connection, clock)

@@ -119,6 +119,14 @@ class Visibility:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedFailure:
+    """The id of a failure, and who gave its current verdict."""
+
+    id: int
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
 class FailureFilter:
     """Filters of the failures list; None does not filter.
 

@@ -1,5 +1,6 @@
 """Records of site layers: plain frozen dataclasses, no SQL."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -39,6 +40,45 @@ class StoredLayer:
     def is_sealed(self, key: bytes | None) -> bool:
         """Whether the seal is of this layer and this key; without a key every layer counts as sealed."""
         return key is None or (self.seal is not None and is_seal_of(self.seal, self.text.encode(), key))
+
+
+@dataclass(slots=True)
+class Reclassified:
+    """What a run that classifies stored failures again did.
+
+    Attributes:
+        read: failures that were classified again.
+        changed: those whose verdict changed; with a dry run, those that would change.
+        people: failures that a person judged, which stay.
+        unreadable: failures whose event or logs retention removed.
+        moves: number of changes by old and new side and cause.
+        complete: whether the run reached the end.
+    """
+
+    read: int = 0
+    changed: int = 0
+    people: int = 0
+    unreadable: int = 0
+    moves: Counter[tuple[str, str]] = field(default_factory=Counter)
+    complete: bool = False
+
+    def add(self, other: "Reclassified") -> None:
+        """Add the counts of another part of the run."""
+        self.read += other.read
+        self.changed += other.changed
+        self.people += other.people
+        self.unreadable += other.unreadable
+        self.moves += other.moves
+
+
+@dataclass(frozen=True, slots=True)
+class ReclassificationRun:
+    """A run on several machines: failures that ended since a time, with ids from `first` to `last`."""
+
+    id: int
+    since: datetime
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)

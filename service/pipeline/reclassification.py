@@ -6,49 +6,29 @@ interrupted goes on where it stopped, if it is started again with the same model
 
 import hashlib
 import secrets
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from classifiers.contracts import Verdict
 from service.clock import Clock
 from service.contracts.verdict import stored_verdict
-from service.db.session import Store
+from service.db.session import Store, UnitOfWork
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError
-from service.failures.records import FailureFilter, FailureRow
+from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
+from service.learning.records import Reclassified
 from service.pipeline.stored_cases import Classifier, StoredCase, read_case, verdicts_of
 
 AT_ONCE: Final = 50  # failures of a transaction
 LEASE: Final = timedelta(minutes=5)
 LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
+Change = tuple[StoredCase, Verdict]
 # The place of a run is the end of its last failure, as an ISO time; these sort before and after every one.
 _START: Final = ""
 _END: Final = "9999"
-
-
-@dataclass(slots=True)
-class Reclassified:
-    """What a run did.
-
-    Attributes:
-        read: failures that were classified again.
-        changed: those whose verdict changed; with a dry run, those that would change.
-        people: failures that a person judged, which stay.
-        unreadable: failures whose event or logs retention removed.
-        moves: number of changes by old and new side and cause.
-        complete: whether the run reached the end.
-    """
-
-    read: int = 0
-    changed: int = 0
-    people: int = 0
-    unreadable: int = 0
-    moves: Counter[tuple[str, str]] = field(default_factory=Counter)
-    complete: bool = False
 
 
 class Reclassification:
@@ -110,7 +90,7 @@ class Reclassification:
             began = self._clock.monotonic()
             with self._store.reading() as reading:
                 page = reading.failures.page(filters, limit=AT_ONCE, cursor=cursor, sort="ended_at")
-            changed = self._portion(page.items, done)
+            changed = self.classify(page.items, done)
             if not dry_run:
                 place = _START if page.next_cursor is None else page.items[-1].ended_at.isoformat()
                 self._store_portion(name, changed, place, notify=notify)
@@ -122,8 +102,17 @@ class Reclassification:
             self._clock.sleep(max(0.0, len(page.items) / per_second - (self._clock.monotonic() - began)))
         return done
 
-    def _portion(self, rows: Sequence[FailureRow], done: Reclassified) -> list[tuple[StoredCase, Verdict]]:
-        """The failures whose verdict changes, with the new one."""
+    @property
+    def model(self) -> str:
+        """The name of the model, with the id of its site layer."""
+        return self._classifier.model
+
+    def classify(self, rows: Sequence[FailureRow | ListedFailure], done: Reclassified) -> list[Change]:
+        """The failures whose verdict changes, with the new one; counts them in `done`.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
         readable = []
         for row in rows:
             if row.source == "person":
@@ -145,24 +134,26 @@ class Reclassification:
                 changed.append((one, verdict))
         return changed
 
-    def _store_portion(
-        self, name: str, changed: Sequence[tuple[StoredCase, Verdict]], place: str, *, notify: bool
-    ) -> None:
+    def store_changes(self, work: UnitOfWork, changed: Sequence[Change], *, notify: bool) -> None:
+        """Store new versions; a failure that has another version meanwhile keeps it."""
+        for one, verdict in changed:
+            row = one.detail.row
+            if work.failures.get(row.id).row.version != row.version:
+                continue  # a newer verdict, or a person's
+            wire = revised_wire(one.detail, verdict, one.event, self._advises(verdict, one.event))
+            if work.failures.revise(row.id, wire) is None:
+                continue
+            if self._revised is not None:
+                self._revised(work, row.id, wire)
+            if notify:
+                work.outbox.add([of_verdict("failure.revised", row.id, wire)])
+
+    def _store_portion(self, name: str, changed: Sequence[Change], place: str, *, notify: bool) -> None:
         """Store the new versions and the place, in one transaction."""
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(name, self._holder, due=_END, lease=LEASE):
                 raise Conflict("another process classifies the same failures again", (FieldError("where", "one run"),))
-            for one, verdict in changed:
-                row = one.detail.row
-                if work.failures.get(row.id).row.version != row.version:
-                    continue  # a newer verdict, or a person's
-                wire = revised_wire(one.detail, verdict, one.event, self._advises(verdict, one.event))
-                if work.failures.revise(row.id, wire) is None:
-                    continue
-                if self._revised is not None:
-                    self._revised(work, row.id, wire)
-                if notify:
-                    work.outbox.add([of_verdict("failure.revised", row.id, wire)])
+            self.store_changes(work, changed, notify=notify)
             work.task_leases.done(name, self._holder, due=place)
 
     def _resumed(self, name: str, filters: FailureFilter) -> FailureFilter:

@@ -1,26 +1,25 @@
-"""`faultline reclassify --since 90d [--where KEY=VALUE] [--model ID] [--dry-run]`: classify stored failures again."""
+"""`faultline reclassify --since 90d [--where KEY=VALUE] [--model ID] [--scheduler ADDRESS]`: classify again."""
 
 import argparse
 import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from classifiers.diagnoser import Diagnoser
-from classifiers.model.site.layer import SiteLayer, parse
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.classifier import reclassify_on_dask
 from service.cli.json_output import add_json_option, print_json
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
-from service.feedback.advisor import Advisor
-from service.learning.records import PACKAGED
-from service.pipeline.reclassification import Reclassification, Reclassified
+from service.learning.records import Reclassified
+from service.pipeline.range_reclassification import IDS_OF_RANGE
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _KEYS: Final = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
 _SHOWN_MOVES: Final = 20
+RATE: Final = 50.0  # failures a second, so that live events have the processor
 
 
 def _span(text: str) -> timedelta:
@@ -45,7 +44,22 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--model", help="the id of a site layer, or packaged (default: the model in use)")
     parser.add_argument("--dry-run", action="store_true", help="count the changes, store nothing")
     parser.add_argument("--notify", action="store_true", help="send failure.revised to hooks and channels")
-    parser.add_argument("--rate", type=float, default=50.0, help="failures a second at most (default: 50)")
+    parser.add_argument(
+        "--rate", type=float, help="failures a second at most (default: 50; with --scheduler as fast as its workers)"
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="divide the work between the workers of this Dask scheduler, such as tcp://10.0.0.5:8786; each worker "
+        "needs this version of Faultline, its model and FAULTLINE_DATABASE_URL",
+    )
+    parser.add_argument(
+        "--range-size",
+        type=int,
+        default=IDS_OF_RANGE,
+        metavar="N",
+        help=f"with --scheduler: failures that a worker classifies at once (default: {IDS_OF_RANGE})",
+    )
     add_json_option(parser)
 
 
@@ -70,23 +84,33 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         FaultlineError: the database does not answer, there is no such model, or another process runs the same.
     """
-    if args.rate <= 0:
+    if args.rate is not None and args.rate <= 0:
         raise InvalidInput("--rate: expected a number above 0")
+    if args.range_size <= 0:
+        raise InvalidInput("--range-size: expected a number above 0")
     services = compose.build(settings.read())
     try:
         services.store.check()
         # To the hour, so that a run that is started again has the same filters.
         since = (services.clock.now() - args.since).replace(minute=0, second=0, microsecond=0)
         filters = dataclasses.replace(FailureFilter(since=since), **filters_of(args.where))
-        catalogue = services.signatures.current().layered.catalogue
-        work = Reclassification(
-            services.store,
-            services.clock,
-            Diagnoser(services.diagnoser.packaged, catalogue, _layer(services, args.model)),
-            Advisor(services.policy, services.clock),
-            services.automation.withdraw_unsupported,
-        )
-        done = work.run(filters, dry_run=args.dry_run, notify=args.notify, per_second=args.rate, progress=_progress)
+        layer = _layer(services, args.model)
+        how: dict[str, Any] = {"dry_run": args.dry_run, "notify": args.notify, "progress": _progress}
+        if args.scheduler is None:
+            work = reclassify_on_dask.reclassification(services, layer)
+            done = work.run(filters, per_second=args.rate or RATE, **how)
+        else:
+            wanted = repr((args.since, sorted(args.where), args.range_size))
+            done = reclassify_on_dask.run(
+                services,
+                filters,
+                layer,
+                args.scheduler,
+                wanted=wanted,
+                size=args.range_size,
+                per_second=args.rate,
+                **how,
+            )
     finally:
         services.close()
     if args.format == "json":
@@ -111,10 +135,11 @@ def lines(done: Reclassified, *, dry_run: bool) -> list[str]:
     return found
 
 
-def _layer(services: compose.Services, name: str | None) -> SiteLayer | None:
+def _layer(services: compose.Services, name: str | None) -> str:
+    if name is not None:
+        return name
     with services.store.reading() as reading:
-        chosen = reading.site_layers.active() if name is None else name
-        return None if chosen == PACKAGED else parse(reading.site_layers.get(chosen).text)
+        return reading.site_layers.active()
 
 
 def _progress(done: Reclassified) -> None:

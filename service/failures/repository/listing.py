@@ -247,7 +247,7 @@ def index_scan(
             "0.0"
         )  # the rows of the period are sorted: no index has both columns
     conditions: list[ColumnElement[bool]] = []
-    tests = _tests(filters)
+    tests = equality_tests(filters)
     # The first, most selective filter chooses the index; a small set of known rows needs none.
     bounded = known is not None or (by_cost and short)
     driving = [] if by_node or (by_cost and not short) else tests[:1]
@@ -257,7 +257,7 @@ def index_scan(
         free = not sqlite or (known is None and not by_node and (name, test) in driving)
         conditions.append(test(failures.c[name] if free else literal_column(f"+failures.{name}")))
     rest = [one for one in tests if one not in inside]
-    times = _times(filters)
+    times = time_tests(filters)
     if by_cost and not bounded:
         rest += [("ended_at", test) for test in times]
     else:
@@ -279,7 +279,7 @@ def index_scan(
 _Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
 
 
-def _tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
+def equality_tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
     """The tests by column, the most selective first."""
 
     def equal(value: str) -> _Test:
@@ -293,7 +293,8 @@ def _tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
     return found
 
 
-def _times(filters: FailureFilter) -> list[_Test]:
+def time_tests(filters: FailureFilter) -> list[_Test]:
+    """The tests of the time at which a failure ended."""
     since, until = filters.since, filters.until
     found: list[_Test] = []
     if since is not None:
