@@ -19,8 +19,8 @@ from tests.service.learning.world import World
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(200)]
 
-CHANGED, UNCHANGED = 200, 40
-RANGE = 10
+CHANGED, UNCHANGED = 100, 20
+RANGE = 5
 PATIENCE_S = 60.0
 
 
@@ -109,7 +109,7 @@ def test_each_failure_is_read_once_although_a_worker_and_the_scheduler_are_kille
         kept = done_ranges(world.store)
         assert 0 < kept < (CHANGED + UNCHANGED) // RANGE
         cluster.close()
-        cluster.start(2)
+        cluster.start(1)
         again = command.start(cluster)
         shown, error = again.communicate(timeout=PATIENCE_S)
         assert again.returncode == 0, error
