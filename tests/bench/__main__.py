@@ -1,6 +1,6 @@
 """`make bench`: speed and memory, absolute and as ratios within this one run. Numbers, not tests.
 
-usage: python -m tests.bench [classify|pipeline|page ...]
+usage: python -m tests.bench [classify|pipeline|reclassify|page ...]
 """
 
 import argparse
@@ -8,14 +8,15 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 
-from tests.bench import classify, page, pipeline
+from tests.bench import classify, page, pipeline, reclassify
 
 SECTIONS: dict[str, Callable[[], object]] = {
     "classify": classify.run,
     "pipeline": pipeline.run,
+    "reclassify": reclassify.run,
     "page": page.run,
 }
-DEFAULT = ("classify", "pipeline")  # the pages take an hour: only when named, or with `make bench-pages`
+DEFAULT = ("classify", "pipeline", "reclassify")  # the pages take an hour: only when named, or with `make bench-pages`
 
 
 def machine() -> str:
