@@ -20,7 +20,7 @@ from service.errors import Conflict, FieldError
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
 from service.learning.records import Reclassified
-from service.pipeline.stored_cases import Classifier, StoredCase, read_case, verdicts_of
+from service.pipeline.stored_cases import Classifier, StoredCase, read_cases, verdicts_of
 
 AT_ONCE: Final = 50  # failures of a transaction
 LEASE: Final = timedelta(minutes=5)
@@ -113,16 +113,10 @@ class Reclassification:
         Raises:
             Unavailable: the database does not answer.
         """
-        readable = []
-        for row in rows:
-            if row.source == "person":
-                done.people += 1
-                continue
-            found = read_case(self._store, row.id)
-            if found is None:
-                done.unreadable += 1
-            else:
-                readable.append(found)
+        of_machine = [row.id for row in rows if row.source != "person"]
+        readable = read_cases(self._store, of_machine)
+        done.people += len(rows) - len(of_machine)
+        done.unreadable += len(of_machine) - len(readable)
         verdicts = verdicts_of(self._store, readable, self._classifier)
         changed = []
         for one, verdict in zip(readable, verdicts, strict=True):

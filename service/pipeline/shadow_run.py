@@ -9,7 +9,7 @@ from service.db.session import Store
 from service.failures.records import FailureFilter, FailureRow
 from service.failures.revised_verdict import Advises
 from service.learning.shadow_figures import ChangedFailure, ShadowFigures, figures
-from service.pipeline.stored_cases import Classifier, StoredCase, read_case, verdicts_of
+from service.pipeline.stored_cases import Classifier, StoredCase, read_cases, verdicts_of
 
 RECENT: Final = 200  # failures of the run before the gate decides
 AT_ONCE: Final = 50  # failures that are read together
@@ -58,8 +58,8 @@ class ShadowRun:
     def _compared(self, rows: Sequence[FailureRow], before: Classifier, after: Classifier) -> ShadowFigures:
         read: list[ChangedFailure] = []
         for start in range(0, len(rows), AT_ONCE):
-            portion = [row for row in rows[start : start + AT_ONCE] if row.source == "machine"]
-            cases = [case for row in portion if (case := read_case(self._store, row.id)) is not None]
+            portion = [row.id for row in rows[start : start + AT_ONCE] if row.source == "machine"]
+            cases = read_cases(self._store, portion)
             answers = [verdicts_of(self._store, cases, one) for one in (before, after)]
             read += map(self._pair, cases, *answers)
         return figures(read, max((row.ended_at.isoformat() for row in rows), default=""))

@@ -1,6 +1,7 @@
 """Stored failures as cases that a model can classify again."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,7 +10,7 @@ from classifiers.contracts import RawCase, Verdict
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import NotFound
-from service.failures.records import FailureDetail
+from service.failures.records import AttemptLogs, FailureDetail
 from service.failures.revised_verdict import event_of, kept_logs
 from service.good_runs.collection import last_good_runs
 from service.pipeline.context import in_context
@@ -38,21 +39,25 @@ class StoredCase:
     case: RawCase
 
 
-def read_case(store: Store, failure_id: int) -> StoredCase | None:
-    """A stored failure; None if it is deleted, or retention removed its event or logs.
+def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
+    """Stored failures in the given order, without those that are deleted or whose event or logs retention removed.
 
     Raises:
         Unavailable: the database does not answer.
     """
-    try:
-        with store.reading() as reading:
-            detail = reading.failures.get(failure_id)
-    except NotFound:
-        return None
-    kept, event = kept_logs(detail), event_of(detail)
-    if kept is None or event is None or detail.verdict is None:
-        return None
-    return StoredCase(detail, event, build_case(event, kept.streams, *last_good_runs(store, [event])))
+    found: list[tuple[FailureDetail, JobCompletion, AttemptLogs]] = []
+    with store.reading() as reading:
+        for failure_id in failure_ids:
+            with suppress(NotFound):
+                detail = reading.failures.get(failure_id)
+                kept, event = kept_logs(detail), event_of(detail)
+                if kept is not None and event is not None and detail.verdict is not None:
+                    found.append((detail, event, kept))
+    runs = last_good_runs(store, [event for _, event, _ in found])
+    return [
+        StoredCase(detail, event, build_case(event, kept.streams, run))
+        for (detail, event, kept), run in zip(found, runs, strict=True)
+    ]
 
 
 def verdicts_of(store: Store, cases: Sequence[StoredCase], classifier: Classifier) -> list[Verdict]:
