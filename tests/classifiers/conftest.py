@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
@@ -117,10 +118,16 @@ def cases() -> list[LabelledCase]:
     return [labelled(kind, number) for kind in KINDS for number in range(10)]
 
 
-@pytest.fixture(scope="session")
-def model(cases: list[LabelledCase]) -> Model:
-    fitted, _ = training.train(cases)
+@cache
+def small_model() -> Model:
+    """A model of the kinds above, trained once per process in two seconds."""
+    fitted, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
     return fitted
+
+
+@pytest.fixture(scope="session")
+def model() -> Model:
+    return small_model()
 
 
 @pytest.fixture(scope="session")

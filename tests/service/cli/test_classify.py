@@ -4,18 +4,17 @@ from typing import Any
 import orjson
 import pytest
 
-from classifiers.model import artifact, training
+from classifiers.model import artifact
 from service.__main__ import main
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import KINDS, labelled, small_model
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"  # a token's shape, nobody's token
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
     where = tmp_path_factory.mktemp("model") / "model"
-    artifact.save(model, where)
+    artifact.save(small_model(), where)
     return where
 
 

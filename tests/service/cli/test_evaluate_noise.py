@@ -13,12 +13,12 @@ from classifiers.composition import training_cases
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import noise_robustness
 from classifiers.evaluation.noise_robustness import Figures
-from classifiers.model import artifact, training
+from classifiers.model import artifact
 from service.__main__ import main
 from service.cli.classifier.evaluate_noise import resubmitter
 from service.recommend import policy
 from service.settings import default_model_dir
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import small_model
 from tests.labs.need import missing
 
 
@@ -84,8 +84,7 @@ def test_a_true_fault_is_found_among_harmless_events(figures: dict[str, Figures]
 
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, cases, written = tmp_path / "model", tmp_path / "cases.jsonl", tmp_path / "noise.json"
-    fitted, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
-    artifact.save(fitted, folder)
+    artifact.save(small_model(), folder)
     flat = {"id": "c1", "log": "KeyError: 'lr_5'", "side": "user", "cause": "USER.1", "retry": "futile"}
     cases.write_bytes(orjson.dumps(flat) + b"\n" + orjson.dumps({**flat, "id": "c2"}))
     arguments = ["evaluate", "--noise", "--cases", str(cases), "--model", str(folder), "--json", str(written)]

@@ -10,9 +10,9 @@ import orjson
 import pytest
 import zstandard
 
-from classifiers.model import artifact, training
+from classifiers.model import artifact
 from service.__main__ import main
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import small_model
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"  # a token's shape, nobody's token
 KEY_ERROR = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr_5'\n"
@@ -20,9 +20,8 @@ KEY_ERROR = "Traceback (most recent call last):\n  File \"train.py\", line 3, in
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    trained, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
     where = tmp_path_factory.mktemp("model") / "model"
-    artifact.save(trained, where)
+    artifact.save(small_model(), where)
     return where
 
 

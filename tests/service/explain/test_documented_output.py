@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from classifiers.model import artifact, training
-from tests.classifiers.conftest import KINDS, labelled
+from classifiers.model import artifact
+from tests.classifiers.conftest import small_model
 from tests.service.explain.documented_output import Example, examples, printed
 
 # These parts come from the logs alone; tests/flows/test_readme.py compares the verdicts, with the trained model.
@@ -12,9 +12,8 @@ PARTS = ("Lines that matter", "Job end", "Read")
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    trained, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
     where = tmp_path_factory.mktemp("model") / "model"
-    artifact.save(trained, where)
+    artifact.save(small_model(), where)
     return where
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from classifiers.data.labelled_cases import LabelledCase
-from classifiers.model import artifact, training
+from classifiers.model import artifact
 from service.db.session import Store
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import KINDS, labelled, small_model
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.world import World
 
@@ -18,10 +18,9 @@ def cases() -> list[LabelledCase]:
 
 
 @pytest.fixture(scope="package")
-def model(cases: list[LabelledCase], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    trained, _ = training.train(cases)
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("model") / "model"
-    artifact.save(trained, where)
+    artifact.save(small_model(), where)
     return where
 
 

@@ -11,11 +11,11 @@ import pytest
 from classifiers.contracts import Evidence, Verdict
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation.case_files import from_measured
-from classifiers.model import artifact, training
+from classifiers.model import artifact
 from service.__main__ import main
 from service.errors import InvalidInput
 from service.second_reader import measuring
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import small_model
 from tests.service.pipeline.test_diagnose import GUESS
 from tests.service.second_reader.chat_endpoint import SETTLED
 
@@ -82,8 +82,7 @@ def test_a_wrong_line_of_answers_is_named(line: bytes) -> None:
 
 
 def test_the_command_exports_questions_and_scores_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fitted, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
-    artifact.save(fitted, tmp_path / "model")
+    artifact.save(small_model(), tmp_path / "model")
     cases, exported, recorded = tmp_path / "cases.jsonl", tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
     flat = {"id": "c1", "log": "well, it stopped", "side": "system", "cause": "SYS.5", "retry": "helps"}
     cases.write_text(json.dumps(flat))

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.model import artifact, training
+from classifiers.model import artifact
 from service.errors import ConfigurationError
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import POLL_S, SignatureFolder
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import small_model
 from tests.service.frozen_clock import FrozenClock
 from tests.service.signatures.entries import LICENCE, QUOTA, write
 
@@ -19,9 +19,8 @@ LINE = "scratch: quota exceeded for user ana (2.1T of 2.0T)"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    trained, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
     where = tmp_path_factory.mktemp("model") / "model"
-    artifact.save(trained, where)
+    artifact.save(small_model(), where)
     return where
 
 
