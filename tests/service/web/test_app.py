@@ -214,42 +214,42 @@ def test_every_route_is_listed_with_who_may_use_it(world: World) -> None:
 
 
 @pytest.fixture(scope="module")
-def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, dict[str, str]]]:
-    """A service beyond loopback with a failure and a dead letter, and a token for each scope."""
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """A client of a service beyond loopback with a failure and a dead letter, and a token for each scope."""
     world = make_world(tmp_path_factory.mktemp("stocked"), host="0.0.0.0")
     tokens = {scope: world.token(scope, clusters=["orion"] if scope == "hook" else []) for scope in SCOPES}
     with world.client(tokens["ingest"]) as client:
         assert client.post("/api/v1/events", content=lines(event(), b"{broken")).status_code == 200
-    yield world, tokens
+    with world.client() as client:
+        yield client, tokens
     world.store.close()
 
 
-def ask(client: TestClient, method: str, path: str) -> int:
+def ask(client: TestClient, method: str, path: str, token: str | None = None) -> int:
+    client.cookies.clear()
     client.cookies.set(FORM_COOKIE, "form")
     form = {"form_token": "form"} if method == "POST" and not path.startswith("/api/") else None
-    return client.request(method, filled(path), data=form).status_code
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    return client.request(method, filled(path), data=form, headers=headers).status_code
 
 
 @pytest.mark.parametrize(("method", "path"), list(WANTED))
 def test_each_route_wants_its_scope_and_no_other_opens_it(
-    stocked: tuple[World, dict[str, str]], method: str, path: str
+    stocked: tuple[TestClient, dict[str, str]], method: str, path: str
 ) -> None:
     wanted = WANTED[method, path]
-    world, tokens = stocked
-    with world.client() as nobody:
-        status = ask(nobody, method, path)
-        if wanted == PUBLIC:
-            assert status != 403
-        elif path.startswith(("/api/", "/metrics")) or method == "POST":
-            assert status == 401
-        else:
-            assert status == 303  # to the login
-    with world.client("flt_wrong") as stranger:
-        status = ask(stranger, method, path)
-        assert status in ({200, 303, 401, 404, 422} if wanted == PUBLIC else {401, 303})
+    client, tokens = stocked
+    status = ask(client, method, path)
+    if wanted == PUBLIC:
+        assert status != 403
+    elif path.startswith(("/api/", "/metrics")) or method == "POST":
+        assert status == 401
+    else:
+        assert status == 303  # to the login
+    status = ask(client, method, path, "flt_wrong")
+    assert status in ({200, 303, 401, 404, 422} if wanted == PUBLIC else {401, 303})
     for scope in SCOPES:
-        with world.client(tokens[scope]) as client:
-            status = ask(client, method, path)
+        status = ask(client, method, path, tokens[scope])
         if wanted in {PUBLIC, scope} or scope == "admin" or wanted in INCLUDED.get(scope, ()):
             assert status not in {403, 500}, scope
         else:
