@@ -17,7 +17,7 @@ _SEARCHED: Final = 8_000  # characters at each end of a stream
 _STREAMS: Final = 4
 # Most literals hold one of these: a text without it is not searched for them, which saves most of the time.
 _COMMON: Final = ("ersion", "==")
-_MATCHED: Final = 80  # characters from a literal on
+_MATCHED: Final = 120  # characters from a literal on
 _VERSIONS: Final = 12
 
 

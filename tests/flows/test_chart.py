@@ -66,6 +66,17 @@ def pod_specs(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 @pytest.mark.lab
+def test_the_chart_installs_the_alert_rules_where_they_are_wanted() -> None:
+    assert not [one for one in rendered(EVERYTHING) if one["kind"] == "PrometheusRule"]
+    wanted = (*EVERYTHING, "alerts.enabled=true", "alerts.labels.release=prometheus")
+    [rules] = [one for one in rendered(wanted) if one["kind"] == "PrometheusRule"]
+    assert rules["metadata"]["labels"]["release"] == "prometheus"
+    assert rules["spec"] == yaml.safe_load(
+        (CHART.parents[1] / "prometheus" / "alerts.yaml").read_text(encoding="utf-8")
+    )
+
+
+@pytest.mark.lab
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_pod_is_nobody_s_and_may_write_nothing(variant: str) -> None:
     done = helm("lint", str(CHART), "--kube-version", VERSION, "--strict", values=VARIANTS[variant])

@@ -38,7 +38,7 @@ BY_PERIOD = ("/ 2", "/automation", "/goodput", "/reports/", "/export.", "/labels
 SHORT_TABLES = {
     *("dead_letters", "incidents", "requests", "pending_logs", "group_mutes", "storms", "demotions", "switches"),
     *("tokens", "accounts", "endpoints", "saved_views", "audits", "reports", "deliveries", "controllers"),
-    *("report_subscriptions", "seals", "models", "model_promotions", "fleet_priors"),
+    *("report_subscriptions", "seals", "models", "model_promotions", "drift_reports", "fleet_priors"),
 }
 # PostgreSQL joins tables as small as these by reading them whole, whatever is wanted of them.
 AS_IF_LARGE = (
