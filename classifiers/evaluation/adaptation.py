@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import baselines, metrics
 from classifiers.evaluation.metrics import Answer, Evaluation, answer_of
+from classifiers.evaluation.resampling import Floats, Totals, interval
 from classifiers.model.artifact import Model
 from classifiers.model.case_views import views_of
 from classifiers.model.site import fitting
@@ -171,43 +172,35 @@ def differences(
     cases: Sequence[LabelledCase], before: Sequence[Answer], after: Sequence[Answer], *, seed: int = 0
 ) -> dict[str, Difference]:
     """Accuracy of side and cause, and calibration error of the side, with intervals by a bootstrap over groups."""
-    names = sorted({one.group for one in cases})
-    place = {name: number for number, name in enumerate(names)}
-    groups = np.array([place[one.group] for one in cases])
-    drawn = np.random.default_rng(seed).multinomial(len(names), [1 / len(names)] * len(names), size=RESAMPLES)
-    found = {}
+    found: dict[str, Difference] = {}
     for axis in ("side", "cause"):
-        rows = np.array([number for number, one in enumerate(cases) if one.labels.best[axis] is not None], dtype=int)
-        if len(rows):
-            right = [
-                np.array([given[row].labels[axis] in cases[row].labels.allowed[axis] for row in rows], float)
-                for given in (before, after)
-            ]
-            weights = drawn[:, groups[rows]]
-            moved = (weights * (right[1] - right[0])).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
-            found[axis] = _difference(float(right[0].mean()), float(right[1].mean()), moved)
-    rows = np.array([number for number, one in enumerate(cases) if one.labels.best["side"] is not None], dtype=int)
-    if len(rows):
-        points = [
-            [(given[row].confidence, given[row].labels["side"] in cases[row].labels.allowed["side"]) for row in rows]
-            for given in (before, after)
-        ]
-        moved = np.array(
-            [_weighted_ece(points[1], one) - _weighted_ece(points[0], one) for one in drawn[:200, groups[rows]]]
-        )
-        old, new = (metrics.expected_calibration_error(one) for one in points)
-        found["ece"] = _difference(old, new, moved)
+        known = [number for number, one in enumerate(cases) if one.labels.best[axis] is not None]
+        if known:
+            found |= _axis_differences(
+                axis, *([some[row] for row in known] for some in (cases, before, after)), seed=seed
+            )
     return found
 
 
-def _difference(before: float, after: float, moved: Any) -> Difference:
-    low, high = np.percentile(moved, (2.5, 97.5))
-    return Difference(before, after, float(low), float(high))
+def _axis_differences(
+    axis: str, cases: Sequence[LabelledCase], before: Sequence[Answer], after: Sequence[Answer], *, seed: int
+) -> dict[str, Difference]:
+    totals = Totals([one.group for one in cases], seed, RESAMPLES)
+    counted = np.ones(len(cases), dtype=np.bool_)
+    means, errors = [], []
+    for given in (before, after):
+        right = np.array(
+            [one.labels[axis] in case.labels.allowed[axis] for case, one in zip(cases, given, strict=True)], dtype=float
+        )
+        means.append(totals.means(right, counted))
+        errors.append(totals.calibration_errors(np.array([one.confidence for one in given]), right, counted))
+    found = {axis: _difference(*means)}
+    return found | {"ece": _difference(*errors)} if axis == "side" else found
 
 
-def _weighted_ece(points: Sequence[tuple[float, bool]], weights: Any) -> float:
-    repeated = [point for point, weight in zip(points, weights.tolist(), strict=True) for _ in range(weight)]
-    return metrics.expected_calibration_error(repeated)
+def _difference(before: Floats, after: Floats) -> Difference:
+    low, high = interval((after - before)[1:])
+    return Difference(float(before[0]), float(after[0]), low, high)
 
 
 def recurrence(

@@ -7,33 +7,16 @@ cases of one source are alike: a set of many cases of few sources has wide inter
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from classifiers import taxonomy
 from classifiers.data.labelled_cases import AXES, LabelledCase
-from classifiers.evaluation.metrics import BINS, Answer, has_certain_label, is_of_many_ranks, medium_of, same_line
+from classifiers.evaluation.metrics import Answer, has_certain_label, is_of_many_ranks, medium_of, same_line
+from classifiers.evaluation.resampling import Estimate, Floats, Totals, divided, estimate
 
-RESAMPLES: Final = 1_000
-INTERVAL: Final = (2.5, 97.5)  # percentiles
 ALL: Final = "all"
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A figure with its 95 % interval and the number of cases that it is computed from.
-
-    `value`, `low` and `high` are not numbers without cases; the interval needs at least two sources.
-    """
-
-    value: float
-    low: float
-    high: float
-    cases: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +98,7 @@ def measure_part(
     part: str, predictor: str, cases: Sequence[LabelledCase], answers: Sequence[Answer], seed: int = 0
 ) -> PartFigures:
     """The figures of one predictor on one part of the cases; the same seed draws the same sources."""
-    totals = _Totals([case.group for case in cases], seed)
+    totals = Totals([case.group for case in cases], seed)
     found: dict[str, Estimate] = {}
     causes: tuple[CauseFigures, ...] = ()
     for axis in AXES:
@@ -129,52 +112,16 @@ def measure_part(
         part=part,
         predictor=predictor,
         cases=len(cases),
-        sources=totals.sources,
+        sources=totals.groups,
         figures={name: found[name] for name in TITLES if name in found and found[name].cases},
         causes=causes,
     )
 
 
-class _Totals:
-    """Sums over cases: of the cases as they are, then of each resample of their sources."""
-
-    def __init__(self, groups: Sequence[str], seed: int) -> None:
-        names, self.codes = np.unique(np.array(groups, dtype=object).astype(str), return_inverse=True)
-        self.sources = len(names)
-        rng = np.random.default_rng(seed)
-        share = np.full(self.sources, 1 / max(1, self.sources))
-        drawn = rng.multinomial(self.sources, share, size=RESAMPLES if self.sources > 1 else 0)
-        self._draws = np.vstack([np.ones((1, self.sources)), drawn]).astype(np.float32)
-
-    def of(self, values: Sequence[float] | Floats | NDArray[np.bool_]) -> Floats:
-        """The sum of one value of each case; the first sum is that of the cases as they are."""
-        by_source = np.bincount(self.codes, weights=np.asarray(values, dtype=np.float64), minlength=self.sources)
-        return np.asarray(self._draws @ by_source, dtype=np.float64)
-
-    def ratio(
-        self, values: Sequence[float] | Floats | NDArray[np.bool_], counted: Sequence[bool] | NDArray[np.bool_]
-    ) -> Estimate:
-        """The mean of the values of counted cases."""
-        mask = np.asarray(counted, dtype=np.bool_)
-        return estimate(divided(self.of(np.where(mask, values, 0.0)), self.of(mask)), int(mask.sum()))
-
-
-def divided(above: Floats, below: Floats) -> Floats:
-    """Quotients; not a number where there is nothing to divide by."""
-    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
-
-
-def estimate(values: Floats, cases: int) -> Estimate:
-    """The first value with the interval of the others."""
-    drawn = values[1:][~np.isnan(values[1:])]
-    low, high = np.percentile(drawn, INTERVAL) if len(drawn) else (np.nan, np.nan)
-    return Estimate(float(values[0]), float(low), float(high), cases)
-
-
 class _Axis:
     """Labels of one axis as masks over the cases, and the figures of them."""
 
-    def __init__(self, axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: _Totals) -> None:
+    def __init__(self, axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: Totals) -> None:
         self.axis, self._totals = axis, totals
         self._counted = np.array([has_certain_label(case, axis) for case in cases], dtype=np.bool_)
         self.cases = int(self._counted.sum())
@@ -233,7 +180,7 @@ def _mean(rows: Sequence[Floats]) -> Floats:
     return divided(np.nansum(table, axis=0), (~np.isnan(table)).sum(axis=0).astype(np.float64))
 
 
-def _of_doubt(cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: _Totals) -> dict[str, Estimate]:
+def _of_doubt(cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: Totals) -> dict[str, Estimate]:
     """Coverage and calibration of the side."""
     counted = np.array([has_certain_label(case, "side") for case in cases], dtype=np.bool_)
     right = np.array(
@@ -245,27 +192,17 @@ def _of_doubt(cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: 
     found = {
         "answered": totals.ratio(answered, counted),
         "right_when_answered": totals.ratio(right, counted & answered),
-        "ece": _calibration_error(confidence, right, counted, totals),
+        "ece": estimate(totals.calibration_errors(confidence, right, counted), int(counted.sum())),
     }
     for side in taxonomy.load().sides:
         of_side = counted & (given == side)
         found[f"{side}.right"] = totals.ratio(right, of_side)
         found[f"{side}.confidence"] = totals.ratio(confidence, of_side)
-        found[f"{side}.ece"] = _calibration_error(confidence, right, of_side, totals)
+        found[f"{side}.ece"] = estimate(totals.calibration_errors(confidence, right, of_side), int(of_side.sum()))
     return found
 
 
-def _calibration_error(confidence: Floats, right: Any, counted: NDArray[np.bool_], totals: _Totals) -> Estimate:
-    """Mean distance of confidence and share right over bins of confidence, by their cases."""
-    places = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
-    distance = sum(
-        np.abs(totals.of(np.where(inside, confidence - right, 0.0)))
-        for inside in (counted & (places == number) for number in range(BINS))
-    )
-    return estimate(divided(np.asarray(distance), totals.of(counted)), int(counted.sum()))
-
-
-def _of_beginnings(cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: _Totals) -> dict[str, Estimate]:
+def _of_beginnings(cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: Totals) -> dict[str, Estimate]:
     """Where the failure began: root rank, and the lines given as its beginning."""
     pairs = list(zip(cases, answers, strict=True))
     with_rank = np.array([case.labels.root_rank is not None and bool(case.raw.streams) for case in cases])

@@ -11,19 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
 from classifiers.case_builder import build_case
 from classifiers.composition import node_noise
 from classifiers.composition.noise import Noise, add_noise, complete
 from classifiers.contracts import RawCase, Verdict
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.data.noise_data import REASONS, Use
+from classifiers.evaluation.resampling import Estimate, Totals
 
 EVENT_COUNTS: Final = (1, 10, 50, 200)
 EVENTS_OF_A_REASON: Final = 10
-RESAMPLES: Final = 1_000
-INTERVAL: Final = (2.5, 97.5)  # percentiles
 MIX: Final = "mix"
 LOG_LINES: Final = "log lines"
 NODE_EVENTS: Final = "node events"
@@ -66,25 +63,15 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A share of `cases` with its bootstrap interval; all 0 without cases."""
-
-    value: float
-    low: float
-    high: float
-    cases: int
-
-
-@dataclass(frozen=True, slots=True)
 class Figures:
     """The figures of one condition; `resubmits_turned_on` is a number of cases."""
 
     name: str
     events: int
-    side_stays: Share
-    cause_stays: Share
+    side_stays: Estimate
+    cause_stays: Estimate
     resubmits_turned_on: int
-    faults_found: Share
+    faults_found: Estimate
 
 
 def conditions(use: Use = "measure", *, by_reason: bool = True) -> list[Condition]:
@@ -201,19 +188,13 @@ def _fits(condition: Condition, case: LabelledCase, event: Mapping[str, Any]) ->
     return node_noise.has_entries(node_noise.job_of(event), condition.noise.use, condition.noise.reasons)
 
 
-def _share(outcomes: Sequence[tuple[str, bool]], seed: int) -> Share:
+def _share(outcomes: Sequence[tuple[str, bool]], seed: int) -> Estimate:
+    """A share of cases with its interval: all 0 without cases; the share alone where all cases are of one kind."""
     if not outcomes:
-        return Share(0.0, 0.0, 0.0, 0)
-    kinds = sorted({kind for kind, _ in outcomes})
-    place = {kind: number for number, kind in enumerate(kinds)}
-    right, total = np.zeros(len(kinds)), np.zeros(len(kinds))
-    for kind, outcome in outcomes:
-        right[place[kind]] += outcome
-        total[place[kind]] += 1
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(0, len(kinds), size=(RESAMPLES, len(kinds)))
-    low, high = np.percentile(right[drawn].sum(axis=1) / total[drawn].sum(axis=1), INTERVAL)
-    return Share(float(right.sum() / total.sum()), float(low), float(high), len(outcomes))
+        return Estimate(0.0, 0.0, 0.0, 0)
+    kinds, values = zip(*outcomes, strict=True)
+    found = Totals(kinds, seed).ratio(values, [True] * len(values))
+    return replace(found, low=found.value, high=found.value) if len(set(kinds)) == 1 else found
 
 
 def _one_of_each_kind(cases: Sequence[LabelledCase], count: int, rng: random.Random) -> list[LabelledCase]:

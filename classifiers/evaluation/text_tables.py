@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from classifiers.evaluation.baselines import BUGGY_CODE
-from classifiers.evaluation.figures import ALL, TITLES, Estimate, PartFigures
+from classifiers.evaluation.figures import ALL, TITLES, PartFigures
 from classifiers.evaluation.metrics import WEAK_CLASS
+from classifiers.evaluation.resampling import Estimate
 
 SCHEMA: Final = "faultline-evaluation/1"
 _DIGITS: Final = 4

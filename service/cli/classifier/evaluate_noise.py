@@ -13,7 +13,8 @@ from classifiers.contracts import Verdict
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import held_out, noise_robustness
-from classifiers.evaluation.noise_robustness import Figures, Share, Trial
+from classifiers.evaluation.noise_robustness import Figures, Trial
+from classifiers.evaluation.resampling import Estimate
 from classifiers.model.artifact import Model
 from classifiers.signatures import Catalogue
 from service.cli import output
@@ -86,7 +87,7 @@ def table(figures: Sequence[Figures]) -> str:
     )
 
 
-def _shown(share: Share, *, count: bool = False) -> str:
+def _shown(share: Estimate, *, count: bool = False) -> str:
     if not share.cases:
         return "-"
     of = f" of {share.cases}" if count else ""
