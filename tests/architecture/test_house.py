@@ -14,8 +14,6 @@ LONGEST = 400
 MOST_FILES = 25
 FLAT_FOLDERS = {
     "docs/adr": "the records are numbered and found by their number",
-    "tests/faultlab/programs/python": "programs import each other, and their file names appear in the captured logs",
-    "tests/faultlab/programs/torch": "programs import each other, and their file names appear in the captured logs",
 }
 
 

@@ -2,7 +2,8 @@
 
 How to declare a program
 ------------------------
-A family is a folder below `programs/` with Python or shell files and any number of `*.toml` files::
+A family is a folder below `programs/` with any number of `*.toml` files, and Python or shell files, which may lie in
+subfolders by topic::
 
     framework = "pytorch"            # provenance and event field
     environment = "torch"            # a venv of environment.py; "" = the interpreter that runs the lab, "system" = PATH
@@ -11,7 +12,7 @@ A family is a folder below `programs/` with Python or shell files and any number
 
     [[program]]
     name = "shape_linear"            # unique in the family; the id is "<folder>/<name>"
-    file = "shape_linear.py"         # beside the TOML; copied into the run's folder under a neutral name (train.py ...)
+    file = "tensors/shape_linear.py" # path from the TOML's folder; copied into the run's folder as train.py, main.py ...
     path = "torch.linear.shape"      # key of the failing code path: at most five programs may share it
     kind = "linear-shape-mismatch"   # what makes two failures the same kind (fingerprint truth)
     launcher = "python"              # python | torchrun | ranks | mpirun | horovodrun | bash | command
@@ -42,9 +43,9 @@ and referenced by name: `sets = ["short"]`. The variants of a program come first
 Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host} {lab} (the folder
 of the environments). `{http}` is the address of the
 stand-in server that an `http` fault starts. Programs also get their seed in the variable LAB_SEED. The folder's
-`files = ["lib.py"]` (program key) are copied next to the program under their own names. `prepare = [args]` runs the
-program once before the run with those args (to write a checkpoint, for example; its output is dropped); faults that
-alter files are induced after it. `command = [words]` replaces the program for launcher `command`. Launchers: `ranks`
+`files = ["lib.py"]` (program key) are copied next to the program under their own names, without subfolders.
+`prepare = [args]` runs the program once before the run with those args (to write a checkpoint, for example; its output
+is dropped); faults that alter files are induced after it. `command = [words]` replaces the program for launcher `command`. Launchers: `ranks`
 starts each rank with RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, as srun would; a variant may set
 `rank_env = { "2" = { WORLD_SIZE = "5" } }` and `skip_ranks = [3]`; `launcher_args` are arguments of the launcher.
 `logs` = "ranks", "console" or "tee" selects what is captured (else the seed chooses); `fresh = true` forbids the fork
