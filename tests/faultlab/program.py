@@ -41,11 +41,11 @@ styles, launchers) are declared once in `[sets]` of the file (`short = [{ name =
 and referenced by name: `sets = ["short"]`. The variants of a program come first, then those of its sets.
 
 Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host} {lab} (the folder
-of the environments). `{http}` is the address of the
-stand-in server that an `http` fault starts. Programs also get their seed in the variable LAB_SEED. The folder's
-`files = ["lib.py"]` (program key) are copied next to the program under their own names, without subfolders.
-`prepare = [args]` runs the program once before the run with those args (to write a checkpoint, for example; its output
-is dropped); faults that alter files are induced after it. `command = [words]` replaces the program for launcher `command`. Launchers: `ranks`
+of the environments). `{http}` is the address of the stand-in server that an `http` fault starts. Programs also get
+their seed in the variable LAB_SEED. The folder's `files = ["lib.py"]` (program key) are copied next to the program
+under their own names, without subfolders. `prepare = [args]` runs the program once before the run with those args (to
+write a checkpoint, for example; its output is dropped); faults that alter files are induced after it.
+`command = [words]` replaces the program for launcher `command`. Launchers: `ranks`
 starts each rank with RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, as srun would; a variant may set
 `rank_env = { "2" = { WORLD_SIZE = "5" } }` and `skip_ranks = [3]`; `launcher_args` are arguments of the launcher.
 `logs` = "ranks", "console" or "tee" selects what is captured (else the seed chooses); `fresh = true` forbids the fork
