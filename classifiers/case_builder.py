@@ -1,6 +1,6 @@
 """Builds the classifier's input from a job-completion/1 event: the same function in training and in serving."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,27 +55,28 @@ def build_case(event: Any, streams: Sequence[LogStream] | None = None, good_run:
 
 def job_facts(event: Any) -> JobFacts:
     """Return what the scheduler knows of the attempt; `event` as in `build_case`."""
-    labels = _field(event, "labels")
+    field = _reader(event)
+    labels = field("labels")
     return JobFacts(
-        status=str(_field(event, "status") or "failed"),
-        job_id=_text(_field(event, "job_id")),
-        exit_code=_whole(_field(event, "exit_code")),
-        signal=_whole(_field(event, "signal")),
-        scheduler=_text(_field(event, "scheduler")),
-        reason=_text(_field(event, "reason")),
-        message=_text(_field(event, "message")),
-        framework=_text(_field(event, "framework")),
-        command=_text(_field(event, "command")),
-        image=_text(_field(event, "image")),
-        name=_text(_field(event, "name")),
-        user=_text(_field(event, "user")),
-        gpus=_whole(_field(event, "gpus")),
-        gpu_type=_text(_field(event, "gpu_type")),
-        nodes=tuple(str(node) for node in _field(event, "nodes") or ()),
-        time_limit_s=_whole(_field(event, "time_limit_s")),
-        started_at=_instant(_field(event, "started_at")),
-        ended_at=_instant(_field(event, "ended_at")),
-        restart_count=_whole(_field(event, "restart_count")),
+        status=str(field("status") or "failed"),
+        job_id=_text(field("job_id")),
+        exit_code=_whole(field("exit_code")),
+        signal=_whole(field("signal")),
+        scheduler=_text(field("scheduler")),
+        reason=_text(field("reason")),
+        message=_text(field("message")),
+        framework=_text(field("framework")),
+        command=_text(field("command")),
+        image=_text(field("image")),
+        name=_text(field("name")),
+        user=_text(field("user")),
+        gpus=_whole(field("gpus")),
+        gpu_type=_text(field("gpu_type")),
+        nodes=tuple(str(node) for node in field("nodes") or ()),
+        time_limit_s=_whole(field("time_limit_s")),
+        started_at=_instant(field("started_at")),
+        ended_at=_instant(field("ended_at")),
+        restart_count=_whole(field("restart_count")),
         labels={str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {},
     )
 
@@ -114,7 +115,12 @@ def _inline_streams(event: Any) -> list[LogStream]:
 
 
 def _field(source: Any, name: str) -> Any:
-    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+    return _reader(source)(name)
+
+
+def _reader(source: Any) -> Callable[[str], Any]:
+    """Reads the fields of a mapping or of an object by name; a missing one is None."""
+    return source.get if isinstance(source, Mapping) else lambda name: getattr(source, name, None)
 
 
 def _instant(value: Any) -> datetime | None:

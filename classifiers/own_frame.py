@@ -9,6 +9,7 @@ from classifiers.contracts import Evidence, LogStream
 # Limits of what is read (judgement): a traceback is far shorter.
 _LINES: Final = 200
 _CHARACTERS: Final = 40_000
+_NEAR: Final = 3_000  # characters that are read first: most tracebacks are shorter
 _FRAME: Final = re.compile(r'\bFile "(?P<path>[^"\n]{1,400})", line (?P<line>\d{1,7})')
 _TRACEBACK: Final = "Traceback (most recent call last)"
 # Folders of installed packages and of the interpreter: site and dist packages, the standard library, conda.
@@ -35,9 +36,16 @@ def own_frame(streams: Sequence[LogStream], evidence: Sequence[Evidence]) -> str
         if (stream.node, stream.stream) != (first.node, first.stream) or first.rank not in {None, stream.rank}:
             continue
         end = stream.text.rfind(first.text.strip()[:200])
-        if end >= 0 and (found := _innermost(stream.text[max(0, end - _CHARACTERS) : end])) is not None:
+        if end >= 0 and (found := _innermost_before(stream.text, end)) is not None:
             return found
     return None
+
+
+def _innermost_before(text: str, end: int) -> str | None:
+    """The last frame outside of libraries of the traceback that ends at a place."""
+    near = text.find("\n", max(0, end - _NEAR), end) + 1  # at the beginning of a line
+    found = _innermost(text[near:end]) if near and end > _NEAR else None
+    return _innermost(text[max(0, end - _CHARACTERS) : end]) if found is None else found
 
 
 def _innermost(text: str) -> str | None:

@@ -63,17 +63,9 @@ def judge_node_events(
         job = _job_seen(raw, streams, of_logs, attributions, clock)
         if _are_of_another_clock(raw, clock, job):
             clock.forget()
-        entries = {item.offset: tuple([hit.id for hit in item.hits]) for item in suspects}
-
-        def seen(index: int) -> EventSeen:
-            one = raw.node_events[index]
-            return EventSeen(index, one.text, one.node, one.source, clock.of(one.at), entries.get(index, ()))
-
-        def companions() -> Iterator[EventSeen]:
-            yield from (seen(index) for index, one in enumerate(raw.node_events) if may_concern_others(one.text))
-
-        events = [seen(item.offset) for item in suspects]
-        judged = node_events.judge(events, companions(), job, explained=MOST_SET_ASIDE)
+        seen = _EventsSeen(raw, clock, suspects)
+        events = [seen.at(item.offset) for item in suspects]
+        judged = node_events.judge(events, seen.companions(), job, explained=MOST_SET_ASIDE)
         for item, judgement in zip(suspects, judged, strict=True):
             reason = judgement.reason
             if reason is None:
@@ -90,6 +82,29 @@ def judge_node_events(
         for item in of_logs:  # the places in the one log are order enough, as without any event
             item.time = None
     return [*of_logs, *used], set_aside
+
+
+class _EventsSeen:
+    """The node events of a case as they are judged; each is made once."""
+
+    def __init__(self, raw: RawCase, clock: "_ClockOfLogs", suspects: Sequence[EvidenceItem]) -> None:
+        self._events = raw.node_events
+        self._clock = clock
+        self._entries = {item.offset: tuple([hit.id for hit in item.hits]) for item in suspects}
+        self._made: dict[int, EventSeen] = {}
+
+    def at(self, index: int) -> EventSeen:
+        """The event at a place among those of the case."""
+        made = self._made.get(index)
+        if made is None:
+            one, entries = self._events[index], self._entries.get(index, ())
+            made = EventSeen(index, one.text, one.node, one.source, self._clock.of(one.at), entries)
+            self._made[index] = made
+        return made
+
+    def companions(self) -> Iterator[EventSeen]:
+        """The events that may report a recovery or concern other jobs."""
+        return (self.at(index) for index, one in enumerate(self._events) if may_concern_others(one.text))
 
 
 def _are_of_another_clock(raw: RawCase, clock: "_ClockOfLogs", job: JobSeen) -> bool:

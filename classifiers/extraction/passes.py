@@ -81,12 +81,11 @@ def read_node_events(extraction: Extraction) -> None:
 
     Role and onset are found when they are judged: most are set aside.
     """
+    items, of_nodes = extraction.items, len(extraction.streams)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         if event.source == CHANGE:
             extraction.set_aside.append(
-                EvidenceItem(
-                    text, "context", Onset.NEUTRAL, len(extraction.streams), index, index, None, set_aside=NO_CAUSE
-                )
+                EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
             )
             continue
         if line is None or not line.hits:
@@ -97,13 +96,13 @@ def read_node_events(extraction: Extraction) -> None:
             hits = applicable_hits(line, extraction.raw, NODE, present)
             if not hits:
                 continue
-        extraction.items.append(
+        items.append(
             EvidenceItem(
                 text=text,
                 role="context",
                 onset=Onset.NEUTRAL,
-                stream=len(extraction.streams),
-                position=len(extraction.items),
+                stream=of_nodes,
+                position=len(items),
                 offset=index,
                 line_number=None,
                 node=event.node,

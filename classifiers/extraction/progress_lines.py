@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_shapes import contains_any
 
 _WORD: Final = re.compile(r"[A-Za-z_]{3,}")
 _SEGMENT: Final = re.compile(r"[A-Za-z_][A-Za-z_ ()]{2,40}[:=|]?")
@@ -127,8 +128,7 @@ def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
 
 
 def _complains(line: str) -> bool:
-    low = line[:_LINE_RANGE].lower()
-    return any(word in low for word in _COMPLAINTS)
+    return contains_any(line[:_LINE_RANGE].lower(), _COMPLAINTS)
 
 
 def _anchor(lines: Sequence[str], others: Sequence[str]) -> str | None:

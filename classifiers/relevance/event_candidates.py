@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from classifiers.relevance.event_objects import EventObjects, read_objects
-from classifiers.relevance.event_rules import EventRule, timeouts, waits
+from classifiers.relevance.event_rules import EventRule, EventTraits, timeouts, traits_of, waits
 
 
 class Reason(StrEnum):
@@ -110,7 +110,7 @@ class JobSeen:
         return self.failed if self.failed is not None else self.ended
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: hundreds are made for a case, and a frozen one takes three times as long
 class Judgement:
     """Whether an event may have begun the failure.
 
@@ -150,6 +150,11 @@ class Candidate:
     find_fit: Callable[["Candidate"], Fit]
     reason: Reason | None = None
     _fit: Fit | None = None
+
+    @property
+    def traits(self) -> EventTraits:
+        """What its rules say together."""
+        return traits_of(self.event.entries)
 
     @property
     def objects(self) -> EventObjects:

@@ -1,6 +1,7 @@
 """The questions that speak against a node event: its words, node, process, device, recovery, time, and the log."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
@@ -86,8 +87,8 @@ class Companions:
         """Why an event is not used by what is said beside it, None if nothing speaks against it."""
         if any(self._job.knows_process(pid) for pid in one.objects.pids):
             return None
-        of_process = one.objects.pids or any(rule.object in {"process", "gpu"} for rule in one.rules)
-        if of_process and not any(rule.object == "node" for rule in one.rules):
+        kinds = one.traits.objects
+        if (one.objects.pids or "process" in kinds or "gpu" in kinds) and "node" not in kinds:
             for other, objects in self._of_other_jobs(one.event.node):
                 same = one.objects.shares(objects)
                 if _is_beside(one.event, other) and (same or self._reports((other, objects), one)):
@@ -144,7 +145,7 @@ def _asks_node(one: Candidate, job: JobSeen) -> Reason | None:
 def _names_other_node(one: Candidate, job: JobSeen) -> bool:
     """Whether the text names nodes, and none of them is one of the job's."""
     named = set(_hosts_like(job.nodes, one.event.text))
-    if any(rule.object == "node" for rule in one.rules) and _are_hosts(one.objects.nodes):
+    if "node" in one.traits.objects and _are_hosts(one.objects.nodes):
         named |= one.objects.nodes
     return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
 
@@ -158,14 +159,14 @@ def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
 
 
 def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
-    return any(rule.object == "service" for rule in one.rules) and (one.fits or not job.own_entries)
+    return "service" in one.traits.objects and (one.fits or not job.own_entries)
 
 
 def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
     """The words of a text that are written like the nodes of the job: the same letters, then a number."""
     found: set[str] = set()
-    for prefix in {name.rstrip("0123456789") for name in names if name[-1:].isdigit()}:
-        at = text.find(prefix) if prefix else -1
+    for prefix in _host_prefixes(names):
+        at = text.find(prefix)
         while at >= 0:
             end = at + len(prefix)
             while end < len(text) and text[end].isdigit():
@@ -174,6 +175,12 @@ def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
                 found.add(text[at:end])
             at = text.find(prefix, end)
     return frozenset(found)
+
+
+@lru_cache(maxsize=256)
+def _host_prefixes(names: frozenset[str]) -> frozenset[str]:
+    """The letters before the numbers of names."""
+    return frozenset(name.rstrip("0123456789") for name in names if name[-1:].isdigit()) - {""}
 
 
 def is_word_in(name: str, text: str) -> bool:
@@ -196,8 +203,7 @@ def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
 
 
 def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
-    objects = one.objects
-    kinds = {rule.object for rule in one.rules}
+    objects, kinds = one.objects, one.traits.objects
     if not kinds.isdisjoint({"node", "service", "port"}):
         return False
     if _names_other_job(objects, job):
@@ -220,7 +226,7 @@ def _is_of_job(program: str, job: JobSeen) -> bool:
 
 
 def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
-    kinds = {rule.object for rule in one.rules}
+    kinds = one.traits.objects
     if "port" in kinds:
         if one.objects.of_management:
             return Reason.OTHER_DEVICE
@@ -242,7 +248,7 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
             continue
         if end.time is not None and failed is not None and end.time > failed:
             continue  # it was down while the job failed
-        whole_node = any(rule.object == "node" for rule in one.rules) and not (objects.gpus or objects.names)
+        whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
         repaired = objects.is_repair and not of_other
         if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
@@ -271,15 +277,15 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     time, failed = one.event.time, job.failed_or_ended
     if time is None or failed is None:
         return None
-    of_node = any(rule.object == "node" for rule in one.rules)
+    traits = one.traits
+    of_node, effects = "node" in traits.objects, traits.effects
     late = CLOCK_SKEW_S if job.own_entries else _REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S
     is_later = job.failed is not None and time > job.failed + late
     if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
         return Reason.LATER
-    if any(rule.persists and rule.effect == "degrades" for rule in one.rules):
+    if traits.degrades_on:
         return None
-    within = max((rule.within_s for rule in one.rules), default=0) or _DEFAULT_WITHIN_S
-    effects = {rule.effect for rule in one.rules}
+    within = traits.within_s or _DEFAULT_WITHIN_S
     goes_on = _BUFFERED_S if effects & {"ends", "follows"} else _READ_AHEAD_S if "stalls" in effects else within
     last = job.last_progress
     when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
@@ -300,7 +306,7 @@ def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
     """Whether an event is so much later than the job's end that it is none of its own."""
     if job.ended is None:
         return False
-    of_node = any(rule.object == "node" for rule in one.rules)
+    of_node = "node" in one.traits.objects
     return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S)
 
 

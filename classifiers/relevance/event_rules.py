@@ -86,6 +86,35 @@ def rules_of(entries: tuple[str, ...]) -> tuple[EventRule, ...]:
     return tuple({rule.id: rule for entry in entries if (rule := rules.get(entry)) is not None}.values())
 
 
+@dataclass(frozen=True, slots=True)
+class EventTraits:
+    """What several rules of one event say together.
+
+    Attributes:
+        objects: what the event is about.
+        effects: what it does to a job that uses an object.
+        degrades_on: whether one degrades an object until a repair.
+        within_s: how long after the event the failure shows at the latest, in seconds; 0 where nothing says so.
+    """
+
+    objects: frozenset[Object]
+    effects: frozenset[Effect]
+    degrades_on: bool
+    within_s: int
+
+
+@lru_cache(maxsize=4_096)
+def traits_of(entries: tuple[str, ...]) -> EventTraits:
+    """The traits of an event that these catalogue entries match."""
+    rules = rules_of(entries)
+    return EventTraits(
+        objects=frozenset(rule.object for rule in rules),
+        effects=frozenset(rule.effect for rule in rules),
+        degrades_on=any(rule.persists and rule.effect == "degrades" for rule in rules),
+        within_s=max((rule.within_s for rule in rules), default=0),
+    )
+
+
 @lru_cache(maxsize=4_096)
 def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries that such an event makes a log show."""

