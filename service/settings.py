@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -17,8 +17,10 @@ from classifiers.redaction import redact
 from service.errors import ConfigurationError, FieldError
 from service.learning.records import RetrainSchedule
 from service.messaging.kafka.config import KafkaConfig
-from service.people.rate_limit import IntakeLimit
 from service.second_reader.options import SecondReaderOptions, checked_url
+
+if TYPE_CHECKING:
+    from service.people.rate_limit import IntakeLimit
 
 PREFIX = "FAULTLINE_"
 # Prefixes of programs that read their own settings.
@@ -264,8 +266,10 @@ class Settings(BaseModel):
             sasl_password=None if secret is None else secret.get_secret_value(),
         )
 
-    def intake_limit(self) -> IntakeLimit:
+    def intake_limit(self) -> "IntakeLimit":
         """The limit of requests of the intake, counted in this process."""
+        from service.people.rate_limit import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
+
         return IntakeLimit(self.intake_requests_per_minute)
 
     def retrain_schedule(self) -> RetrainSchedule:
