@@ -8,6 +8,8 @@ from service.reports.document import Point
 WIDTH, HEIGHT = 720.0, 160.0
 SIDES = ("hardware", "system", "user", "unknown")
 _GAP = 0.3  # of a week's width
+_ROOM = 1.3  # times the highest bar
+_STEPS = (1, 2, 5)  # times a power of ten: the heights of an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,40 +25,61 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The bar of one week: its boxes from bottom to top, and the error bar of the total."""
+    """The bar of one week: its boxes from bottom to top, and the error bar of the total.
+
+    `cut`: the interval goes on above the chart.
+    """
 
     point: Point
     boxes: tuple[Box, ...]
     middle: float
     top: float
     bottom: float
+    cut: bool
+
+
+def height(points: Sequence[Point]) -> float:
+    """The GPU-hours at the top of the chart: room above the highest bar, but not for every interval.
+
+    The interval of one week with few and very different failures can be many times its total.
+    """
+    return nice(_ROOM * max((point.total for point in points), default=0.0))
+
+
+def nice(most: float) -> float:
+    """The height of an axis: the next of 1, 2, 5 times a power of ten, and at least 2."""
+    scale = 1.0
+    while scale * 10 < most:
+        scale *= 10
+    return next((step * scale for step in _STEPS if step * scale >= max(most, 2)), 10 * scale)
 
 
 def bars(points: Sequence[Point]) -> tuple[Bar, ...]:
-    """One bar for each week, scaled so that the highest interval reaches the top of the chart."""
-    most = max((point.high for point in points), default=0.0)
+    """One bar for each week."""
+    most = height(points)
     step = WIDTH / max(len(points), 1)
     width = step * (1 - _GAP)
 
     def length(hours: float) -> float:
-        return HEIGHT * hours / most if most > 0 else 0.0
+        return HEIGHT * hours / most
 
     made = []
     for number, point in enumerate(points):
         left, base = number * step + step * _GAP / 2, HEIGHT
         boxes = []
         for side in SIDES:
-            height = length(point.by_side.get(side, 0.0))
-            base -= height
-            if height > 0:
-                boxes.append(Box(side, round(left, 2), round(base, 2), round(width, 2), round(height, 2)))
+            tall = length(point.by_side.get(side, 0.0))
+            base -= tall
+            if tall > 0:
+                boxes.append(Box(side, round(left, 2), round(base, 2), round(width, 2), round(tall, 2)))
         made.append(
             Bar(
                 point,
                 tuple(boxes),
                 round(left + width / 2, 2),
-                round(HEIGHT - length(point.high), 2),
-                round(HEIGHT - length(point.low), 2),
+                round(max(HEIGHT - length(point.high), 0.0), 2),
+                round(HEIGHT - length(min(point.low, most)), 2),
+                point.high > most,
             )
         )
     return tuple(made)

@@ -33,5 +33,6 @@ def template_context(report: Report) -> dict[str, object]:
         "report": report,
         "bars": chart.bars(report.chart),
         "chart": (chart.WIDTH, chart.HEIGHT),
+        "chart_height": chart.height(report.chart),
         "chart_sides": [side for side in chart.SIDES if any(side in point.by_side for point in report.chart)],
     }

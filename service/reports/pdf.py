@@ -3,11 +3,13 @@
 import tempfile
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from service.errors import ConfigurationError
-from service.formatting import gpu_hours
+from service.formatting import gpu_hours, percent
+from service.reports import chart
 from service.reports.document import Report
 
 
@@ -32,6 +34,23 @@ def render(report: Report) -> bytes:
             str(source),
             root=folder,
             ignore_system_fonts=True,
-            sys_inputs={"report": orjson.dumps(template_context).decode()},
+            sys_inputs={
+                "report": orjson.dumps(template_context).decode(),
+                "front": orjson.dumps(_front(report)).decode(),
+            },
         )
     return bytes(made)
+
+
+def _front(report: Report) -> dict[str, Any]:
+    """The figures of the first page, and the height of its chart in GPU-hours."""
+    top = chart.height(report.chart)
+    figures, goodput = report.figures, report.figures.get("goodput")
+    lost, rescued = figures.get("gpu_hours_lost"), figures.get("gpu_hours_rescued")
+    named = [
+        ("jobs that failed", percent(figures.get("job_failure_rate"))),
+        ("GPU-hours lost", "–" if lost is None else gpu_hours(lost)),
+        ("goodput", percent(goodput)),
+        ("GPU-hours rescued", "–" if rescued is None else gpu_hours(rescued)),
+    ]
+    return {"figures": named, "top": top, "ticks": [gpu_hours(share * top) for share in (1.0, 0.5, 0.0)]}

@@ -306,7 +306,7 @@ def test_the_goodput_of_two_weeks_is_compared(fleet: int, page: Page) -> None:
     rows = page.locator("table.periods tbody tr")
     before, now, change = rows.filter(has_text="goodput").locator("td").all_inner_texts()
     assert float(now.rstrip(" %")) < float(before.rstrip(" %")), "the outage was in the last seven days"
-    assert change.startswith("-")
+    assert change.startswith("−")
     assert rows.filter(has_text="lost, system").locator("td").last.inner_text().startswith("+")
     assert fits(page)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 
 WIDTH, HEIGHT = 600, 120  # of the drawing, in chart units
@@ -12,7 +13,6 @@ GAP = 1.5
 SIDES = ("hardware", "system", "user", "unknown")  # from the bottom up
 MOST_LABELS = 5
 DAY = timedelta(days=1)
-_STEPS = (1, 2, 5)  # times a power of ten: the heights of an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +117,3 @@ def _figures(value: Mapping[str, float]) -> str:
 
 def _tick(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
-
-
-def nice(most: float) -> float:
-    """The height of an axis: the next of 1, 2, 5 times a power of ten, and at least 2."""
-    scale = 1.0
-    while scale * 10 < most:
-        scale *= 10
-    return next((step * scale for step in _STEPS if step * scale >= max(most, 2)), 10 * scale)

@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from fastapi.testclient import TestClient
 
+from service.reports.chart import nice
 from service.statistics.records import PeriodCount
-from service.web.pages.overview_chart import HEIGHT, charts, nice
+from service.web.pages.overview_chart import HEIGHT, charts
 from tests.service.web.world import NOW, event, lines, log
 
 DAYS = 27
