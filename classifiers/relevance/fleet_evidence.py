@@ -202,15 +202,25 @@ def _retry_outlook(line: ContextLine, side: Side) -> RetryOutlook:
 
 
 def _suspect(log: Verdict, side: Side, lines: Sequence[ContextLine]) -> Suspect | None:
-    """The node that the strongest evidence for hardware names; the log's own suspect where none does."""
-    strongest = next((line for line in lines if line.side == "hardware" and line.weight > 0 and line.node), None)
-    if strongest is None or strongest.node is None or side != "hardware":
+    """The node that the strongest evidence for hardware names; the log's own suspect where none does.
+
+    Of nodes with equally strong evidence it is the one that the log names.
+    """
+    named = [line for line in lines if line.side == "hardware" and line.weight > 0 and line.node]
+    if not named or side != "hardware":
         return log.suspect
     before = log.suspect or Suspect()
-    is_same = before.node is not None and short_name(before.node) == short_name(strongest.node)
+    strongest = next(
+        (line for line in named if line.weight == named[0].weight and _same_node(line.node, before.node)), named[0]
+    )
+    is_same = _same_node(strongest.node, before.node)
     rank = before.rank if is_same or before.node is None else None
     gpu = strongest.gpu if strongest.gpu is not None else (before.gpu if is_same else None)
     return Suspect(rank=rank, node=strongest.node, gpu=gpu)
+
+
+def _same_node(one: str | None, other: str | None) -> bool:
+    return one is not None and other is not None and short_name(one) == short_name(other)
 
 
 def _explanation(

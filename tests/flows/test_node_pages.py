@@ -70,6 +70,9 @@ def test_the_worst_node_stands_first_and_its_page_says_why(page: Page) -> None:
     assert "times as often" in page.locator("h1").inner_text()
     assert XID in page.content()
     assert "Maintenance 2026-11-20" in page.locator(".answer").inner_text()
+    failed = page.locator("table.node-events tr", has_text="job failed").first.bounding_box()
+    assert failed is not None
+    assert failed["height"] < 200, "the cells of a row stand side by side"
 
 
 def test_what_a_node_said_is_text_and_holds_no_secret(page: Page) -> None:

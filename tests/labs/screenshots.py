@@ -21,6 +21,13 @@ def groups(site: str) -> list[dict[str, Any]]:
     return found
 
 
+def failure(site: str, number: int) -> dict[str, Any]:
+    """Return a failure of the demo."""
+    with urllib.request.urlopen(f"{site}/api/v1/failures/{number}") as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
 def latest_report(site: str) -> str:
     """Return the week of the newest published report."""
     with urllib.request.urlopen(f"{site}/api/v1/reports") as answer:
@@ -35,14 +42,18 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
     args = parser.parse_args()
     group = next(row for row in groups(args.site) if SHOWN in row["title"])
+    shown = failure(args.site, group["last_id"])
     pages = {
-        "overview": "/?since=24h",
+        "overview": "/?since=28d",
         "failure": f"/failures/{group['last_id']}",
         "group": f"/groups/{group['id']}",
         "nodes": "/nodes",
+        "node": f"/nodes/{shown['verdict']['cluster']}/{shown['verdict']['suspect']['node']}",
+        "incident": "/incidents/1",
         "automation": "/automation",
         "model": "/model",
-        "report": f"/reports/{latest_report(args.site)}",
+        "goodput": "/goodput?since=7d",
+        "report": f"/reports/{latest_report(args.site)}?cluster={shown['verdict']['cluster']}",
     }
     with chromium() as browser, tab(browser, args.site, viewport=SIZE) as page:
         for name, path in pages.items():

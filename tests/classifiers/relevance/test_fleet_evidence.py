@@ -152,6 +152,18 @@ def test_a_node_with_other_failures_is_the_suspect_of_a_small_job_and_not_of_a_h
     assert update_verdict(OPEN, evidence(others=others, nodes=huge)) == OPEN
 
 
+@pytest.mark.parametrize("node", ["gpu2", "gpu4"])
+def test_of_nodes_with_equal_evidence_the_one_that_the_log_names_is_the_suspect(node: str) -> None:
+    others = tuple(
+        other(number, -3_600, fingerprint=f"1:{number}", side="hardware", cause="HW.NET.1", suspect_node=where)
+        for number, where in enumerate(("gpu2", "gpu4"))
+    )
+    log = replace(OPEN, side="hardware", cause="HW.NET.1", abstained=False, suspect=Suspect(rank=0, node=node, gpu=3))
+    updated = update_verdict(log, evidence(others=others))
+    assert len(updated.context) == 2
+    assert updated.suspect == log.suspect
+
+
 def test_a_rarer_observation_weighs_more() -> None:
     kind = evidence_weights.load().kinds["link_degraded"]
     weights = [weight(kind, nodes) for nodes in (1, 16, 256, 4_096)]
