@@ -1,6 +1,8 @@
-"""`faultline hook` as a process, against the real API over a real store."""
+"""`faultline hook` against the real API over a real store: one round in this process, a service as its own."""
 
+import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -8,12 +10,14 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from service.__main__ import main
 from service.deliveries.channels import signing
 from tests.labs.slurm import free_port
 from tests.service.deliveries.made import KEY, SECRET
@@ -21,6 +25,39 @@ from tests.service.web.live import serving
 from tests.service.web.world import World, event, log, make_world
 
 XID = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command returned and printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, **environment: str) -> Done:
+    """Run `faultline` in this process, without this machine's settings; log lines count as printed errors."""
+    signals = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    output, errors, log = io.StringIO(), io.StringIO(), logging.getLogger()
+    level, handler = log.level, logging.StreamHandler(errors)
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    with redirect_stdout(output), redirect_stderr(errors), pytest.MonkeyPatch.context() as patch:
+        for name in set(os.environ) - set(bare()):
+            patch.delenv(name)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        try:
+            code = main(list(arguments))
+        except SystemExit as ended:  # argparse ends the process itself
+            code = int(ended.code or 0)
+        finally:
+            log.removeHandler(handler)
+            log.setLevel(level)
+            for one, former in signals.items():
+                signal.signal(one, former)
+    return Done(code, output.getvalue(), errors.getvalue())
 
 
 @dataclass
@@ -38,9 +75,8 @@ class Place:
         program = f"cat >>{self.folder}/given; echo hello"
         return [sys.executable, "-m", "service", "hook", "command", *words, "--", "/bin/sh", "-c", program]
 
-    def once(self, *more: str) -> subprocess.CompletedProcess[str]:
-        command = self.command("--once", *more)
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=bare())
+    def once(self, *more: str) -> Done:
+        return run(*self.command("--once", *more)[3:])
 
     def given(self) -> list[dict[str, object]]:
         path = self.folder / "given"
@@ -90,9 +126,7 @@ def test_a_slurm_hook_speaks_to_slurmrestd_where_it_is_told_to(place: Place) -> 
     words = ["--url", place.url, "--cluster", "orion", "--state-dir", str(place.folder / "state"), "--once"]
     words += ["--token-file", str(place.folder / "token"), "--slurmrestd", f"unix:{place.folder}/none.sock"]
     words += ["--slurm-bin", str(place.folder), "--slurmrestd-token", "env:LAB_JWT"]
-    command = [sys.executable, "-m", "service", "hook", "slurm", *words]
-    environment = bare() | {"LAB_JWT": "eyJ-the-token"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    done = run("hook", "slurm", *words, LAB_JWT="eyJ-the-token")
     assert f"slurmrestd at unix:{place.folder}/none.sock" in done.stderr, done.stderr
     assert "eyJ" not in done.stderr
     assert place.states() == ["waiting"]  # given back, to be tried again
