@@ -26,7 +26,7 @@ def moments(node: NodeRow, events: Sequence[StoredNodeEvent], failures: Sequence
     """The entries, newest first. Failures are only those of the time that the listed events cover."""
     found = [Moment(event.at, "event", event=event) for event in events]
     found += [Moment(row.ended_at, "failure", failure=row) for row in failures]
-    if node.repaired_at is not None:
+    if node.repaired_at is not None and all(event.at != node.repaired_at for event in events):  # else it is listed
         found.append(Moment(node.repaired_at, "repair"))
     return tuple(sorted(found, key=lambda moment: moment.at, reverse=True))
 

@@ -7,7 +7,8 @@ import pytest
 from service.deliveries.channels.chat import text, title
 from service.deliveries.channels.plain_text import plain_text
 from tests.service.deliveries.made import due, payload
-from tests.service.deliveries.test_chat import Inbox, channel, inbox, text_of
+from tests.service.deliveries.receivers import Inbox
+from tests.service.deliveries.test_chat import channel, inbox, text_of
 
 __all__ = ["inbox"]
 HOSTILE = (

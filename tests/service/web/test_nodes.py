@@ -129,6 +129,8 @@ def test_the_pages_say_it_in_words_and_the_form_repairs(world: World) -> None:
     form = {"note": "new GPU <b>", "form_token": token}
     done = client.post("/nodes/orion/gpu018/repaired", data=form, headers={"origin": "http://127.0.0.1:8080"})
     assert done.status_code == 303
+    listed = client.get("/nodes/orion/gpu018").text.partition("Failures, events and repairs")[2]
+    assert listed.count("new GPU") == 1, "the repair is listed once"
     after = client.get(done.headers["location"]).text
     assert "The repair is recorded" in after
     assert "new GPU &lt;b&gt;" in after
