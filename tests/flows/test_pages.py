@@ -227,7 +227,7 @@ def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
 def test_every_page_fits_and_has_one_heading(page: Page) -> None:
     for path in (
         *("/", "/failures", "/groups", "/groups/1", "/feedback", "/dead-letters", "/model", "/settings", "/login"),
-        *("/failures?cluster=none", "/failures/1", "/groups?state=muted", "/failures?user=bo"),
+        *("/failures?cluster=none", "/failures/1", "/groups?state=muted", "/failures?user=bo", "/account"),
     ):
         page.goto(path)
         assert page.locator("h1").count() == 1, path
