@@ -53,13 +53,16 @@ def test_an_ordinary_text_stays(given: str) -> None:
 def test_a_message_has_no_link_but_its_own(given: str) -> None:
     verdict = {"side": "user", "cause": "USER.1", "explanation": f"x {given}", "decision": "ask"}
     hostile = payload(7) | {"headline": given, "title": given, "verdict": verdict}
-    for kind in ("failure.diagnosed", "report.published"):
+    hostile["unsubscribe"] = "/unsubscribe/abc"
+    for kind in ("failure.diagnosed", "report.published", "report.subscription"):
         messages = [
             due(7, payload=hostile | {"sentences": [given], "todo": [{"title": given, "gain": given}]}, type=kind)
         ]
-        *lines, link = text(messages, "https://faultline.example").split("\n")
-        assert link.startswith("https://faultline.example")
-        assert not ACTIVE.search("".join([*lines, title(messages)])), lines
+        own = re.compile(r"(Is this right\? |Unsubscribe: )?https://faultline\.example[\w/#]*")
+        lines = text(messages, "https://faultline.example").split("\n")
+        assert own.fullmatch(lines[-1])
+        others = [line for line in lines if not own.fullmatch(line)]
+        assert not ACTIVE.search("".join([*others, title(messages)])), lines
 
 
 @pytest.mark.parametrize("user", ["ana,boss@org.example", "a b", "../x", "ana%2Cb", "ana\nx", "@ana", "", "x" * 65])
