@@ -176,9 +176,8 @@ def differences(
     for axis in ("side", "cause"):
         known = [number for number, one in enumerate(cases) if one.labels.best[axis] is not None]
         if known:
-            found |= _axis_differences(
-                axis, *([some[row] for row in known] for some in (cases, before, after)), seed=seed
-            )
+            old, new = [before[row] for row in known], [after[row] for row in known]
+            found |= _axis_differences(axis, [cases[row] for row in known], old, new, seed=seed)
     return found
 
 

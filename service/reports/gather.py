@@ -1,6 +1,7 @@
 """Reads the facts of a report from one snapshot, so that all figures are consistent."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,6 @@ from service.reports.audit_accuracy import accuracy
 from service.reports.comparison import COMPARED
 from service.reports.document import Todo
 from service.reports.records import EVERYTHING
-from service.reports.repository.weekly_counts import GroupCount
 from service.reports.weekly_facts import (
     AutomationFacts,
     Cluster,
@@ -218,18 +218,6 @@ def _percentiles(ascending: Sequence[float]) -> tuple[float, float] | None:
     return ascending[len(ascending) // 2], ascending[min(int(len(ascending) * 0.95), len(ascending) - 1)]
 
 
-def _group(one: GroupCount) -> GroupFacts:
-    return GroupFacts(
-        one.fingerprint,
-        one.failure_id,
-        escape_invisible(headline(one.headline)),
-        one.side,
-        one.cause,
-        one.sum,
-        one.users,
-        one.first_seen,
-        one.last_before,
-        one.merged,
-        one.resolved,
-        one.returned,
-    )
+def _group(one: GroupFacts) -> GroupFacts:
+    """The group with its headline as it may be shown."""
+    return replace(one, headline=escape_invisible(headline(one.headline)))

@@ -30,6 +30,7 @@ from service.groups.tables import group_fingerprints, groups
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING, Amount
 from service.reports.repository.scope_conditions import in_scope
+from service.reports.weekly_facts import GroupFacts
 from service.sql import bulk
 from service.sql.types import utc
 
@@ -49,27 +50,6 @@ class PeriodCounts:
     finished: int
     failed: Amount
     by_side: Mapping[str, Amount]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCount:
-    """The failures of one group in a period. `last_before`: its newest failure before the period.
-
-    `merged`: its other fingerprints. `resolved`: a person resolved it, and it did not fail since; `returned`: it did.
-    """
-
-    fingerprint: str
-    failure_id: int
-    headline: str
-    side: str
-    cause: str
-    sum: Amount
-    users: int
-    first_seen: datetime
-    last_before: datetime | None
-    merged: tuple[str, ...] = ()
-    resolved: bool = False
-    returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +155,7 @@ class WeeklyCountReader:
         *,
         limit: int,
         category: Iterable[str] | None = None,
-    ) -> tuple[GroupCount, ...]:
+    ) -> tuple[GroupFacts, ...]:
         """The groups that lost most GPU-hours and those with most jobs, `limit` of each, most GPU-hours first.
 
         The scope limits the counts of the period. When a group was first and last seen is of all clusters and teams,
@@ -285,7 +265,7 @@ class WeeklyCountReader:
             ).scalar_one()
         )
 
-    def _group(self, counted: Row[Any], since: datetime) -> GroupCount:
+    def _group(self, counted: Row[Any], since: datetime) -> GroupFacts:
         newest = self._connection.execute(select(failures).where(failures.c.id == counted.newest)).one()
         members = {newest.fingerprint, *self._members(counted.group_id)}
         same = failures.c.fingerprint.in_(sorted(members))
@@ -300,13 +280,13 @@ class WeeklyCountReader:
             .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
             .limit(1)
         ).scalar_one_or_none()
-        return GroupCount(
+        return GroupFacts(
             fingerprint=newest.fingerprint,
             failure_id=newest.id,
             headline=newest.headline,
             side=UNKNOWN if newest.abstained else newest.side,
             cause=newest.cause,
-            sum=_sum(counted),
+            amount=_sum(counted),
             users=counted.users,
             first_seen=first,
             last_before=before,

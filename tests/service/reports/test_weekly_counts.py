@@ -28,8 +28,8 @@ def test_groups_have_first_failures_and_numbers_of_users(store: Store) -> None:
     with store.reading() as reading:
         new, back = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
         none = reading.weekly_counts.groups(SINCE, UNTIL, limit=5, category=["XX.1"])
-    assert (new.fingerprint, new.last_before, new.sum.gpu_hours) == ("1:new", None, 10.0)
-    assert (back.fingerprint, back.sum.failures, back.users) == ("1:back", 2, 2)
+    assert (new.fingerprint, new.last_before, new.amount.gpu_hours) == ("1:new", None, 10.0)
+    assert (back.fingerprint, back.amount.failures, back.users) == ("1:back", 2, 2)
     assert back.last_before == SINCE - timedelta(days=20)
     assert none == ()
 
@@ -102,7 +102,7 @@ def test_merged_fingerprints_are_one_group_and_resolved_ones_are_marked(store: S
         work.groups.change(ids["1:c"], state="resolved", resolved_at=NOON + timedelta(hours=1))
     with store.reading() as reading:
         merged, resolved = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
-    assert (merged.sum.failures, merged.sum.gpu_hours, merged.users) == (3, 11.0, 2)
+    assert (merged.amount.failures, merged.amount.gpu_hours, merged.users) == (3, 11.0, 2)
     assert {merged.fingerprint, *merged.merged} == {"1:a", "1:b"}
     assert merged.last_before == SINCE - timedelta(days=20)
     assert (merged.resolved, resolved.resolved, resolved.returned) == (False, True, False)
