@@ -198,7 +198,8 @@ def _axis_differences(
 
 
 def _difference(before: Floats, after: Floats) -> Difference:
-    low, high = interval((after - before)[1:])
+    gains = after - before
+    low, high = interval(gains[1:] if len(gains) > 1 else gains)  # cases of one group: the difference alone
     return Difference(float(before[0]), float(after[0]), low, high)
 
 
