@@ -61,23 +61,23 @@ class DeadLetterRepository(DeadLetterReader):
     def add(self, letters: Sequence[DeadLetter]) -> list[int]:
         """Store dead letters; returns their ids in order. The same bytes from the same place are stored once."""
         now = self._clock.now()
+        insert = (
+            upsert(self._connection, dead_letters)
+            .on_conflict_do_nothing(index_elements=["sha256", "place"])
+            .returning(dead_letters.c.id)
+        )
         ids = []
         for letter in letters:
-            place = clean(letter.place[:_PLACE])
-            made = self._connection.execute(
-                upsert(self._connection, dead_letters)
-                .values(
-                    at=utc(letter.at or now),
-                    place=place,
-                    sha256=letter.sha256,
-                    reason=clean(letter.reason[:_REASON]),
-                    errors=pack(list(letter.errors)),
-                    text=pack(letter.text),
-                )
-                .on_conflict_do_nothing(index_elements=["sha256", "place"])
-                .returning(dead_letters.c.id)
-            ).scalar_one_or_none()
-            ids.append(made if made is not None else self._earlier(letter.sha256, place))
+            row = {
+                "at": utc(letter.at or now),
+                "place": clean(letter.place[:_PLACE]),
+                "sha256": letter.sha256,
+                "reason": clean(letter.reason[:_REASON]),
+                "errors": pack(list(letter.errors)),
+                "text": pack(letter.text),
+            }
+            made = self._connection.execute(insert, row).scalar_one_or_none()
+            ids.append(made if made is not None else self._earlier(letter.sha256, row["place"]))
         return ids
 
     def mark_resent(self, letter_id: int) -> None:

@@ -3,7 +3,7 @@
 import copy
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ class Mutator:
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
         self._odd = [*SCALARS, *odd_values(seed)]
-        self._bases = [json.loads(path.read_bytes()) for path in sorted(FORMATS.glob("*.json"))]
+        self._bases = [path.read_bytes() for path in sorted(FORMATS.glob("*.json"))]
         self._number = 0
 
     def record(self) -> bytes:
@@ -86,7 +86,7 @@ class Mutator:
         if rng.random() < 0.4:
             base = native(self._number)
         else:
-            base = identified(copy.deepcopy(rng.choice(self._bases)), self._number)
+            base = identified(json.loads(rng.choice(self._bases)), self._number)
         kind = rng.random()
         if kind < 0.1:
             return encoded(base)
@@ -140,21 +140,26 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     level = [value]
     while level and len(found) < 2_000:
         one = level.pop()
-        keys: Sequence[Any] = list(one) if isinstance(one, dict) else range(len(one)) if isinstance(one, list) else ()
-        found += [(one, key) for key in keys]
-        level += [one[key] for key in keys]
+        if isinstance(one, dict):
+            found += [(one, key) for key in one]
+            level += [inner for inner in one.values() if isinstance(inner, dict | list)]
+        elif isinstance(one, list):
+            found += [(one, index) for index in range(len(one))]
+            level += [inner for inner in one if isinstance(inner, dict | list)]
     return found
 
 
 def depth(value: Any) -> int:
-    """The number of levels of a JSON value."""
-    levels, level = 0, [value]
+    """The number of levels of containers in a JSON value."""
+    levels = 0
+    level = [value] if isinstance(value, dict | list) else []
     while level:
         levels += 1
         level = [
             inner
             for one in level
-            for inner in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
         ]
     return levels
 
