@@ -23,7 +23,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compi
 COMPILE_BYTECODE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command 'make lock' --group build pyproject.toml
-RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat dask
+RUNTIME_EXTRAS := postgres pdf logs-http object-storage kubernetes oidc chat dask
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 

@@ -29,6 +29,7 @@ from service.learning import build as learning
 from service.learning.active_layer import ActiveLayer
 from service.learning.promotion import Promotions
 from service.learning.retraining import Retraining
+from service.log_storage import build as log_storage
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
 from service.messaging.consumer import Consumer
@@ -88,9 +89,9 @@ class Services:
     @cached_property
     def store(self) -> Store:
         """The database; its schema is not checked yet."""
-        return Store(
-            self.settings.database_url.get_secret_value(), clock=self.clock, audit_key=self.settings.audit_key_bytes()
-        )
+        bodies = log_storage.build(self.settings.log_storage(), self.telemetry)
+        url, key = self.settings.database_url.get_secret_value(), self.settings.audit_key_bytes()
+        return Store(url, clock=self.clock, audit_key=key, log_bodies=bodies)
 
     @property
     def audit_heads(self) -> AuditHeads:
@@ -311,8 +312,7 @@ class Services:
             clock=self.clock,
             telemetry=self.telemetry,
         )
-        runner = Runner(drain)
-        runner.start()
+        (runner := Runner(drain)).start()
         try:
             yield
         finally:

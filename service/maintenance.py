@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from service.clock import Clock
@@ -44,7 +44,7 @@ class Retention:
         """Run today's retention; None if it is done already or another process runs it.
 
         Raises:
-            Unavailable: the database does not answer; rows removed so far stay removed.
+            Unavailable: the database or the log storage does not answer; what was removed so far stays removed.
         """
         today = f"{self._clock.now():%Y-%m-%d}"
         with self._store.reading() as reading:
@@ -60,6 +60,10 @@ class Retention:
             logs_before=self._before(self._days.logs),
             done_before=self._before(self._days.done),
         )
+        kept = [days for days in (self._days.logs, self._days.rows) if days]
+        if kept:  # the rows first: no row refers to a removed object
+            day = (self._clock.now() - timedelta(days=min(kept))).date()
+            purged = replace(purged, log_objects=self._store.log_bodies.remove_before(day))
         with self._store.unit_of_work() as work:
             work.task_leases.done(TASK, self._holder, due=today)
         if purged != PurgeResult():

@@ -16,6 +16,8 @@ import classifiers
 from classifiers.redaction import redact
 from service.errors import ConfigurationError, FieldError
 from service.learning.records import RetrainSchedule
+from service.log_storage.options import LogStorageOptions
+from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
 
@@ -40,7 +42,7 @@ SECRETS = (
 NEVER_EMPTY = (
     *SECRETS,
     *("host", "public_url", "oidc_issuer", "oidc_client_id", "user_claim", "groups_claim", "teams_claim"),
-    *("second_reader_url", "second_reader_model"),
+    *("second_reader_url", "second_reader_model", "log_store_url"),
 )
 LISTS = ("kafka_bootstrap_servers", "kafka_topics", "log_roots", "log_roots_any_owner", "roles", "trusted_proxies")
 SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
@@ -92,6 +94,10 @@ class Settings(BaseModel):
         default=(), description="directories of log_roots whose logs are read whoever owns them"
     )
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
+    log_store_url: str | None = Field(
+        default=None, description="bucket or folder for the logs of failures, s3://..., gs://... or file:///..."
+    )
+    log_store_allow_http: bool = Field(default=False, description="endpoint of the bucket without TLS")
     good_run_logs: Literal["off", "inline", "all"] = Field(
         default="inline",
         description="logs of successful jobs that are compared with failed runs: off, inline (in events) or all "
@@ -217,6 +223,11 @@ class Settings(BaseModel):
             raise ValueError("a time zone of the IANA database, such as Europe/Berlin") from None
         return value
 
+    @field_validator("log_store_url")
+    @classmethod
+    def _log_store(cls, value: str | None) -> str | None:
+        return None if value is None else log_store_url(value)
+
     @field_validator("second_reader_url")
     @classmethod
     def _safe_endpoint(cls, value: str | None, info: ValidationInfo) -> str | None:
@@ -232,6 +243,10 @@ class Settings(BaseModel):
         if value is None and url is not None and info.field_name == "second_reader_model":
             raise ValueError("the name of a model of FAULTLINE_SECOND_READER_URL")
         return value
+
+    def log_storage(self) -> LogStorageOptions | None:
+        """Where logs are stored; None: in the database."""
+        return None if self.log_store_url is None else LogStorageOptions(self.log_store_url, self.log_store_allow_http)
 
     def second_reader(self) -> SecondReaderOptions | None:
         """The second reader; None if there is none."""

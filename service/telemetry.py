@@ -36,6 +36,12 @@ class Telemetry:
             "Log streams that could not be read when their job was diagnosed",
             registry=self.registry,
         )
+        self.log_storage = Counter(
+            "faultline_log_storage_operations",
+            "Operations on logs in object storage, by outcome",
+            ["operation", "outcome"],  # write: stored, kept_in_database; read: found, missing, failed; remove: removed
+            registry=self.registry,
+        )
         self.stage_seconds = Histogram(
             "faultline_stage_seconds",
             "Time a batch spent in each stage",

@@ -28,7 +28,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class PurgeResult:
-    """How many rows retention removed."""
+    """How many rows, and objects of the log storage, retention removed."""
 
     jobs: int = 0
     failures: int = 0
@@ -36,6 +36,7 @@ class PurgeResult:
     verdict_bodies: int = 0
     dead_letters: int = 0
     outbox: int = 0
+    log_objects: int = 0
 
 
 Transaction = Callable[[], AbstractContextManager[Connection]]

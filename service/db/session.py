@@ -34,6 +34,7 @@ from service.incidents.repository.signals import IncidentSignalReader, IncidentS
 from service.jobs.repository.jobs import JobReader, JobRepository
 from service.learning.repository.reclassification_runs import ReclassificationRunReader, ReclassificationRunRepository
 from service.learning.repository.site_layers import SiteLayerReader, SiteLayerRepository
+from service.log_storage.log_bodies import DatabaseLogs, LogBodies
 from service.nodes.repository.events import NodeEventReader, NodeEventRepository
 from service.nodes.repository.failure_facts import FailureFactReader, FailureFactRepository
 from service.nodes.repository.repairs import RepairReader, RepairRepository
@@ -65,10 +66,16 @@ from service.statistics.repository.statistics import StatisticsReader
 class ReadSession:
     """The readers of all domains over one connection: one consistent snapshot, no method that writes."""
 
-    def __init__(self, connection: Connection, clock: Clock, audit_key: bytes | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        audit_key: bytes | None = None,
+        log_bodies: LogBodies | None = None,
+    ) -> None:
         self.jobs = JobReader(connection)
         self.good_runs = GoodRunReader(connection)
-        self.failures = FailureReader(connection, clock)
+        self.failures = FailureReader(connection, clock, log_bodies)
         self.failure_ranges = IdRangeReader(connection)
         self.groups = GroupReader(connection, clock)
         self.feedback = FeedbackReader(connection, clock)
@@ -157,11 +164,17 @@ class UnitOfWork(ReadSession):
     kill_switch: KillSwitchRepository
     second_readings: SecondReadingRepository
 
-    def __init__(self, connection: Connection, clock: Clock, audit_key: bytes | None = None) -> None:
-        super().__init__(connection, clock, audit_key)
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        audit_key: bytes | None = None,
+        log_bodies: LogBodies | None = None,
+    ) -> None:
+        super().__init__(connection, clock, audit_key, log_bodies)
         self.jobs = JobRepository(connection)
         self.good_runs = GoodRunRepository(connection)
-        self.failures = FailureRepository(connection, clock)
+        self.failures = FailureRepository(connection, clock, log_bodies)
         self.groups = GroupRepository(connection, clock)
         self.feedback = FeedbackRepository(connection, clock)
         self.audit_samples = AuditRepository(connection, clock)
@@ -209,15 +222,23 @@ class Store:
         clock: the source of the times in new rows.
         audit_key: the key of the audit log's hashes; None: they need no key.
         pool_size: connections kept open; at most twice as many are used. Waiting over 20 s raises `Unavailable`.
+        log_bodies: where the log texts are; None: in this database.
 
     Raises:
         ConfigurationError: the URL is invalid; the message never shows credentials.
     """
 
     def __init__(
-        self, url: str, *, clock: Clock | None = None, pool_size: int = 5, audit_key: bytes | None = None
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        pool_size: int = 5,
+        audit_key: bytes | None = None,
+        log_bodies: LogBodies | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
+        self.log_bodies = log_bodies or DatabaseLogs()
         self._audit_key = audit_key
         self._engine = connect(url, pool_size=pool_size)
         self._writing = self._engine
@@ -244,7 +265,7 @@ class Store:
                 commit was lost, rows may be stored: submit the same events again; they are recognised.
         """
         with self._connection(self._writing) as connection:
-            yield UnitOfWork(connection, self._clock, self._audit_key)
+            yield UnitOfWork(connection, self._clock, self._audit_key, self.log_bodies)
 
     @contextmanager
     def reading(self) -> Iterator[ReadSession]:
@@ -254,7 +275,7 @@ class Store:
             Unavailable: the database does not answer.
         """
         with self._connection(self._reading) as connection:
-            yield ReadSession(connection, self._clock, self._audit_key)
+            yield ReadSession(connection, self._clock, self._audit_key, self.log_bodies)
 
     def upgrade(self) -> tuple[str | None, str | None]:
         """Create the database file (SQLite) and upgrade the schema; returns the revisions before and after.

@@ -1,12 +1,15 @@
 """Records of failures: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal
 
 from classifiers.contracts import LogStream
+from service.errors import FaultlineError, NotFound, Unavailable
 from service.jobs.records import Attempt, JobOutcome, NewJob
+from service.log_storage.records import LogsToStore
 
 Source = Literal["machine", "person"]
 
@@ -25,18 +28,50 @@ class NewFailure:
     outcome: JobOutcome
     job: NewJob
     verdict: Mapping[str, Any]
-    streams: Sequence[LogStream] = ()
+    streams: LogsToStore = ()
     event: Mapping[str, Any] = field(default_factory=dict)
     source: Source = "machine"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AttemptLogs:
-    """The logs and the event that are stored for one attempt of a failure. `attempt_id` is the job row's id."""
+    """The logs and the event that are stored for one attempt of a failure.
+
+    `attempt_id` is the job row's id; `load` reads the logs where they are stored, which may be outside the database.
+    """
 
     attempt_id: int
-    streams: tuple[LogStream, ...]
+    load: Callable[[], tuple[LogStream, ...]]
     event: Mapping[str, Any]
+
+    @cached_property
+    def _loaded(self) -> tuple[LogStream, ...] | FaultlineError:
+        try:
+            return self.load()
+        except (NotFound, Unavailable) as error:
+            return error
+
+    @property
+    def unreadable(self) -> str | None:
+        """Why the logs cannot be read now; None if they can."""
+        return self._loaded.detail if isinstance(self._loaded, FaultlineError) else None
+
+    @property
+    def streams(self) -> tuple[LogStream, ...]:
+        """The logs to show; if they cannot be read, one stream without text that says why."""
+        loaded = self._loaded
+        return (LogStream("", missing=loaded.detail),) if isinstance(loaded, FaultlineError) else loaded
+
+    def readable_streams(self) -> tuple[LogStream, ...]:
+        """The logs, for a use that would be wrong without them.
+
+        Raises:
+            NotFound: they are not stored any more.
+            Unavailable: their storage does not answer.
+        """
+        if isinstance(self._loaded, FaultlineError):
+            raise self._loaded
+        return self._loaded
 
 
 @dataclass(frozen=True, slots=True)

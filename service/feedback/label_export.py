@@ -4,6 +4,7 @@ An export holds what people said, never what the model said: an axis that nobody
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
-from service.failures.records import FailureDetail, Visibility
+from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import kept_logs
 from service.feedback.records import Label, Labels, StoredFeedback
 from service.feedback.service import Feedback, FeedbackInput
@@ -78,7 +79,7 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     labels = label.labels
     shown = next((one for one in reversed(words) if one.who == label.who), None)
     event = {name: value for name, value in kept.event.items() if name != "logs"}
-    event["logs"] = [_log(stream) for stream in kept.streams if stream.missing is None]
+    event["logs"] = [_log(stream) for stream in _streams(kept) if stream.missing is None]
     return {
         "schema": labelled_cases.SCHEMA,
         "id": f"faultline-{_plain(row.cluster)}-{row.id}",
@@ -107,6 +108,13 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
             "failure": {"cluster": row.cluster, "job_id": row.job_id, "attempt": row.attempt},
         },
     }
+
+
+def _streams(kept: AttemptLogs) -> tuple[LogStream, ...]:
+    """The stored logs; none if they have been removed."""
+    with suppress(NotFound):
+        return kept.readable_streams()
+    return ()
 
 
 def import_labels(

@@ -28,11 +28,13 @@ from service.good_runs.collection import GoodRuns, Logs, last_good_runs
 from service.good_runs.records import StoredGoodRun
 from service.jobs.new_job import content_digest, new_job
 from service.jobs.records import JobOutcome, NewJob
+from service.log_storage.records import LogsToStore
 from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
 from service.pipeline.context import in_context
 from service.pipeline.event_redaction import cleaned, kept, storable
+from service.pipeline.log_storing import PENDING_FIRST_TRY, pending_logs, store_logs, streams_before, with_arrived
 from service.pipeline.reassessment import ReassessedFailure, Reassessment
 from service.pipeline.refine import refine
 from service.recommend import event_facts
@@ -40,8 +42,6 @@ from service.recommend.advise import advise
 from service.recommend.policy import Policy
 from service.telemetry import Telemetry
 
-PENDING_FIRST_TRY = timedelta(seconds=15)
-PENDING_UNTIL = timedelta(minutes=30)
 PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 
 
@@ -62,6 +62,7 @@ class _Item:
     digest: bytes
     logs: FetchedLogs | None = None
     verdict: Verdict | None = None
+    stored_logs: LogsToStore = ()
 
 
 def shows_failure(verdict: Verdict) -> bool:
@@ -168,6 +169,11 @@ class Diagnose:
         for item, verdict in zip(failed, verdicts, strict=True):
             if item.event.status is not Status.CANCELLED or shows_failure(verdict):
                 item.verdict = verdict
+        with self._timed("log_storage"):
+            shown = [item for item in failed if item.verdict is not None and item.logs is not None]
+            stored = store_logs(self._store, [(item.event, item.logs.streams) for item in shown if item.logs])
+        for item, logs_to_store in zip(shown, stored, strict=True):
+            item.stored_logs = logs_to_store
         return good
 
     def _row(self, item: _Item, diagnosed: _Item | None) -> NewJob:
@@ -198,14 +204,14 @@ class Diagnose:
             wire = self._wire(item, item.verdict, advised.get(outcome.id))
             wires[item.key] = wire
             if outcome.opens:
-                added.append(NewFailure(outcome, job, wire, item.logs.streams if item.logs else (), kept(item.event)))
+                added.append(NewFailure(outcome, job, wire, item.stored_logs, kept(item.event)))
                 measures[outcome.id] = item.verdict.measures
                 messages.append(of_verdict("failure.diagnosed", outcome.failure_id, wire))
             else:
                 joined.append((outcome, item, wire))
             later = [ref for ref in item.logs.pending if storable(ref)] if item.logs is not None else []
             if later and outcome.failure_id is not None:
-                pending.append(self._pending(outcome.failure_id, outcome.id, later))
+                pending.append(pending_logs(outcome.failure_id, outcome.id, later, self._clock.now()))
         if added:
             work.failures.add(added)
             work.drift.add(measures)
@@ -250,7 +256,7 @@ class Diagnose:
         """
         if outcome.failure_id is None or outcome.id is None:
             return None
-        failure_id, streams = outcome.failure_id, item.logs.streams if item.logs else ()
+        failure_id, streams = outcome.failure_id, item.stored_logs
         standing = work.failures.get(failure_id)
         now = standing.row
         better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
@@ -306,16 +312,6 @@ class Diagnose:
             attempt=item.event.attempt,
         ).to_wire()
 
-    def _pending(self, failure_id: int, attempt_id: int, refs: Sequence[LogRef]) -> PendingLog:
-        now = self._clock.now()
-        return PendingLog(
-            failure_id,
-            attempt_id,
-            tuple(ref.model_dump(mode="json", exclude_none=True) for ref in refs),
-            next_at=now + PENDING_FIRST_TRY,
-            until=now + PENDING_UNTIL,
-        )
-
     def _revise(self, entry: PendingLog) -> bool:
         with self._store.reading() as reading:
             detail = reading.failures.get(entry.failure_id)
@@ -326,19 +322,21 @@ class Diagnose:
             return False
         stored = JobCompletion.model_validate(before.event)
         wanted = stored.model_copy(update={"logs": tuple(LogRef.model_validate(ref) for ref in entry.refs)})
+        earlier = streams_before(before)
+        if earlier is None:
+            return False
         [logs] = self._logs.fetch_all([wanted], self._log_deadline_s)
         if logs.pending and self._clock.now() < entry.until:
             return False
-        arrived = {(stream.rank, stream.node, stream.stream) for stream in logs.streams}
-        earlier = [s for s in before.streams if s.missing is None or (s.rank, s.node, s.stream) not in arrived]
-        streams = (*earlier, *logs.streams)
+        streams = with_arrived(earlier, logs.streams)
         case = build_case(stored, streams, *last_good_runs(self._store, [stored]))
         [verdict] = refine(self._store, [stored], self._classifier.diagnose([case]))
         [verdict] = in_context(self._store, [stored], [verdict])
+        [stored_logs] = store_logs(self._store, [(stored, streams)])
         with self._store.unit_of_work() as work:
             wire, advised = self._again(work, entry.failure_id, entry.attempt_id, stored, verdict)
             version = work.failures.revise(
-                entry.failure_id, wire, attempt_id=entry.attempt_id, streams=streams, event=before.event
+                entry.failure_id, wire, attempt_id=entry.attempt_id, streams=stored_logs, event=before.event
             )
             work.drift.replace(entry.failure_id, verdict.measures)
             work.pending_logs.done(entry.attempt_id)

@@ -43,9 +43,10 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
     """Stored failures in the given order, without those that are deleted or whose event or logs retention removed.
 
     Raises:
-        Unavailable: the database does not answer.
+        Unavailable: the database or the log storage does not answer.
     """
     found: list[tuple[FailureDetail, JobCompletion, AttemptLogs]] = []
+    cases: list[StoredCase] = []
     with store.reading() as reading:
         for failure_id in failure_ids:
             with suppress(NotFound):
@@ -54,10 +55,10 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
                 if kept is not None and event is not None and detail.verdict is not None:
                     found.append((detail, event, kept))
     runs = last_good_runs(store, [event for _, event, _ in found])
-    return [
-        StoredCase(detail, event, build_case(event, kept.streams, run))
-        for (detail, event, kept), run in zip(found, runs, strict=True)
-    ]
+    for (detail, event, kept), run in zip(found, runs, strict=True):
+        with suppress(NotFound):
+            cases.append(StoredCase(detail, event, build_case(event, kept.readable_streams(), run)))
+    return cases
 
 
 def verdicts_of(store: Store, cases: Sequence[StoredCase], classifier: Classifier) -> list[Verdict]:

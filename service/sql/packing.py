@@ -19,8 +19,11 @@ _local = threading.local()  # zstd contexts may not be shared between threads
 
 def compress(data: bytes) -> bytes:
     """`data`, compressed if it is long enough."""
-    if len(data) < WORTH_COMPRESSING:
-        return data
+    return data if len(data) < WORTH_COMPRESSING else compress_always(data)
+
+
+def compress_always(data: bytes) -> bytes:
+    """`data` as one zstd frame."""
     compressor = getattr(_local, "compressor", None)
     if compressor is None:
         chosen = zstandard.ZstdCompressionParameters(compression_level=_LEVEL, min_match=_LEAST_REPEAT)
@@ -60,15 +63,21 @@ def unpack(data: bytes) -> Any:
 
 def pack_streams(streams: Sequence[LogStream]) -> bytes | None:
     """Log streams as one blob; None if there are none."""
-    if not streams:
-        return None
-    return pack([[s.text, s.rank, s.node, s.stream, s.first_line, s.windows, s.missing] for s in streams])
+    return compress(dump_streams(streams)) if streams else None
+
+
+def dump_streams(streams: Sequence[LogStream]) -> bytes:
+    """Log streams as JSON."""
+    return dump([[s.text, s.rank, s.node, s.stream, s.first_line, s.windows, s.missing] for s in streams])
 
 
 def unpack_streams(data: bytes | None) -> tuple[LogStream, ...]:
     """The log streams that `pack_streams` encoded."""
-    if data is None:
-        return ()
+    return () if data is None else streams_of(unpack(data))
+
+
+def streams_of(values: Sequence[Sequence[Any]]) -> tuple[LogStream, ...]:
+    """The log streams of the JSON value that `pack_streams` encoded."""
     return tuple(
         LogStream(
             text=text,
@@ -79,7 +88,7 @@ def unpack_streams(data: bytes | None) -> tuple[LogStream, ...]:
             windows=tuple((offset, line) for offset, line in windows),
             missing=missing,
         )
-        for text, rank, node, stream, first_line, windows, missing in unpack(data)
+        for text, rank, node, stream, first_line, windows, missing in values
     )
 
 

@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(settings.read())
     try:
         services.store.check()
+        services.store.log_bodies.check()
         progress = None if args.quiet else _Progress(services.clock)
         summary = Replay(
             recognise.parse, services.diagnose, clock=services.clock, cluster=args.cluster, progress=progress

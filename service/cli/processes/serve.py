@@ -70,6 +70,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
     host, port = parts.settings.host, parts.settings.port
     with bound(host, port) as listening:
         parts.store.check()
+        parts.store.log_bodies.check()
         require_token(parts, host)
         parts.delivery  # noqa: B018 - report errors in its file before anything starts
         app = create_app(parts.web())

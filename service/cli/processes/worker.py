@@ -129,6 +129,7 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
         consumer = services.consumer(name)
         if not _ready(services.store.check, stop):
             return
+        services.store.log_bodies.check()
         _make_dead_letter_topic(config)
         freeze_memory()
         warn_if_root()

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from classifiers.contracts import LogStream
 from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
@@ -30,9 +30,11 @@ from service.jobs.repository.jobs import JobReader
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.same_job import runs_of_job
 from service.jobs.tables import jobs
+from service.log_storage.log_bodies import DatabaseLogs, LogBodies
+from service.log_storage.records import LogsToStore, StoredElsewhere
 from service.nodes.repository import work_queue
 from service.sql import bulk
-from service.sql.packing import pack, pack_streams, unpack, unpack_streams
+from service.sql.packing import pack, pack_streams, unpack
 from service.sql.types import clean, short, utc
 from service.sql.upsert import upsert
 from service.statistics.repository import rollups
@@ -49,9 +51,10 @@ _VERDICT_COLUMNS = (
 class FailureReader:
     """Reads failures."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
+    def __init__(self, connection: Connection, clock: Clock, log_bodies: LogBodies | None = None) -> None:
         self._connection = connection
         self._clock = clock
+        self._log_bodies = log_bodies or DatabaseLogs()
 
     def get(self, failure_id: int) -> FailureDetail:
         """Everything that is stored about one failure.
@@ -75,7 +78,7 @@ class FailureReader:
             )
         )
         attempt_logs = tuple(
-            AttemptLogs(found.attempt_id, unpack_streams(found.streams), unpack(found.event))
+            AttemptLogs(found.attempt_id, partial(self._log_bodies.read, found.streams), unpack(found.event))
             for found in self._connection.execute(
                 select(logs).where(logs.c.failure_id == failure_id).order_by(logs.c.attempt_id)
             )
@@ -177,7 +180,7 @@ class FailureRepository(FailureReader):
         bulk.append(connection, failure_nodes, ("failure_id", "node", "ended_at"), nodes)
         # Compressed while they are written, so that client and server work in parallel.
         bodies = (_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
-        log_rows = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
+        log_rows = ((one.outcome.id, one.outcome.id, pack(one.event), _column(one.streams)) for one in new)
         bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
         bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), log_rows)
         search.add(connection, [(one.outcome.id or 0, search.searchable_text(one.verdict)) for one in new])
@@ -191,7 +194,7 @@ class FailureRepository(FailureReader):
         *,
         source: Source = "machine",
         attempt_id: int | None = None,
-        streams: Sequence[LogStream] | None = None,
+        streams: LogsToStore | None = None,
         event: Mapping[str, Any] | None = None,
         over_person: bool = False,
     ) -> int | None:
@@ -230,7 +233,7 @@ class FailureRepository(FailureReader):
             bulk.append(self._connection, group_deltas, _DELTA_COLUMNS, moved)
         return version
 
-    def attach(self, failure_id: int, attempt_id: int, streams: Sequence[LogStream], event: Mapping[str, Any]) -> None:
+    def attach(self, failure_id: int, attempt_id: int, streams: LogsToStore, event: Mapping[str, Any]) -> None:
         """Store an attempt's logs with a failure that another attempt opened, without a new verdict.
 
         Raises:
@@ -255,12 +258,12 @@ class FailureRepository(FailureReader):
         failure_id: int,
         ended_at: datetime,
         attempt_id: int,
-        streams: Sequence[LogStream] | None,
+        streams: LogsToStore | None,
         event: Mapping[str, Any] | None,
     ) -> None:
         values: dict[str, Any] = {}
         if streams is not None:
-            values["streams"] = pack_streams(streams)
+            values["streams"] = _column(streams)
         if event is not None:
             values["event"] = pack(event)
         insert = upsert(self._connection, logs).values(
@@ -286,6 +289,10 @@ def headline(verdict: Mapping[str, Any]) -> str:
     best = next((line for line in evidence if line.get("role") == "initiating"), None) or next(iter(evidence), None)
     text = best["text"] if best is not None else verdict.get("explanation") or ""
     return clean(text[:HEADLINE])
+
+
+def _column(streams: LogsToStore) -> bytes | None:
+    return streams.reference if isinstance(streams, StoredElsewhere) else pack_streams(streams)
 
 
 def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[Any, ...]:

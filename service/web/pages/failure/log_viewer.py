@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse
 
+from classifiers.contracts import LogStream
 from service.errors import FieldError, NotFound
 from service.failures.records import AttemptLogs, FailureDetail
 from service.web import views
@@ -61,7 +62,7 @@ def log_lines(
         kept = kept_log(detail, attempt_id, index)
         context = {
             "row": detail.row,
-            "stream": kept.streams[index],
+            "stream": stream_of(kept, index),
             "log": log_page(detail, kept, index, line, (q or "").strip()),
             "address": f"/failures/{failure_id}/logs/{attempt_id}/{index}",
             "size": PAGE,
@@ -73,20 +74,25 @@ def log_lines(
 
 
 def kept_log(detail: FailureDetail, attempt_id: int, index: int) -> AttemptLogs:
-    """The logs of an attempt that have a stream of this index.
+    """The logs of an attempt that have a stream of this index, or cannot be read at the moment.
 
     Raises:
         NotFound: no such stream.
     """
     for kept in detail.logs:
-        if kept.attempt_id == attempt_id and index < len(kept.streams):
+        if kept.attempt_id == attempt_id and (kept.unreadable or index < len(kept.streams)):
             return kept
     raise NotFound(f"no such log of failure {detail.row.id}", (FieldError("index", "a stream of this failure"),))
 
 
+def stream_of(kept: AttemptLogs, index: int) -> LogStream:
+    """The stream of this index; if the logs cannot be read, the one that says why."""
+    return kept.streams[0 if kept.unreadable else index]
+
+
 def log_page(detail: FailureDetail, kept: AttemptLogs, index: int, line: int | None, q: str) -> LogPage:
     """The lines around a line number (the first page without one), and the search results."""
-    stream = kept.streams[index]
+    stream = stream_of(kept, index)
     lines = numbered(stream)
     numbers = [number for number, _ in lines if number is not None]
     if len(numbers) < len(lines):

@@ -96,12 +96,14 @@ def log(
     attempt_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     index: Annotated[int, Path(ge=0, le=100_000)],
 ) -> PlainTextResponse:
-    """A complete log stream as plain text.
+    """A complete log stream as plain text; 503 with the reason if the logs cannot be read at the moment.
 
     Raises:
         NotFound: no such stream.
     """
     kept = kept_log(views.failure(services, failure_id), attempt_id, index)
+    if kept.unreadable:
+        return PlainTextResponse(kept.unreadable, status_code=503)
     return PlainTextResponse(kept.streams[index].text.encode("utf-8", "replace"))
 
 
