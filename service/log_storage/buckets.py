@@ -1,5 +1,6 @@
 """Log objects in a bucket of S3, of a server with the same protocol, or of Google Cloud Storage."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 CONNECT_S = 2
 REQUEST_S = 5
-_REFUSED = ("PermissionDeniedError", "UnauthenticatedError")
+# The answers to a wrong name, wrong credentials, missing rights or another region; after others, a retry may help.
+_REFUSAL = re.compile(r"status code: (30[1278]|400|401|403|404)\b")
 
 
 class BucketObjects:
@@ -88,11 +90,11 @@ class BucketObjects:
         with _errors_translated("listed"):
             try:
                 self._store.list_with_delimiter("0000-00-00")
-            except OSError as error:  # 404: of an object there is an empty list
-                raise ConfigurationError(f"FAULTLINE_LOG_STORE_URL: no such bucket ({_plain(error)})") from None
             except Exception as error:
-                if type(error).__name__ in _REFUSED:
-                    raise ConfigurationError(f"FAULTLINE_LOG_STORE_URL: access refused ({_plain(error)})") from None
+                if _REFUSAL.search(str(error)):
+                    raise ConfigurationError(
+                        f"FAULTLINE_LOG_STORE_URL: the storage refuses access, or has no such bucket: {_plain(error)}"
+                    ) from None
                 raise
 
 

@@ -7,6 +7,7 @@ import orjson
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
 from service.headlines.headline import headline
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
@@ -96,15 +97,17 @@ def log(
     attempt_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     index: Annotated[int, Path(ge=0, le=100_000)],
 ) -> PlainTextResponse:
-    """A complete log stream as plain text; 503 with the reason if the logs cannot be read at the moment.
+    """A complete log stream as plain text; if the logs cannot be read, the reason with its status.
 
     Raises:
         NotFound: no such stream.
     """
     kept = kept_log(views.failure(services, failure_id), attempt_id, index)
-    if kept.unreadable:
-        return PlainTextResponse(kept.unreadable, status_code=503)
-    return PlainTextResponse(kept.streams[index].text.encode("utf-8", "replace"))
+    try:
+        stream = kept.readable_streams()[index]
+    except (NotFound, Unavailable) as error:
+        return PlainTextResponse(error.detail, status_code=error.status)
+    return PlainTextResponse(stream.text.encode("utf-8", "replace"))
 
 
 def answer(detail: FailureDetail) -> str:
