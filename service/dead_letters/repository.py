@@ -68,16 +68,17 @@ class DeadLetterRepository(DeadLetterReader):
         )
         ids = []
         for letter in letters:
+            place = clean(letter.place[:_PLACE])
             row = {
                 "at": utc(letter.at or now),
-                "place": clean(letter.place[:_PLACE]),
+                "place": place,
                 "sha256": letter.sha256,
                 "reason": clean(letter.reason[:_REASON]),
                 "errors": pack(list(letter.errors)),
                 "text": pack(letter.text),
             }
             made = self._connection.execute(insert, row).scalar_one_or_none()
-            ids.append(made if made is not None else self._earlier(letter.sha256, row["place"]))
+            ids.append(made if made is not None else self._earlier(letter.sha256, place))
         return ids
 
     def mark_resent(self, letter_id: int) -> None:

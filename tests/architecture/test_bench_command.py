@@ -18,7 +18,7 @@ def test_without_arguments_the_default_sections_run_in_order(
 
     monkeypatch.setattr(bench, "SECTIONS", {name: recorder(name) for name in bench.SECTIONS})
     bench.main([])
-    assert ran == ["classify", "pipeline", "reclassify"]
+    assert ran == ["classify", "pipeline", "reclassify", "logs"]
     assert [line for line in capsys.readouterr().out.splitlines() if line in bench.SECTIONS] == ran
 
 

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 OWN = {"classifiers", "service", "migrations", "tests", "deploy"}
 SHIPPED = ("classifiers", "service", "migrations")
-RUNTIME_EXTRAS = ("postgres", "logs-http", "kubernetes", "oidc", "chat", "pdf", "dask")
+RUNTIME_EXTRAS = ("postgres", "logs-http", "object-storage", "kubernetes", "oidc", "chat", "pdf", "dask")
 # Imported by name only: a driver that SQLAlchemy loads, data that zoneinfo reads, a parser that FastAPI loads.
 LOADED_BY_OTHERS = {"psycopg", "tzdata", "python-multipart"}
 # Run as programs, loaded as plugins, read by a type checker, or found with find_spec.

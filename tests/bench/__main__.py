@@ -1,6 +1,6 @@
 """`make bench`: speed and memory, absolute and as ratios within this one run. Numbers, not tests.
 
-usage: python -m tests.bench [classify|pipeline|reclassify|page|instructions ...]
+usage: python -m tests.bench [classify|pipeline|reclassify|logs|page|instructions ...]
 """
 
 import argparse
@@ -8,16 +8,22 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 
-from tests.bench import classify, instructions, page, pipeline, reclassify
+from tests.bench import classify, instructions, log_storage, page, pipeline, reclassify
 
 SECTIONS: dict[str, Callable[[], object]] = {
     "classify": classify.run,
     "pipeline": pipeline.run,
     "reclassify": reclassify.run,
+    "logs": log_storage.run,
     "page": page.run,
     "instructions": instructions.run,
 }
-DEFAULT = ("classify", "pipeline", "reclassify")  # pages take an hour (make bench-pages), instructions need Valgrind
+DEFAULT = (
+    "classify",
+    "pipeline",
+    "reclassify",
+    "logs",
+)  # pages take an hour (make bench-pages), instructions need Valgrind
 
 
 def machine() -> str:

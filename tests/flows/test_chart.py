@@ -44,6 +44,9 @@ VARIANTS: Mapping[str, Sequence[str]] = {
         "kafka.existingSecret=kafka",
         "kafka.saslMechanism=PLAIN",
         "watch.persistence.enabled=false",
+        "logStorage.url=s3://logs/site-a",
+        "logStorage.endpoint=https://s3.example:9000",
+        "logStorage.existingSecret=log-storage",
         "networkPolicy.egress[0].ports[0].port=5432",
     ),
 }

@@ -66,7 +66,7 @@ class S3Server:
 @contextmanager
 def s3_server(folder: Path) -> Iterator[S3Server]:
     """A running server, with random credentials and its objects below `folder`."""
-    if not _program().exists():
+    if not installed():
         missing("the object-storage lab is not installed (make test-deps)")
     (folder / "data").mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -83,6 +83,11 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
         yield made
     finally:
         made.stop()
+
+
+def installed() -> bool:
+    """Whether the server is installed."""
+    return _program().exists()
 
 
 def _program() -> Path:

@@ -59,9 +59,36 @@ securityContext:
 - name: FAULTLINE_TIMEZONE
   value: {{ .Values.timezone | quote }}
 {{ include "faultline.kafka" . }}
+{{- include "faultline.logStorage" . }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
   value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "faultline.logStorage" -}}
+{{- with .Values.logStorage }}
+{{- if .url }}
+- name: FAULTLINE_LOG_STORE_URL
+  value: {{ .url | quote }}
+- name: FAULTLINE_LOG_STORE_ALLOW_HTTP
+  value: {{ .allowHttp | quote }}
+{{- if .endpoint }}
+- name: AWS_ENDPOINT_URL
+  value: {{ .endpoint | quote }}
+{{- end }}
+{{- if .region }}
+- name: AWS_REGION
+  value: {{ .region | quote }}
+{{- end }}
+{{- if .existingSecret }}
+{{- range $name := list "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" }}
+- name: {{ $name }}
+  valueFrom:
+    secretKeyRef: { name: {{ $.Values.logStorage.existingSecret | quote }}, key: {{ $name }} }
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 

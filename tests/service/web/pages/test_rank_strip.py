@@ -23,7 +23,7 @@ def stored(world: World) -> FailureDetail:
 def failure(world: World, evidence: list[dict[str, object]], streams: tuple[LogStream, ...] = ()) -> FailureDetail:
     """A stored failure with other evidence and logs."""
     detail = stored(world)
-    logs = tuple(replace(kept, streams=streams) for kept in detail.logs)
+    logs = tuple(replace(kept, load=lambda: streams) for kept in detail.logs)
     return replace(detail, verdict={**(detail.verdict or {}), "evidence": evidence}, logs=logs)
 
 
