@@ -57,7 +57,9 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
     runs = last_good_runs(store, [event for _, event, _ in found])
     for (detail, event, kept), run in zip(found, runs, strict=True):
         with suppress(NotFound):
-            cases.append(StoredCase(detail, event, build_case(event, kept.readable_streams(), run)))
+            streams = kept.readable_streams()
+            if streams or not event.logs:  # else retention removed them
+                cases.append(StoredCase(detail, event, build_case(event, streams, run)))
     return cases
 
 

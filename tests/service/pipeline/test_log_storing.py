@@ -11,7 +11,7 @@ from service.errors import Unavailable
 from service.failures.records import FailureDetail
 from service.feedback import label_export
 from service.feedback.records import Labels, NewFeedback
-from service.log_storage.log_bodies import ObjectLogs
+from service.log_storage.log_bodies import DatabaseLogs, ObjectLogs
 from service.logs.fetch import LogFetcher
 from service.maintenance import Retention, RetentionDays
 from service.pipeline.diagnose import Diagnose
@@ -117,6 +117,17 @@ def test_failures_are_not_classified_again_without_their_logs(world: World) -> N
     world.forget_the_pause()
     world.objects.content.clear()
     assert read_cases(world.store, [failure]) == []
+
+
+def test_failures_whose_logs_retention_removed_keep_their_verdict_and_those_without_logs_are_read(world: World) -> None:
+    world.store.log_bodies = DatabaseLogs()
+    world.diagnose.handle([event("7"), event("8", logs=[])])
+    with world.store.reading() as reading:
+        failures = {row.job_id: row.id for row in reading.failures.page().items}
+    assert len(read_cases(world.store, list(failures.values()))) == 2
+    world.store.purge(logs_before=NOW)
+    [case] = read_cases(world.store, list(failures.values()))
+    assert case.detail.row.id == failures["8"]
 
 
 def test_labels_are_not_exported_without_their_logs(world: World) -> None:
