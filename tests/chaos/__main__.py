@@ -7,11 +7,13 @@ import argparse
 import os
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.chaos.faults import ChaosRound, drawn, in_own_network
 from tests.flows import hook_crashes
 from tests.flows.crashes import Plan, labs
+from tests.labs.object_storage import S3Server, s3_server
 
 ISOLATED = "CHAOS_ISOLATED"
 
@@ -23,15 +25,19 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hook-rounds", type=int, default=50, help="0: none")
+    parser.add_argument("--log-storage", action="store_true", help="logs in a bucket, whose server is stopped too")
     args = parser.parse_args()
     if ISOLATED not in os.environ and os.geteuid() == 0:
         command = in_own_network([sys.executable, "-m", "tests.chaos", *sys.argv[1:]])
         os.environ[ISOLATED] = "1"
         os.execvp(command[0], command)
-    faults = drawn(args.seed, args.faults, isolated=ISOLATED in os.environ)
-    with tempfile.TemporaryDirectory(prefix="faultline-chaos-") as folder, labs() as (broker, database):
-        plan = Plan(args.events, faults, args.seed)  # type: ignore[arg-type]
-        report = ChaosRound(plan, broker, database, Path(folder)).run()
+    faults = drawn(args.seed, args.faults, isolated=ISOLATED in os.environ, log_storage=args.log_storage)
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faultline-chaos-"))
+        broker, database = stack.enter_context(labs())
+        bucket, settings = _bucket(stack, Path(folder)) if args.log_storage else (None, {})
+        plan = Plan(args.events, faults, args.seed, settings=settings)  # type: ignore[arg-type]
+        report = ChaosRound(plan, broker, database, Path(folder), bucket).run()
         print(f"seed {args.seed}: {report.text()}", flush=True)
         wrong = bool(report.lost or report.twice or report.wrong)
         if args.hook_rounds:
@@ -39,6 +45,14 @@ def main() -> int:
             print(hooks.text())
             wrong = wrong or bool(hooks.lost or hooks.twice)
     return int(wrong)
+
+
+def _bucket(stack: ExitStack, folder: Path) -> tuple[S3Server, dict[str, str]]:
+    """A server with a bucket, and the worker's settings; this process reads the bucket too."""
+    (folder / "s3").mkdir()
+    server = stack.enter_context(s3_server(folder / "s3"))
+    os.environ |= server.environment
+    return server, {"FAULTLINE_LOG_STORE_URL": server.bucket("logs"), "FAULTLINE_LOG_STORE_ALLOW_HTTP": "true"}
 
 
 if __name__ == "__main__":

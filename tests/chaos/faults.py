@@ -3,11 +3,22 @@
 import random
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Final
 
+import psycopg
+
+from service.errors import NotFound, Unavailable
+from service.log_storage import build as log_storage
+from service.log_storage.options import LogStorageOptions
+from service.sql.packing import unpack
+from service.telemetry import Telemetry
 from tests.flows.crashes import Publisher, Report, Round, Stored, Worker, until
+from tests.labs.object_storage import S3Server
 
 FAKETIME: Final = "libfaketime.so.1"
 JUMPS: Final = ("+1h", "-1h", "+0")
@@ -21,6 +32,8 @@ FAULTS: Final = {
     "partition": 10,
     "clock": 5,
 }
+RIGHT: Final = ("in the bucket", "in the database", "without a row")  # the last: retention removes them by day
+LOG_STORAGE: Final = 20  # where logs are in a bucket
 
 
 def faketime_library() -> Path | None:
@@ -28,22 +41,28 @@ def faketime_library() -> Path | None:
     return next(iter(sorted(Path("/usr/lib").glob(f"*/faketime/{FAKETIME}"))), None)
 
 
-def drawn(seed: int, count: int, *, isolated: bool) -> list[str]:
+def drawn(seed: int, count: int, *, isolated: bool, log_storage: bool = False) -> list[str]:
     """So many faults; the same seed gives the same.
 
     Args:
         seed: of the draw.
         count: number of faults.
         isolated: whether this process has a network of its own, which it may partition.
+        log_storage: whether logs are in a bucket, whose server may be stopped.
     """
     possible = {name: weight for name, weight in FAULTS.items() if isolated or name != "partition"}
     if faketime_library() is None:
         del possible["clock"]
+    if log_storage:
+        possible["log storage"] = LOG_STORAGE
     return random.Random(seed).choices(list(possible), list(possible.values()), k=count)
 
 
+@dataclass
 class ChaosRound(Round):
-    """A round whose plan may name every fault of `FAULTS`."""
+    """A round whose plan may name every fault of `FAULTS`, and "log storage" if there is a server."""
+
+    log_storage: S3Server | None = None
 
     def _make(
         self,
@@ -66,12 +85,47 @@ class ChaosRound(Round):
             given = worker.given()
             worker.restart_with(clock(rng.choice(JUMPS)))
             until(lambda: worker.given() > given, "the worker is back with another clock", worker)
+        elif trouble == "log storage" and self.log_storage is not None:
+            self._count(trouble, report, publisher, stored)
+            self.log_storage.stop()
+            time.sleep(rng.uniform(1, 6))
+            self.log_storage.start()
         else:
             super()._make(trouble, worker, rng, report, publisher, stored)  # type: ignore[arg-type]
+
+    def _look(self, url: str, events: Sequence[dict[str, object]], report: Report) -> None:
+        super()._look(url, events, report)
+        if self.log_storage is None:
+            return
+        counts = stored_logs(url, self.plan.settings["FAULTLINE_LOG_STORE_URL"], events)
+        report.wrong += [f"{count} logs {what}" for what, count in counts.items() if what not in RIGHT and count]
+        report.notes = ", ".join(f"{count} logs {what}" for what, count in sorted(counts.items()))
 
     def _count(self, trouble: str, report: Report, publisher: Publisher, stored: Stored) -> None:
         report.in_hand += publisher.events() > stored.count()
         report.kills[trouble] += 1
+
+
+def stored_logs(url: str, storage: str, events: Sequence[dict[str, object]]) -> Counter[str]:
+    """Where the logs of the failed jobs are, and how many are not the text that was sent or cannot be read."""
+    sent = {str(one["job_id"]): one["logs"] for one in events if "logs" in one}
+    logs = log_storage.build(LogStorageOptions(storage, allow_http=True), Telemetry())
+    counts: Counter[str] = Counter()
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT j.job_id, l.streams FROM logs l JOIN jobs j ON j.id = l.attempt_id"
+        ).fetchall()
+    for job, column in rows:
+        counts["in the bucket" if isinstance(unpack(column), dict) else "in the database"] += 1
+        try:
+            [stream] = logs.read(column)
+        except (NotFound, Unavailable):
+            counts["unreadable"] += 1
+            continue
+        [log] = sent[job]  # type: ignore[misc]
+        counts["that are not as sent"] += stream.text.strip() != log["tail"].strip()
+    counts["without a row"] = logs.remove_before(date.max) - counts["in the bucket"]
+    return counts
 
 
 def clock(jump: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,7 @@ STARTED = datetime(2026, 11, 19, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of one round. `again`: share of events published twice; `bad`: number of unreadable records."""
+    """One round. `again`: share of events published twice; `bad`: unreadable records; `settings`: of the worker."""
 
     events: int
     troubles: Sequence[Trouble]
@@ -56,6 +56,7 @@ class Plan:
     processes: int = 2
     again: float = 0.1
     bad: int = 20
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -72,6 +73,7 @@ class Report:
     in_hand: int = 0
     returns: dict[str, list[float]] = field(default_factory=dict)
     seconds: float = 0.0
+    notes: str = ""
 
     def text(self) -> str:
         """Return the results as text for people."""
@@ -84,7 +86,7 @@ class Report:
             f"{self.published} events as {self.records} records in {self.seconds:.0f} s; killed: {kills};"
             f" {self.in_hand} of {self.kills.total()} with work in hand; partitions were read again after"
             f" {back}; stored {self.stored}, lost {self.lost}, stored twice {self.twice}; wrong:"
-            f" {', '.join(self.wrong) or 'nothing'}"
+            f" {', '.join(self.wrong) or 'nothing'}{'; ' if self.notes else ''}{self.notes}"
         )
 
 
@@ -246,7 +248,7 @@ class Round:
         messages = self._messages(rng, events)
         report = Report(published=len(events), records=len(messages))
         with ExitStack() as stack:
-            worker = Worker(self.folder, environment(url, self.broker), self.plan.processes)
+            worker = Worker(self.folder, environment(url, self.broker) | {**self.plan.settings}, self.plan.processes)
             stack.callback(worker.close)
             worker.start()
             publisher = stack.enter_context(Publisher(config, messages))
