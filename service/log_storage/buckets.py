@@ -18,6 +18,8 @@ CONNECT_S = 2
 REQUEST_S = 5
 # The answers to a wrong name, wrong credentials, missing rights or another region; after others, a retry may help.
 _REFUSAL = re.compile(r"status code: (30[1278]|400|401|403|404)\b")
+# Refusals that pass without a change of settings: a wrong clock, a token that is being renewed.
+_PASSING = re.compile(r"<Code>(RequestTimeTooSkewed|RequestExpired|ExpiredToken|RequestTimeout)</Code>")
 
 
 class BucketObjects:
@@ -91,7 +93,7 @@ class BucketObjects:
             try:
                 self._store.list_with_delimiter("0000-00-00")
             except Exception as error:
-                if _REFUSAL.search(str(error)):
+                if _REFUSAL.search(str(error)) and not _PASSING.search(str(error)):
                     raise ConfigurationError(
                         f"FAULTLINE_LOG_STORE_URL: the storage refuses access, or has no such bucket: {_plain(error)}"
                     ) from None

@@ -108,8 +108,8 @@ class ChaosRound(Round):
 
 def stored_logs(url: str, storage: str, events: Sequence[dict[str, object]]) -> Counter[str]:
     """Where the logs of the failed jobs are, and how many are not the text that was sent or cannot be read."""
-    sent = {str(one["job_id"]): one["logs"] for one in events if "logs" in one}
-    logs = log_storage.build(LogStorageOptions(storage, allow_http=True), Telemetry())
+    sent = {str(one["job_id"]): logs[0]["tail"] for one in events if isinstance(logs := one.get("logs"), list)}
+    storage_of_logs = log_storage.build(LogStorageOptions(storage, allow_http=True), Telemetry())
     counts: Counter[str] = Counter()
     with psycopg.connect(url) as connection:
         rows = connection.execute(
@@ -118,13 +118,12 @@ def stored_logs(url: str, storage: str, events: Sequence[dict[str, object]]) -> 
     for job, column in rows:
         counts["in the bucket" if isinstance(unpack(column), dict) else "in the database"] += 1
         try:
-            [stream] = logs.read(column)
+            [stream] = storage_of_logs.read(column)
         except (NotFound, Unavailable):
             counts["unreadable"] += 1
             continue
-        [log] = sent[job]  # type: ignore[misc]
-        counts["that are not as sent"] += stream.text.strip() != log["tail"].strip()
-    counts["without a row"] = logs.remove_before(date.max) - counts["in the bucket"]
+        counts["that are not as sent"] += stream.text.strip() != sent[job].strip()
+    counts["without a row"] = storage_of_logs.remove_before(date.max) - counts["in the bucket"]
     return counts
 
 

@@ -16,6 +16,8 @@ from service.log_storage.log_bodies import LogBodies
 from service.log_storage.options import LogStorageOptions
 from service.log_storage.records import NewLogs, StoredElsewhere
 from service.telemetry import Telemetry
+from tests.chaos.faults import faketime_library
+from tests.labs.need import missing
 from tests.labs.object_storage import S3Server, s3_server
 
 STREAMS = (LogStream("Traceback\n" * 50, 0),)
@@ -67,6 +69,19 @@ def test_a_missing_bucket_and_wrong_credentials_are_reported_at_the_start(
         storage().check()
     assert "wrong-secret-key" not in str(caught.value)
     assert server.environment["AWS_ACCESS_KEY_ID"] not in str(caught.value)
+
+
+def test_a_wrong_clock_does_not_keep_a_worker_from_starting(server: S3Server) -> None:
+    library = faketime_library()
+    if library is None:
+        missing("libfaketime is not installed")
+    program = f"from {__name__} import storage; storage().check(); print('started')"
+    environment = {**os.environ, **server.environment, "LD_PRELOAD": str(library), "FAKETIME": "+1h"}
+    environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=False, timeout=60, capture_output=True, text=True
+    )
+    assert done.stdout == "started\n", done.stderr
 
 
 def test_an_endpoint_without_tls_has_to_be_allowed(server: S3Server) -> None:
