@@ -9,7 +9,14 @@ from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import ROLE_ORDER, STRENGTH_ORDER
 from classifiers.extraction.line_headers import is_informational
-from classifiers.extraction.line_shapes import Shape, contains_any, is_overcome, reports_lost_peer, shape_of
+from classifiers.extraction.line_shapes import (
+    Shape,
+    contains_any,
+    declares_error,
+    is_overcome,
+    reports_lost_peer,
+    shape_of,
+)
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import EXCEPTION, Traceback
@@ -109,6 +116,8 @@ def _by_shape(shape: Shape, facts: LineFacts) -> tuple[Role, Onset]:
             return "initiating", Onset.STRONG_ENTRY
         case "end":
             return "initiating", Onset.PROCESS_END
+        case "step":
+            return "initiating", Onset.ERROR_WORDS
 
 
 def _is_harmless(facts: LineFacts, role: Role, onset: Onset) -> bool:
@@ -184,6 +193,8 @@ def _by_form(facts: LineFacts) -> Onset | None:
         return Onset.NAMED_EXCEPTION
     if _SHELL.match(facts.message) is not None:
         return Onset.SHELL_ERROR
+    if declares_error(facts.message):
+        return Onset.LOGGED_ERROR
     if facts.line.is_severe and not is_informational(facts.line.text):
         return Onset.LOGGED_ERROR if _ERROR_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE) else Onset.ERROR_WORDS
     return None

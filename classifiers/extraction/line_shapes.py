@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, Literal, cast
 
-Shape = Literal["report", "boilerplate", "crash", "end"]
+Shape = Literal["report", "boilerplate", "crash", "end", "step"]
 
 # A launcher's report of process exits (torchelastic), field by field.
 _REPORT: Final = (
@@ -23,6 +23,9 @@ _BOILERPLATE: Final = (
     r"|a non-zero exit code\.|Primary job +terminated normally|YOUR APPLICATION TERMINATED WITH"
     r"|=+ {0,3}(?:CLEANING UP|YOU CAN IGNORE|BAD TERMINATION)|={2,} backtrace \(|-{3,} ?Python error"
     r"|To avoid data inconsistency|Some NCCL operations have failed|CUDA kernel errors might be asynchronously"
+    r"|(?:[^\s:]{1,80}:(?:\d{1,6}:){1,2} |= )?(?:[Nn]ote|NOTE|[Hh]int|HINT|[Hh]elp): |As a reminder, |stack backtrace:"
+    r"|\d{1,3}: [\w<]\S{0,200}::\S|npm (?:error|ERR!)\s{0,8}(?:(?:code|errno|syscall|path|address|port) \S{1,80})?$"
+    r"|(?:FAIL|FAILED|ERROR|(?i:errors|failures|error|failed))\s?:?$"
 )
 _BOILERPLATE_WORDS: Final = (
     "ORTE_ERROR_LOG: ", "*** End of error message", "Signal code: ", "Failing at address: ", "MPI_ERRORS_ARE_FATAL",
@@ -31,15 +34,31 @@ _BOILERPLATE_WORDS: Final = (
 # The first line that a runtime prints of a crash.
 _CRASH: Final = (
     r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: |(?:double free or corruption|free\(\): |malloc\(\): "
-    r"|munmap_chunk\(\): )|\*{3} stack smashing detected"
+    r"|munmap_chunk\(\): )|\*{3} stack smashing detected|==\d{1,9}==\s?(?:ERROR: \w{1,20}Sanitizer: |Invalid (?:read|write|free)"
+    r"|Conditional jump or move depends on|Process terminating with)|thread '[^']{0,200}' (?:\(\d+\) )?panicked at "
+    r"|panic: \S|fatal error: (?!error )\w+[^\n]{0,80}(?:!|$)|\S{1,200}: \S{1,200}:\d{1,6}: [^\n]{1,200}: Assertion [`'\"]"
 )
 # A process that ended the job, or a child process that ended: the beginning, if no line shows more.
 _END: Final = (
     r"terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
     r"|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
 )
+# A tool reports that a command, a build step or a check that it ran has failed: what failed stands above.
+_STEP: Final = (
+    r"g?make(?:\[\d+\])?: \*{3} \[|ninja: build stopped|collect2: error: ld returned|compilation terminated\.$"
+    r"|error: (?:subprocess-exited-with-error|metadata-generation-failed|could not compile |test failed, to rerun|aborting due to"
+    r"|failed to run custom build command|command '[^']{1,300}' failed with exit)|ERROR: Failed building wheel|Found \d{1,6} errors?\b"
+    r"|BUILD FAIL(?:ED|URE)\b|##\[error\]Process completed with exit code|-- Configuring incomplete, errors occurred"
+    r"|test result: FAILED|Errors while running CTest|\d{1,3}% tests passed, |\d{1,6} errors?(?: generated\.)?$"
+)
 _BEGINNING: Final = re.compile(
-    f"(?P<report>{_REPORT})|(?P<boilerplate>{_BOILERPLATE})|(?P<crash>{_CRASH})|(?P<end>{_END})"
+    f"(?P<report>{_REPORT})|(?P<boilerplate>{_BOILERPLATE})|(?P<crash>{_CRASH})|(?P<end>{_END})|(?P<step>{_STEP})"
+)
+# A tool's own statement of an error: `error: `, `fatal: `, `file.c:3:7: error: `, `psql:x.sql:8: ERROR: `, `curl: (6) `.
+_DECLARED: Final = re.compile(
+    r"(?:[|\u2502\u2570\u00d7E>#!*-]{1,3}\s{1,8})?(?:[^\s:]{1,200}(?::\d{1,6}){0,2}: ){0,2}"
+    r"(?:(?i:(?:fatal |syntax |internal )?error|fatal|panic)(?:\[\w{1,12}\]| \w{1,12}\d)?: \s*\S|CMake Error at |CMake Error: \S)"
+    r"|curl: \(\d{1,3}\) |g?make(?:\[\d+\])?: \*{3} No rule|CONFLICT \(|not ok \d{1,6} |E: \S"
 )
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(
@@ -80,6 +99,11 @@ def shape_of(message: str) -> Shape | None:
     if "DataLoader worker (" in front and _CHILD.search(front):
         return "end"
     return None
+
+
+def declares_error(message: str) -> bool:
+    """Whether a line without its header is a tool's own statement of an error, as compilers and command lines print."""
+    return _DECLARED.match(message, 0, _RANGE) is not None
 
 
 def is_overcome(message: str) -> bool:

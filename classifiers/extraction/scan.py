@@ -31,6 +31,7 @@ ERROR_WORDS: Final = (
     "disallowed", "not permitted", "not allowed", "backtrace", "signal", "worker_failed", "straggl", "process name:",
     "due to process rank", ": line ", "unterminated", "omitting", "readonly", "expected", "interrupted",
     "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
+    "panicked", "no rule to make", "curl: (", "not ok ",
 )  # fmt: skip
 TRACEBACK: Final = "traceback (most recent call last)"
 _MILD_WORDS: Final = frozenset(
