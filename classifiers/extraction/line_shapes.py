@@ -101,6 +101,11 @@ def shape_of(message: str) -> Shape | None:
     return None
 
 
+def is_crash(message: str) -> bool:
+    """Whether a line without its header is the first line of a runtime's crash report."""
+    return shape_of(message) == "crash"
+
+
 def declares_error(message: str) -> bool:
     """Whether a line without its header is a tool's own statement of an error, as compilers and command lines print."""
     return _DECLARED.match(message, 0, _RANGE) is not None

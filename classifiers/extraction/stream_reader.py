@@ -10,9 +10,11 @@ from typing import Final
 
 from classifiers.contracts import LogStream, RawCase
 from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem
+from classifiers.extraction.exception_chains import order_chains
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
+from classifiers.extraction.line_shapes import is_crash
 from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
 from classifiers.extraction.process_exits import ProcessExit, find_exits, is_root_cause_report, root_cause_exit
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
@@ -111,7 +113,8 @@ class StreamReader:
             labelled=has_rank_labels(stream.text),
             may_have_master=not _MASTER_PODS.isdisjoint(stream.landmarks),
         )
-        self._tracebacks = {one.final_offset: one for one in self._find_tracebacks()}
+        self._chains = self._find_tracebacks()
+        self._tracebacks = {one.final_offset: one for one in self._chains}
         candidates = self._candidate_lines()
         self._lines = _ends(candidates, max(2, MOST_LINES // max(logs, 1)))
         self._lines_cut = len(candidates) - len(self._lines)
@@ -124,6 +127,7 @@ class StreamReader:
         findings.lines_cut += self._lines_cut
         counts: Counter[str] = Counter()
         has_many = len(self._lines) > _MANY_LINES
+        first = len(findings.items)
         for line in self._lines:
             pattern = ""
             if has_many:
@@ -139,6 +143,7 @@ class StreamReader:
                 self.attribution.complaint_patterns.add(pattern)
             self._read_exits(line, item, findings)
             findings.items.append(item)
+        order_chains(findings.items[first:], self._chains, self._stream.text)
 
     def _find_tracebacks(self) -> list[Traceback]:
         starts = [line for line in self._stream.lines if line.starts_traceback]
@@ -194,7 +199,7 @@ class StreamReader:
             error_words=line.error_words,
             from_scheduler=self._stream.is_scheduler,
             start_offset=traceback.start_offset if traceback is not None else line.offset,
-            ends_process=traceback is not None or onset is Onset.DECISIVE_ENTRY,
+            ends_process=traceback is not None or onset is Onset.DECISIVE_ENTRY or is_crash(message.lstrip()),
             rank_from_stream=rank_from_stream,
             raised_at=traceback.raised_at if traceback is not None else "",
         )
