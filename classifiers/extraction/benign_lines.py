@@ -25,7 +25,7 @@ _TROUBLE: Final = (
 )
 _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
-    rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?(?:0(?:\.0+)?%?\b|none\b|false\b|no\b|\[\])"
+    rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?(?:0(?:\.0+)?%?\b|none\b|false\b|no\b(?! +\w)|\[\])"
 )
 # An error that is measured, as in "word error rate 0.12" or "val_error=3.1e-02".
 _METRIC: Final = re.compile(

@@ -177,11 +177,12 @@ def _leading_hit(hits: Sequence[Signature]) -> Signature:
 
 
 def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
-    if entry.strength != "decisive":
-        if "NCCL INFO " in facts.line.text[:_RANGE] or _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE):
-            return "context", Onset.NEUTRAL  # the program itself logs it as information
-        if facts.traceback is None and _WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE):
-            return "initiating", Onset.RETRIED  # the program goes on: it comes first only where nothing else does
+    if entry.strength != "decisive" and (
+        "NCCL INFO " in facts.line.text[:_RANGE] or _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE)
+    ):
+        return "context", Onset.NEUTRAL  # the program itself logs it as information
+    if facts.traceback is None and _WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE):
+        return "initiating", Onset.RETRIED  # the program goes on: it comes first only where nothing else does
     if entry.strength == "weak" and (facts.traceback is not None or facts.exception):
         return "initiating", Onset.WEAK_ENTRY_EXCEPTION
     return "initiating", _BY_STRENGTH[entry.strength]

@@ -80,9 +80,13 @@ class Onset(IntEnum):
 
     @property
     def precedence(self) -> "Onset":
-        """The member to sort by: from `STRONG_ENTRY` to `SCHEDULER_STRONG_ENTRY` the time of the line decides."""
-        shared = Onset.STRONG_ENTRY <= self <= Onset.SCHEDULER_STRONG_ENTRY
-        return Onset.STRONG_ENTRY if shared else self
+        """The member to sort by, where the time of the line decides among several.
+
+        These are the members from `STRONG_ENTRY` to `SCHEDULER_STRONG_ENTRY`, and `WEAK_ENTRY` with `LOGGED_ERROR`.
+        """
+        if Onset.STRONG_ENTRY <= self <= Onset.SCHEDULER_STRONG_ENTRY:
+            return Onset.STRONG_ENTRY
+        return Onset.WEAK_ENTRY if self is Onset.LOGGED_ERROR else self
 
 
 # The scheduler sees a failure from outside: its message counts less than the same words in a log.
