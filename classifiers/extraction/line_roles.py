@@ -181,11 +181,20 @@ def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
         "NCCL INFO " in facts.line.text[:_RANGE] or _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE)
     ):
         return "context", Onset.NEUTRAL  # the program itself logs it as information
-    if facts.traceback is None and _WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE):
+    if (
+        (entry.strength != "decisive" or _is_of_user(entry))
+        and facts.traceback is None
+        and _WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE)
+    ):
         return "initiating", Onset.RETRIED  # the program goes on: it comes first only where nothing else does
     if entry.strength == "weak" and (facts.traceback is not None or facts.exception):
         return "initiating", Onset.WEAK_ENTRY_EXCEPTION
     return "initiating", _BY_STRENGTH[entry.strength]
+
+
+def _is_of_user(entry: Signature) -> bool:
+    """Whether an entry is about the program: a program that goes on after such an error was not ended by it."""
+    return bool(entry.causes) and all(cause.startswith("USER.") for cause in entry.causes)
 
 
 def _by_form(facts: LineFacts) -> Onset | None:

@@ -20,6 +20,7 @@ from classifiers.extraction.process_exits import ProcessExit, find_exits, is_roo
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, parse_traceback
+from classifiers.extraction.tolerated_lines import is_tolerated
 from classifiers.taxonomy import Role
 
 _EXIT_WORDS: Final = frozenset(
@@ -179,6 +180,13 @@ class StreamReader:
         exception = traceback.exception if traceback is not None else embedded or exception_type(line.text)
         hits = applicable_hits(line, self._raw, self._stream.source.stream, self._present)
         role, onset = self._classify(LineFacts(line, message.lstrip(), hits, traceback, exception))
+        if (
+            role == "initiating"
+            and Onset.DECISIVE_ENTRY < onset < Onset.RETRIED
+            and traceback is None
+            and is_tolerated(self._stream.text, line.offset, line.offset + len(line.text))
+        ):
+            onset = Onset.RETRIED
         rank, rank_from_stream = self._rank_of(line, header, role)
         is_timed = self._needs_time and role != "context"
         return EvidenceItem(
