@@ -21,6 +21,7 @@ _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
 _WEAK_WORDS: Final = frozenset(
     {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
 )
+_TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 # All of these are a judgement.
 _OBJECT_RANGE: Final = 500
 _MOST_ITEMS: Final = 24
@@ -120,8 +121,14 @@ def promote_suspect_line(items: Sequence[EvidenceItem], rank: int | None) -> Non
         _promote(min(own, key=lambda item: (item.stream, item.offset)))
         return
     report = next((item for item in items if rank in item.exited_ranks and item.role != "initiating"), None)
-    if report is not None:
+    if report is not None and (report.reports_exit or not _is_timed_out(items)):
         _promote(report)
+
+
+def _is_timed_out(items: Sequence[EvidenceItem]) -> bool:
+    """Whether the first consequence is a time-out: then nobody had ended before, and SIGTERM came afterwards."""
+    first = next((item for item in items if item.role == "initiating" and not item.from_scheduler), None)
+    return first is not None and first.line_number is not None and _TIMEOUT.search(first.message[:_OBJECT_RANGE]) is not None
 
 
 def _shows_end(item: EvidenceItem) -> bool:
@@ -222,15 +229,20 @@ def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or not first.from_scheduler:
         return False
-    shown = [
-        item for item in items if item.role in {"cascade", "teardown"} and item.line_number and not item.from_scheduler
-    ]
+    shown = [item for item in items if item.line_number and not item.from_scheduler and _is_sign_of_end(item)]
     if not shown:
         return False
-    line = min(shown, key=lambda item: (ROLE_ORDER[item.role], *_time_and_position(item)))
+    line = min(shown, key=_time_and_position)
     line.role, line.onset = "initiating", min(first.onset, Onset.SCHEDULER_STRONG_ENTRY)
     line.time = first.time = None if first.time is None else line.time
     return True
+
+
+def _is_sign_of_end(item: EvidenceItem) -> bool:
+    """Whether a line of a log reports a consequence, or a signal or notice by which a scheduler ends a job."""
+    if item.role in {"cascade", "teardown"} or item.onset in {Onset.LIKELY_CONSEQUENCE, Onset.FIRST_CONSEQUENCE}:
+        return True
+    return item.onset < Onset.WITHDRAWN and not item.error_words.isdisjoint(_END_WORDS)
 
 
 def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
