@@ -1,7 +1,8 @@
 """Lines that any run prints (benign_lines.toml), as opposed to lines that may be about the failure.
 
 A log has start-up warnings, help texts of launchers and notices of libraries around a failure. The causes and missing
-parts that they mention are no evidence on it.
+parts that they mention are no evidence on it. The same holds for trouble that the lines around it call tolerated: a
+shell or make goes on, or a tool prints it as a warning.
 """
 
 import re
@@ -12,6 +13,7 @@ from typing import Final
 import ahocorasick_rs
 
 from classifiers.extraction import word_lists
+from classifiers.extraction.line_shapes import is_overcome
 
 _SHORTEST: Final = 8  # letters; a shorter phrase may be part of any line (judgement)
 
@@ -25,7 +27,8 @@ _TROUBLE: Final = (
 )
 _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
-    rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?(?:0(?:\.0+)?%?\b|none\b|false\b|no\b(?! +\w)|\[\])"
+    rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?"
+    rf"(?:0(?:\.0+)?%?\b|none\b|false\b|no\b(?! +\w)|\[\])"
 )
 # An error that is measured, as in "word error rate 0.12" or "val_error=3.1e-02".
 _METRIC: Final = re.compile(
@@ -33,6 +36,12 @@ _METRIC: Final = re.compile(
 )
 _PATH: Final = re.compile(r"[^\s'\"]*/[^\s'\"]*")
 _RANGE: Final = 400  # characters of a line that are read (judgement)
+_MAKE_IGNORED: Final = re.compile(r"g?make(?:\[\d+\])?: \[.*\(ignored\)\s*$")
+_SHELL_TRACE: Final = re.compile(r"\++ ")
+_SHELL_TRUE: Final = re.compile(r"\++ (?:true|:)\s*$")
+_WARNING_HEADING: Final = re.compile(r"(?:\u2502 )?(?:CMake )?[Ww]arning\b|(?:\u2502 )?WARNING\b")
+_BLOCK_MARKS: Final = (" ", "\t", "\u2502")
+_MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
 
 
 @cache
@@ -76,3 +85,34 @@ def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines that may be about a failure; all of them where no other was printed."""
     kept = tuple(line for line in lines if not is_benign(line))
     return kept if any(line.strip() for line in kept) else tuple(lines)
+
+
+def is_tolerated(text: str, offset: int, end: int) -> bool:
+    """Whether the program went on after a line, by the lines around it.
+
+    Args:
+        text: the log.
+        offset: where the line begins.
+        end: where it ends.
+    """
+    following = text[end + 1 : end + 1 + _RANGE].partition("\n")[0]
+    if _MAKE_IGNORED.match(following) or _SHELL_TRUE.match(following):
+        return True
+    if _SHELL_TRACE.match(following) and is_overcome(following):
+        return True
+    return text.startswith(_BLOCK_MARKS, offset) and _is_in_warning(text, offset)
+
+
+def _is_in_warning(text: str, offset: int) -> bool:
+    """Whether an indented line belongs to a paragraph that a tool begins with the word "Warning"."""
+    for _ in range(_MOST_LINES):
+        begin = text.rfind("\n", 0, max(0, offset - 1)) + 1
+        if begin >= offset:
+            return False
+        line = text[begin : min(offset - 1, begin + _RANGE)]
+        offset = begin
+        if _WARNING_HEADING.match(line):
+            return True
+        if line.strip() and not line.startswith(_BLOCK_MARKS):
+            return False
+    return False

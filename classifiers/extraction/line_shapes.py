@@ -1,7 +1,8 @@
 """Lines that mean the same whatever the catalogue knows: exit reports, boilerplate, crashes, overcome trouble.
 
 Sources: torchelastic's report, Open MPI's and MPICH's help texts, UCX' and glog's stacks, CPython's and glibc's crash
-messages, NCCL's and gloo's messages on lost peers, `monitored_barrier`, urllib3's and wandb's retries.
+messages, NCCL's and gloo's messages on lost peers, `monitored_barrier`, urllib3's and wandb's retries; the messages of
+GCC, make, ninja, CMake, cargo, pip, npm, PostgreSQL, curl, git, TAP and Valgrind.
 """
 
 import re
@@ -31,34 +32,36 @@ _BOILERPLATE_WORDS: Final = (
     "ORTE_ERROR_LOG: ", "*** End of error message", "Signal code: ", "Failing at address: ", "MPI_ERRORS_ARE_FATAL",
     "To avoid data inconsistency", "Some NCCL operations have failed",
 )  # fmt: skip
-# The first line that a runtime prints of a crash.
+# The first line that a runtime prints of a crash: MPI, CPython, glibc, sanitizers and Valgrind, Rust, Go, assert().
 _CRASH: Final = (
     r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: |(?:double free or corruption|free\(\): |malloc\(\): "
-    r"|munmap_chunk\(\): )|\*{3} stack smashing detected|==\d{1,9}==\s?(?:ERROR: \w{1,20}Sanitizer: |Invalid (?:read|write|free)"
-    r"|Conditional jump or move depends on|Process terminating with)|thread '[^']{0,200}' (?:\(\d+\) )?panicked at "
-    r"|panic: \S|fatal error: (?!error )\w+[^\n]{0,80}(?:!|$)|\S{1,200}: \S{1,200}:\d{1,6}: [^\n]{1,200}: Assertion [`'\"]"
+    r"|munmap_chunk\(\): )|\*{3} stack smashing detected|==\d{1,9}==\s?(?:ERROR: \w{1,20}Sanitizer: "
+    r"|Invalid (?:read|write|free)|Conditional jump or move depends on|Process terminating with)"
+    r"|thread '[^']{0,200}' (?:\(\d+\) )?panicked at |panic: \S|fatal error: (?!error )\w+[^\n]{0,80}(?:!|$)"
+    r"|\S{1,200}: \S{1,200}:\d{1,6}: [^\n]{1,200}: Assertion [`'\"]"
 )
 # A process that ended the job, or a child process that ended: the beginning, if no line shows more.
 _END: Final = (
     r"terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
     r"|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
 )
-# A tool reports that a command, a build step or a check that it ran has failed: what failed stands above.
+# A tool reports that a command, a build step or a check that it ran has failed: the error itself stands above.
 _STEP: Final = (
     r"g?make(?:\[\d+\])?: \*{3} \[|ninja: build stopped|collect2: error: ld returned|compilation terminated\.$"
-    r"|error: (?:subprocess-exited-with-error|metadata-generation-failed|could not compile |test failed, to rerun|aborting due to"
-    r"|failed to run custom build command|command '[^']{1,300}' failed with exit)|ERROR: Failed building wheel|Found \d{1,6} errors?\b"
-    r"|BUILD FAIL(?:ED|URE)\b|##\[error\]Process completed with exit code|-- Configuring incomplete, errors occurred"
-    r"|test result: FAILED|Errors while running CTest|\d{1,3}% tests passed, |\d{1,6} errors?(?: generated\.)?$"
+    r"|error: (?:subprocess-exited-with-error|metadata-generation-failed|could not compile |test failed, to rerun"
+    r"|aborting due to|failed to run custom build command|command '[^']{1,300}' failed with exit|failed to push some)"
+    r"|ERROR: Failed building wheel|Found \d{1,6} errors?\b|BUILD FAIL(?:ED|URE)\b|Errors while running CTest"
+    r"|##\[error\]Process completed with exit code|-- Configuring incomplete, errors occurred|test result: FAILED"
+    r"|\d{1,3}% tests passed, |\d{1,6} errors?(?: generated\.)?$"
 )
 _BEGINNING: Final = re.compile(
     f"(?P<report>{_REPORT})|(?P<boilerplate>{_BOILERPLATE})|(?P<crash>{_CRASH})|(?P<end>{_END})|(?P<step>{_STEP})"
 )
-# A tool's own statement of an error: `error: `, `fatal: `, `file.c:3:7: error: `, `psql:x.sql:8: ERROR: `, `curl: (6) `.
+# A tool's own statement of an error: `error: `, `fatal: `, `file.c:3:7: error: `, `psql:x.sql:8: ERROR: `.
 _DECLARED: Final = re.compile(
     r"(?:[|\u2502\u2570\u00d7E>#!*-]{1,3}\s{1,8})?(?:[^\s:]{1,200}(?::\d{1,6}){0,2}: ){0,2}"
-    r"(?:(?i:(?:fatal |syntax |internal )?error|fatal|panic)(?:\[\w{1,12}\]| \w{1,12}\d)?: \s*\S|CMake Error at |CMake Error: \S)"
-    r"|curl: \(\d{1,3}\) |g?make(?:\[\d+\])?: \*{3} No rule|CONFLICT \(|not ok \d{1,6} |E: \S"
+    r"(?:(?i:(?:fatal |syntax |internal )?error|fatal|panic)(?:\[\w{1,12}\]| \w{1,12}\d)?: \s*\S"
+    r"|CMake Error(?: at|: \S))|curl: \(\d{1,3}\) |g?make(?:\[\d+\])?: \*{3} No rule|CONFLICT \(|not ok \d{1,6} |E: \S"
 )
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(

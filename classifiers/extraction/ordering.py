@@ -128,7 +128,11 @@ def promote_suspect_line(items: Sequence[EvidenceItem], rank: int | None) -> Non
 def _is_timed_out(items: Sequence[EvidenceItem]) -> bool:
     """Whether the first consequence is a time-out: then nobody had ended before, and SIGTERM came afterwards."""
     first = next((item for item in items if item.role == "initiating" and not item.from_scheduler), None)
-    return first is not None and first.line_number is not None and _TIMEOUT.search(first.message[:_OBJECT_RANGE]) is not None
+    return (
+        first is not None
+        and first.line_number is not None
+        and _TIMEOUT.search(first.message[:_OBJECT_RANGE]) is not None
+    )
 
 
 def _shows_end(item: EvidenceItem) -> bool:

@@ -9,8 +9,8 @@ from signal import SIGTERM
 from typing import Final
 
 from classifiers.contracts import LogStream, RawCase
+from classifiers.extraction.benign_lines import is_tolerated
 from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem
-from classifiers.extraction.exception_chains import order_chains
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
@@ -19,8 +19,7 @@ from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
 from classifiers.extraction.process_exits import ProcessExit, find_exits, is_root_cause_report, root_cause_exit
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
-from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, parse_traceback
-from classifiers.extraction.tolerated_lines import is_tolerated
+from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
 from classifiers.taxonomy import Role
 
 _EXIT_WORDS: Final = frozenset(

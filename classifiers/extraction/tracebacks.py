@@ -1,7 +1,7 @@
 """Python tracebacks in a log: where each ends, whatever a launcher prints before its lines, and which came first.
 
-A chained traceback prints the first cause first ("During handling of the above exception ...", "The above exception was
-the direct cause ..."), so the first of a chain is the beginning.
+The first exception of a chain is the beginning. Python prints it first ("During handling of the above exception ...",
+"The above exception was the direct cause ..."), Java and Node.js print it last (`Caused by: `, `[cause]: `).
 """
 
 import re
@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import LineHeader, parse_header
+from classifiers.extraction.onset import Onset
 
 EXCEPTION: Final = re.compile(
     r"(?:^|[\s\]:|>])(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|SystemExit|Failure|Timeout|Killed|Fault"
@@ -27,6 +29,10 @@ _LINE_LENGTH: Final = 4_000
 _CODE_LENGTH: Final = 120
 _NAME_RANGE: Final = 600
 _CHAIN_RANGE: Final = 6_000  # the message of a first exception may be long
+_MOST_BETWEEN: Final = 60_000  # characters between an exception and its cause
+_CAUSE: Final = re.compile(r"(?:Caused by|\[cause\]): ")
+# What a runtime prints between an exception and its cause: frames, how many were left out, and fields of the exception.
+_FRAME: Final = re.compile(r"(?:^|[\s:|>\]])(?:at \S|\.\.\. \d)|^\s*[{}]?\s*$|^\s*[\w$]+: ")
 
 ParseHeader = Callable[[str], LineHeader]
 
@@ -173,3 +179,49 @@ def mark_chains(text: str, tracebacks: Sequence[Traceback]) -> list[Traceback]:
             chained = len(between) < _CHAIN_RANGE and any(words in between for words in _CHAIN)
         out.append(replace(one, chained=True) if chained else one)
     return out
+
+
+def order_chains(items: Sequence[EvidenceItem], tracebacks: Sequence[Traceback], text: str) -> None:
+    """Let the first exception of each chain lead.
+
+    Args:
+        items: the items of one log, by offset; changed in place.
+        tracebacks: the Python tracebacks of the log, in order.
+        text: the log.
+    """
+    _lift_heads({item.offset: item for item in items}, tracebacks)
+    _demote_wrappers(items, text)
+
+
+def _lift_heads(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Traceback]) -> None:
+    """An error that is often a consequence is none where the exceptions that it led to are errors of their own."""
+    head: EvidenceItem | None = None
+    for traceback in tracebacks:
+        item = by_offset.get(traceback.final_offset)
+        if not traceback.chained:
+            head = item
+        elif (
+            head is not None
+            and item is not None
+            and item.role == head.role == "initiating"
+            and head.onset is Onset.LIKELY_CONSEQUENCE
+            and item.onset < head.onset
+        ):
+            head.onset = item.onset
+
+
+def _demote_wrappers(items: Sequence[EvidenceItem], text: str) -> None:
+    """An exception whose cause is printed below it is a consequence of that cause."""
+    wrapper: EvidenceItem | None = None
+    for item in items:
+        is_cause = _CAUSE.match(item.message.lstrip()) is not None and item.role == "initiating"
+        if is_cause and wrapper is not None and _only_frames(text, wrapper, item):
+            item.onset = min(item.onset, wrapper.onset)
+            wrapper.role, wrapper.onset = "cascade", Onset.NEUTRAL
+        if item.role == "initiating" and (is_cause or item.exception is not None):
+            wrapper = item
+
+
+def _only_frames(text: str, wrapper: EvidenceItem, cause: EvidenceItem) -> bool:
+    between = text[wrapper.offset + len(wrapper.text) : cause.offset]
+    return len(between) <= _MOST_BETWEEN and all(_FRAME.search(line) for line in between.splitlines())
