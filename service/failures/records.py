@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any, Literal
 
 from classifiers.contracts import LogStream
@@ -33,7 +32,7 @@ class NewFailure:
     source: Source = "machine"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AttemptLogs:
     """The logs and the event that are stored for one attempt of a failure.
 
@@ -43,13 +42,23 @@ class AttemptLogs:
     attempt_id: int
     load: Callable[[], tuple[LogStream, ...]]
     event: Mapping[str, Any]
+    _read: list[tuple[LogStream, ...] | FaultlineError] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
-    @cached_property
+    @property
     def _loaded(self) -> tuple[LogStream, ...] | FaultlineError:
-        try:
-            return self.load()
-        except (NotFound, Unavailable) as error:
-            return error
+        # Not a cached_property: before Python 3.12 its lock lets one thread at a time read any log.
+        if not self._read:
+            try:
+                self._read.append(self.load())
+            except (NotFound, Unavailable) as error:
+                self._read.append(error)
+        return self._read[0]
+
+    def prefetch(self) -> None:
+        """Read the logs now; an error shows when they are used."""
+        _ = self._loaded
 
     @property
     def unreadable(self) -> str | None:

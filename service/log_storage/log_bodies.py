@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date
 from hashlib import sha256
@@ -45,6 +45,10 @@ class LogBodies(Protocol):
         """
         ...
 
+    def prefetch(self, reads: Sequence[Callable[[], object]]) -> None:
+        """Make several reads of logs that are needed soon, at the same time if each is a request."""
+        ...
+
     def remove_before(self, day: date) -> int:
         """Remove the objects of all days before this one, also those that no row refers to; returns their number.
 
@@ -75,6 +79,9 @@ class DatabaseLogs:
         if isinstance(found, dict):
             raise Unavailable("the log is in object storage, but FAULTLINE_LOG_STORE_URL is not set")
         return streams_of(found or ())
+
+    def prefetch(self, reads: Sequence[Callable[[], object]]) -> None:
+        """See `LogBodies.prefetch`: the logs are in memory already."""
 
     def remove_before(self, day: date) -> int:  # noqa: ARG002 -- retention removes the rows
         """See `LogBodies.remove_before`."""
@@ -130,6 +137,10 @@ class ObjectLogs:
             raise
         self._counts.labels("read", "found").inc()
         return streams_of(unpack(data))
+
+    def prefetch(self, reads: Sequence[Callable[[], object]]) -> None:
+        """See `LogBodies.prefetch`."""
+        wait([self._pool.submit(read) for read in reads])
 
     def remove_before(self, day: date) -> int:
         """See `LogBodies.remove_before`."""

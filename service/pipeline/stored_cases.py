@@ -54,6 +54,7 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
                 kept, event = kept_logs(detail), event_of(detail)
                 if kept is not None and event is not None and detail.verdict is not None:
                     found.append((detail, event, kept))
+    store.log_bodies.prefetch([kept.prefetch for _, _, kept in found])
     runs = last_good_runs(store, [event for _, event, _ in found])
     for (detail, event, kept), run in zip(found, runs, strict=True):
         with suppress(NotFound):

@@ -159,3 +159,13 @@ def test_lists_are_printed_as_json(arguments: list[str], option: list[str], caps
         assert expected[arguments[0]] in orjson.dumps(shown).decode()
     else:
         assert shown == []
+
+
+@pytest.mark.parametrize("command", ["serve", "replay"])
+def test_a_log_storage_that_cannot_be_used_stops_the_start(
+    command: str, events: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAULTLINE_LOG_STORE_URL", f"file://{tmp_path}/absent")
+    arguments = (command, events) if command == "replay" else (command, "--port", "0")
+    assert code_of(*arguments) == 2
+    assert "FAULTLINE_LOG_STORE_URL" in capsys.readouterr().err

@@ -15,6 +15,7 @@ class FakeObjects:
         self.down = False
         self.proceed = threading.Event()
         self.proceed.set()
+        self.together: threading.Barrier | None = None  # reads wait for each other
 
     def put(self, key: str, data: bytes) -> None:
         self._call()
@@ -23,6 +24,8 @@ class FakeObjects:
 
     def get(self, key: str, size: int) -> bytes:
         self._call()
+        if self.together is not None:
+            self.together.wait()
         if key not in self.content:
             raise NotFound("the log is no longer in the log storage")
         return self.content[key][: size + 1]

@@ -1,5 +1,6 @@
 """Failures whose logs are in objects: stored exactly once, revised, classified again, exported, removed."""
 
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -117,6 +118,16 @@ def test_failures_are_not_classified_again_without_their_logs(world: World) -> N
     world.forget_the_pause()
     world.objects.content.clear()
     assert read_cases(world.store, [failure]) == []
+
+
+def test_logs_of_several_failures_are_read_at_the_same_time(world: World) -> None:
+    world.diagnose.handle([event(str(number)) for number in range(8)])
+    with world.store.reading() as reading:
+        failures = [row.id for row in reading.failures.page().items]
+    world.objects.together = threading.Barrier(8, timeout=10)
+    cases = read_cases(world.store, failures)
+    assert [case.detail.row.id for case in cases] == failures
+    assert {case.case.streams[0].text for case in cases} == {f"ModuleNotFoundError in {number}" for number in range(8)}
 
 
 def test_failures_whose_logs_retention_removed_keep_their_verdict_and_those_without_logs_are_read(world: World) -> None:
