@@ -27,7 +27,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A worker runs whole files, and all files of one group: tests that can not run at the same time share a group."""
+    """A worker runs whole files, and all files of one group: tests that can not run at the same time share a group.
+
+    Groups of files are tests of clusters, which wait for most of their time. They begin first, beside all the others.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))

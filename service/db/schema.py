@@ -1,35 +1,51 @@
-"""Schema revisions: upgrade a database, or check that it is current. The steps are in `migrations/`."""
+"""Schema revisions: upgrade a database, or check that it is current. The steps are in `migrations/`.
+
+Every command checks the revision. Alembic, which takes longer to import than most commands run, is imported for
+upgrades only: names of revisions are read from the names of their files.
+"""
 
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 import migrations
 from service.db.engine import create_file, errors_translated
 from service.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 # Concurrent upgrades run one after the other (PostgreSQL; on SQLite the write lock does the same).
 _UPGRADE_LOCK = 0x6661756C74  # "fault"
 # A migration that waits for a lock behind a long reader would block all later queries: it must time out.
 _LOCK_TIMEOUT = "5s"
 _STATEMENT_TIMEOUT = "15min"
+_FOLDER = Path(migrations.__file__).parent
+_REVISION_FILE = re.compile(r"(\d{4})_\w+\.py")
 
 
-def config(connection: Connection | None = None) -> Config:
+def config(connection: Connection | None = None) -> "Config":
     """Alembic's configuration for the migrations as installed; migrations run on `connection`."""
+    from alembic.config import Config  # noqa: PLC0415 - slow to import; only an upgrade needs it
+
     made = Config()
-    folder = str(Path(migrations.__file__).parent)
-    made.set_main_option("script_location", folder.replace("%", "%%"))
+    made.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     made.set_main_option("path_separator", "os")
     made.attributes["connection"] = connection
     return made
+
+
+@cache
+def revisions() -> Sequence[str]:
+    """All revisions, the oldest first: the numbers with which the names of their files begin."""
+    found = map(_REVISION_FILE.fullmatch, (path.name for path in (_FOLDER / "versions").iterdir()))
+    return sorted(match[1] for match in found if match is not None)
 
 
 def head() -> str:
@@ -38,15 +54,16 @@ def head() -> str:
     Raises:
         ConfigurationError: the installation has none.
     """
-    found = ScriptDirectory.from_config(config()).get_current_head()
-    if found is None:
+    if not revisions():
         raise ConfigurationError("the installation has no migrations: install it again")
-    return found
+    return revisions()[-1]
 
 
 def current(connection: Connection) -> str | None:
     """The revision of a database; None if it has none."""
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | None]:
@@ -59,6 +76,8 @@ def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | N
         Unavailable: no answer, or a lock was not acquired in time; nothing was changed.
         ConfigurationError: the file cannot be created, or the database is newer than this version.
     """
+    from alembic import command  # noqa: PLC0415 - slow to import; only an upgrade needs it
+
     create_file(engine)
     with errors_translated(engine), _with_timeouts(engine) as connection:
         before = current(connection)
@@ -84,8 +103,7 @@ def check(engine: Engine) -> None:
 
 
 def _refuse_newer(revision: str | None) -> None:
-    known = {script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()}
-    if revision is not None and revision not in known:
+    if revision is not None and revision not in revisions():
         raise ConfigurationError(
             f"the database is at revision {revision}, which this version does not know: it was upgraded by a newer "
             "version; install that one"

@@ -8,8 +8,10 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
+from service.db import schema
 from service.db.all_tables import metadata
 from service.db.schema import head
 from service.db.session import Store
@@ -39,6 +41,11 @@ def test_migrations_create_the_declared_schema(store: Store) -> None:
             },
         )
         assert compare_metadata(context, metadata) == []
+
+
+def test_names_of_files_give_the_revisions_in_order() -> None:
+    scripts = ScriptDirectory.from_config(schema.config()).walk_revisions()
+    assert [script.revision for script in scripts] == [*reversed(schema.revisions())]
 
 
 def test_every_constraint_has_a_name() -> None:
@@ -90,7 +97,7 @@ def then_fail(act: Callable[..., None]) -> Callable[..., None]:
 
 def test_a_failed_migration_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Store(empty_url)) as store:
-        monkeypatch.setattr("service.db.schema.command.upgrade", then_fail(command.upgrade))
+        monkeypatch.setattr("alembic.command.upgrade", then_fail(command.upgrade))
         with pytest.raises(ArithmeticError):
             store.upgrade()
         monkeypatch.undo()
