@@ -39,7 +39,8 @@ class Variant:
         return {"viewport": {"width": self.width, "height": 900}, "java_script_enabled": self.scripts}
 
 
-VARIANTS = [Variant(width, scripts) for width in (1440, 390) for scripts in (True, False)]
+# Without scripts the narrow window is the harder one: what fits and can be reached there does on a wide one too.
+VARIANTS = [Variant(1440, scripts=True), Variant(390, scripts=True), Variant(390, scripts=False)]
 
 
 @contextmanager

@@ -19,6 +19,8 @@ import pytest
 
 from service.settings import default_model_dir
 from tests.labs.need import missing
+from tests.service.databases import copy_migrated
+from tests.service.run_command import Finished, run_command
 
 FAULTLINE = (sys.executable, "-m", "service")
 EVENT = {
@@ -38,16 +40,8 @@ class Place:
     environ: Mapping[str, str]
     folder: Path
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*FAULTLINE, *arguments],
-            env=self.environ,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+    def run(self, *arguments: str) -> Finished:
+        return run_command(self.environ, *arguments)
 
     @contextmanager
     def serving(self, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
@@ -75,13 +69,10 @@ def place(tmp_path: Path) -> Place:
         missing("no model is trained (make install)")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
     environ |= {
-        "FAULTLINE_DATABASE_URL": f"sqlite:///{tmp_path}/faultline.sqlite3",
+        "FAULTLINE_DATABASE_URL": copy_migrated(tmp_path / "faultline.sqlite3"),
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    made = Place(environ, tmp_path)
-    upgraded = made.run("db", "upgrade")
-    assert upgraded.returncode == 0, upgraded.stderr
-    return made
+    return Place(environ, tmp_path)
 
 
 def ask(address: str, path: str, *, body: object = None, token: str | None = None) -> tuple[int, Any]:

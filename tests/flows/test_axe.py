@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.flows.chromium import tab
+from tests.flows.chromium import fits, tab
 from tests.flows.test_pages import stock
 from tests.service.web.live import serving
 from tests.service.web.stored_layers import add_layer
@@ -68,7 +68,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterato
 
 
 @pytest.mark.parametrize("path", [*PATHS, *MORE])
-def test_axe_finds_nothing(page: Page, path: str) -> None:
+def test_axe_finds_nothing_and_the_page_fits(page: Page, path: str) -> None:
     answer = page.request.get(filled(path).replace("2026-W46", "2026-W47"))
     if not answer.headers["content-type"].startswith("text/html"):
         assert WANTED.get(("GET", path)) != PUBLIC
@@ -81,6 +81,8 @@ def test_axe_finds_nothing(page: Page, path: str) -> None:
         times=1,
     )
     page.goto("/page-under-test")
+    assert page.locator("h1").count() == 1
+    assert fits(page)
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     tags = {"runOnly": {"type": "tag", "values": TAGS}, "rules": {"target-size": {"enabled": True}}}
     assert violations(page, tags) == []

@@ -18,6 +18,8 @@ from service.contracts.event import JobCompletion
 from service.formats.recognise import parse_object
 from service.settings import default_model_dir
 from tests.labs.need import missing
+from tests.service.databases import copy_migrated
+from tests.service.run_command import run_command
 from tests.service.web.world import event, log, make_world
 
 FAULTLINE = (sys.executable, "-m", "service")
@@ -347,7 +349,7 @@ def test_classify_answers_each_line_in_order_as_published(
 def test_classify_says_by_its_exit_code_how_it_went(environ: Mapping[str, str], tmp_path: Path) -> None:
     (tmp_path / "good.jsonl").write_text(json.dumps(event()))
     good = str(tmp_path / "good.jsonl")
-    assert run(environ, "classify", good).returncode == 0
+    assert run_command(environ, "classify", good).returncode == 0
     (tmp_path / "empty").mkdir()
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "manifest.json").write_text("{}")
@@ -358,24 +360,22 @@ def test_classify_says_by_its_exit_code_how_it_went(environ: Mapping[str, str], 
         (("classify", good, "--model", str(tmp_path / "nowhere")), 4),
         (("classify", good, "--model", str(tmp_path / "foreign")), 4),
     ):
-        done = run(environ, *arguments)
+        done = run_command(environ, *arguments)
         assert done.returncode == code, (arguments, done.stderr)
-        assert done.stdout == b""
-        assert b"Traceback" not in done.stderr
+        assert done.stdout == ""
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("command", [["classify", "-"], ["serve"], ["worker"], ["replay", "-"], ["config", "show"]])
 def test_an_unknown_setting_stops_every_start(command: list[str]) -> None:
-    environ = {**os.environ, "FAULTLINE_COLOUR": "red", "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = run(environ, *command)
+    done = run_command({**os.environ, "FAULTLINE_COLOUR": "red"}, *command)
     assert done.returncode == 2
-    [line] = done.stderr.decode().splitlines()
+    [line] = done.stderr.splitlines()
     assert "FAULTLINE_COLOUR" in line
 
 
 def test_replay_survives_a_bomb_and_keeps_what_is_good(environ: Mapping[str, str], tmp_path: Path) -> None:
-    database = {"FAULTLINE_DATABASE_URL": f"sqlite:///{tmp_path}/f.sqlite3"}
-    assert run({**environ, **database}, "db", "upgrade").returncode == 0
+    database = {"FAULTLINE_DATABASE_URL": copy_migrated(tmp_path / "f.sqlite3")}
     good = json.dumps(event("1")).encode()
     bomb = gzip.compress(b"\n".join([good, b" " * 10 + b"x" * 200_000_000, json.dumps(event("2")).encode()]))
     assert len(bomb) < 300_000
