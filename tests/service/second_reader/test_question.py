@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from classifiers.contracts import ContextLine, Evidence, JobFacts
@@ -114,7 +114,7 @@ def test_the_schema_that_is_sent_and_the_check_agree(answer: Any) -> None:
     one = asked("503 Service Unavailable")
     schema = response_format(one)["json_schema"]["schema"]
     accepted = answer in VALID
-    assert jsonschema.Draft202012Validator(schema).is_valid(answer) is accepted
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(answer) is accepted
     if accepted:
         from_object(answer, one)
     else:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from fastapi.testclient import TestClient
 
@@ -50,7 +50,7 @@ def test_an_error_says_which_field_and_what_was_expected(
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
-    jsonschema.validate(problem, Problem.model_json_schema())
+    jsonschema_rs.validate(Problem.model_json_schema(), problem)
     assert problem["status"] == status
     assert problem["detail"]
     if field is not None:
