@@ -11,19 +11,13 @@ import orjson
 
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, from_object
 from service.errors import FieldError, UnreadableRecord
-from service.formats import (
-    cloud_event,
-    field_reading,
-    kubeflow,
-    kubernetes_job,
-    kubernetes_pod,
-    ray,
-    rayjob,
-    slurm,
-    slurm_epilog,
-    tolerant_reading,
-)
+from service.formats import cloud_event, field_reading, ray, tolerant_reading
+from service.formats.kubernetes import job as kubernetes_job
+from service.formats.kubernetes import kubeflow, rayjob
+from service.formats.kubernetes import pod as kubernetes_pod
 from service.formats.read_outcome import Skipped
+from service.formats.slurm import epilog as slurm_epilog
+from service.formats.slurm import job as slurm_job
 
 __all__ = ["Skipped", "parse", "parse_object"]
 
@@ -194,7 +188,7 @@ _FORMATS: tuple[
     tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]], ...
 ] = (
     (lambda obj: "schema" in obj, _native),
-    (lambda obj: "jobid" in obj, tolerant_reading.tolerant(slurm.read, tolerant_reading.SLURM)),
+    (lambda obj: "jobid" in obj, tolerant_reading.tolerant(slurm_job.read, tolerant_reading.SLURM)),
     (
         lambda obj: "SLURM_JOB_ID" in obj,
         tolerant_reading.tolerant(slurm_epilog.read, tolerant_reading.SLURM_EPILOG),

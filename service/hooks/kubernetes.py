@@ -13,7 +13,9 @@ from typing import Any, Protocol
 
 from service.clock import Clock, SystemClock
 from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
-from service.formats import field_reading, kubernetes_containers, kubernetes_meta
+from service.formats import field_reading
+from service.formats.kubernetes import containers as kubernetes_containers
+from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes_retrier import retrier
 from service.hooks import kubernetes_manifest as manifest
 from service.hooks.kubernetes_manifest import ManifestError

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from service.formats.kubernetes_meta import quantity
+from service.formats.kubernetes.meta import quantity
 from service.hooks.request import Request
 
 REQUEST = "faultline/request"

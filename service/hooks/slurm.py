@@ -12,7 +12,7 @@ from pathlib import Path
 
 from service.clock import Clock
 from service.errors import UnreadableRecord
-from service.formats.slurm_nodes import expand_nodes
+from service.formats.slurm.nodes import expand_nodes
 from service.hooks import slurm_comment as words
 from service.hooks import slurm_spool, slurm_submit
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled

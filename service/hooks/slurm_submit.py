@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.formats.slurm_nodes import expand_nodes
+from service.formats.slurm.nodes import expand_nodes
 from service.hooks.request import Request
 from service.hooks.slurm_comment import with_request
 from service.hooks.slurm_record import SlurmJob, text, whole

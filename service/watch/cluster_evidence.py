@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
 from service.errors import FaultlineError, UnreadableRecord
-from service.formats import field_reading, kubernetes_containers, kubernetes_meta
+from service.formats import field_reading
+from service.formats.kubernetes import containers as kubernetes_containers
+from service.formats.kubernetes import meta as kubernetes_meta
 from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.kubernetes.paths import Object, collection, named
 from service.watch import job_end_mapper, node_watch

@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
-from service.formats import field_reading, kubernetes_job, kubernetes_meta, kubernetes_pod, kubernetes_retrier
-from service.formats.kubernetes_meta import Meta
+from service.formats import field_reading
+from service.formats.kubernetes import job as kubernetes_job
+from service.formats.kubernetes import meta as kubernetes_meta
+from service.formats.kubernetes import pod as kubernetes_pod
+from service.formats.kubernetes import retrier as kubernetes_retrier
+from service.formats.kubernetes.meta import Meta
 from service.formats.read_outcome import Skipped
 
 RESUBMIT_OF = "faultline/resubmit-of"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from service.contracts.event import LogRef
 from service.errors import FaultlineError
-from service.formats.kubernetes_containers import ContainerEnd
+from service.formats.kubernetes.containers import ContainerEnd
 from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.kubernetes.paths import named
 

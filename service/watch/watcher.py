@@ -15,7 +15,8 @@ from service.backoff import Backoff
 from service.clock import Clock
 from service.contracts.event import JobCompletion, Status
 from service.errors import ConfigurationError, TooLarge, Unavailable, UnreadableRecord
-from service.formats import field_reading, kubernetes_meta
+from service.formats import field_reading
+from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.read_outcome import Skipped
 from service.kubernetes.errors import ClusterUnavailable
 from service.kubernetes.paths import Object

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.kubernetes_meta import quantity
+from service.formats.kubernetes.meta import quantity
 
 
 @pytest.mark.parametrize(

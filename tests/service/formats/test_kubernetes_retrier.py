@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from service.formats.kubernetes_retrier import TRACKED, retrier
+from service.formats.kubernetes.retrier import TRACKED, retrier
 
 
 def job(limit: int | None = None, failed: int = 0, **spec: Any) -> dict[str, Any]:

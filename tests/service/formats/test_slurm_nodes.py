@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import UnreadableRecord
-from service.formats.slurm_nodes import NODES_MOST, expand_nodes
+from service.formats.slurm.nodes import NODES_MOST, expand_nodes
 
 
 @pytest.mark.parametrize(

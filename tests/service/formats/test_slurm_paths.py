@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from service.formats.slurm_paths import expand
+from service.formats.slurm.paths import expand
 from tests.service.formats.examples import event, load
 
 KNOWN = {"j": "123", "A": "120", "a": "4", "x": "my job", "u": "ana", "N": "gpu1", "t": "0", "n": "0", "s": "batch"}

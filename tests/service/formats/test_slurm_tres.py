@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.slurm_tres import TrackableResources, read_tres
+from service.formats.slurm.tres import TrackableResources, read_tres
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from service.formats import kubernetes_containers
+from service.formats.kubernetes import containers as kubernetes_containers
 from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.watch.pod_logs import CONTAINERS_MOST, SILENT_S, PodLogReader
 from tests.service.watch.objects import ended_container, pod

@@ -11,8 +11,8 @@ from typing import Any
 from service.contracts.event import JobCompletion
 from service.formats import field_reading
 from service.formats.read_outcome import Skipped
-from service.formats.slurm import NO_END, STATES, base_state, exit_and_signal
-from service.formats.slurm_nodes import expand_nodes
+from service.formats.slurm.job import NO_END, STATES, base_state, exit_and_signal
+from service.formats.slurm.nodes import expand_nodes
 
 _OUT_OF_MEMORY = "0:125"  # measured on Slurm 24.11
 _TIME_EXPECTED = "seconds since 1970 (Slurm sets it from 23.02 on; the script may add it)"

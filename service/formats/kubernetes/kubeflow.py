@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.contracts.event import JobCompletion, Status
-from service.formats import field_reading, kubernetes_meta
+from service.formats import field_reading
+from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.read_outcome import Skipped
 
 _GOOD = ("Succeeded", "Complete")

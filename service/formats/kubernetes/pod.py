@@ -11,9 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from service.contracts.event import JobCompletion, Status
-from service.formats import field_reading, kubernetes_containers, kubernetes_meta
-from service.formats.kubernetes_containers import ContainerEnd
-from service.formats.kubernetes_meta import Condition
+from service.formats import field_reading
+from service.formats.kubernetes import containers as kubernetes_containers
+from service.formats.kubernetes import meta as kubernetes_meta
+from service.formats.kubernetes.containers import ContainerEnd
+from service.formats.kubernetes.meta import Condition
 from service.formats.read_outcome import Skipped
 
 DISRUPTIONS = {

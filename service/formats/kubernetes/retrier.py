@@ -6,7 +6,8 @@ https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failu
 from collections.abc import Mapping
 from typing import Any
 
-from service.formats import field_reading, kubernetes_meta
+from service.formats import field_reading
+from service.formats.kubernetes import meta as kubernetes_meta
 
 # A pod has this finalizer until its Job has counted its end.
 TRACKED = "batch.kubernetes.io/job-tracking"

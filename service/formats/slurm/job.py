@@ -12,9 +12,9 @@ from typing import Any
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
 from service.formats.read_outcome import Skipped
-from service.formats.slurm_nodes import expand_nodes
-from service.formats.slurm_paths import log_refs
-from service.formats.slurm_tres import read_tres
+from service.formats.slurm.nodes import expand_nodes
+from service.formats.slurm.paths import log_refs
+from service.formats.slurm.tres import read_tres
 
 # Base states, https://slurm.schedmd.com/job_state_codes.html.
 STATES = {

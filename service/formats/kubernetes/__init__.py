@@ -1,0 +1,1 @@
+"""Objects of Kubernetes and of the operators that run training on it."""
