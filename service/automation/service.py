@@ -183,9 +183,9 @@ class Automation:
         )
         return added
 
-    def withdraw_unsupported(self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> None:
-        """Withdraw the requests that a revised verdict no longer supports; see `verdict_revision`."""
-        verdict_revision.withdraw_unsupported(work, failure_id, wire)
+    def withdraw_unsupported(self, work: UnitOfWork, wires: Mapping[int, Mapping[str, Any]]) -> None:
+        """Withdraw the requests that revised verdicts no longer support; see `verdict_revision`."""
+        verdict_revision.withdraw_unsupported(work, wires)
 
     def lease(self, hook: str, cluster: str, *, limit: int, seconds: float) -> list[Lease]:
         """Lease the requests that may start now to a hook."""

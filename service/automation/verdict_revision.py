@@ -1,6 +1,7 @@
 """Withdraws or marks the requests of a verdict that was revised."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.automation import notifications
@@ -10,25 +11,28 @@ from service.requests.records import Request
 _OPEN = frozenset({"held", "waiting", "leased"})
 
 
-def withdraw_unsupported(work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> list[Request]:
-    """Withdraw the requests that a revised verdict no longer supports, in the transaction that stores the revision.
+def withdraw_unsupported(work: UnitOfWork, wires: Mapping[int, Mapping[str, Any]]) -> list[Request]:
+    """Withdraw the requests that revised verdicts no longer support, in the transaction that stores the revisions.
 
     Requests with the same side, cause and nodes remain. Waiting, held and leased requests are withdrawn (the hook of a
     leased one gets status 409), completed ones are marked as retracted. Requests of people are not changed.
 
     Args:
         work: the open transaction.
-        failure_id: the failure with the revised verdict.
-        wire: the new verdict/1.
+        wires: the new verdict/1 of each failure, by the failure's id.
 
     Returns:
         The requests that were withdrawn or marked.
     """
-    found = [
-        one
-        for one in work.requests.of_failures_for_update([failure_id])
-        if one.origin == "policy" and not one.retracted and not supports(wire, one)
-    ]
+    unsupported: defaultdict[int, list[Request]] = defaultdict(list)
+    for one in work.requests.of_failures_for_update(list(wires)):
+        if one.origin == "policy" and not one.retracted and not supports(wires[one.failure_id], one):
+            unsupported[one.failure_id].append(one)
+    return [one for failure_id, found in unsupported.items() for one in _withdraw(work, wires[failure_id], found)]
+
+
+def _withdraw(work: UnitOfWork, wire: Mapping[str, Any], found: Sequence[Request]) -> list[Request]:
+    """Withdraw or mark the requests of one failure."""
     why = f"the verdict was revised: {wire['side']}, {wire['cause']}" + (", undecided" if wire["abstained"] else "")
     pending = [one.request_id for one in found if one.state in _OPEN or one.state == "shadow"]
     withdrawn = work.requests.end(

@@ -21,8 +21,36 @@ class Advises(Protocol):
         ...
 
 
-# Called in the transaction of a new version, with the failure's id and its new verdict/1.
-Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
+# Called in the transaction of new versions, with the new verdict/1 of each failure by its id.
+Revised = Callable[[UnitOfWork, Mapping[int, Mapping[str, Any]]], None]
+
+
+class VerdictFacts(Protocol):
+    """A verdict, or the row of a failure with the fields of its current one."""
+
+    @property
+    def side(self) -> str:
+        """The side at fault."""
+
+    @property
+    def cause(self) -> str:
+        """The code of the cause."""
+
+    @property
+    def category(self) -> str | None:
+        """The code of the category."""
+
+    @property
+    def symptom(self) -> str | None:
+        """The code of the symptom."""
+
+    @property
+    def retry_outlook(self) -> str | None:
+        """Whether another run may succeed."""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether the verdict is undecided."""
 
 
 def kept_logs(detail: FailureDetail) -> AttemptLogs | None:
@@ -39,7 +67,7 @@ def event_of(detail: FailureDetail) -> JobCompletion | None:
         return None
 
 
-def facts(verdict: Verdict) -> tuple[Any, ...]:
+def facts(verdict: VerdictFacts) -> tuple[Any, ...]:
     """What a verdict says apart from its confidence and its details."""
     return (
         verdict.side,

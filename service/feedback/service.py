@@ -256,7 +256,7 @@ class Feedback:
         if facts(made) != facts(stored_verdict(detail.verdict or {})):
             work.outbox.add([of_verdict("failure.revised", detail.row.id, wire)])
         if self._revised is not None:
-            self._revised(work, detail.row.id, wire)
+            self._revised(work, {detail.row.id: wire})
         return version or detail.row.version
 
 

@@ -284,7 +284,7 @@ class Diagnose:
     ) -> bool:
         """Withdraw requests that a revised verdict does not support and store the new advice; whether it was stored."""
         if version is not None and self._automation is not None:
-            self._automation.withdraw_unsupported(work, failure_id, wire)
+            self._automation.withdraw_unsupported(work, {failure_id: wire})
             if advised is not None:
                 self._automation.store_advice(work, [(advised, version)], revised=True)
         return version is not None

@@ -5,30 +5,38 @@ interrupted goes on where it stopped, if it is started again with the same model
 """
 
 import hashlib
+import math
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from classifiers.contracts import Verdict
 from service.clock import Clock
-from service.contracts.verdict import stored_verdict
 from service.db.session import Store, UnitOfWork
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
 from service.learning.records import Reclassified
-from service.pipeline.stored_cases import Classifier, StoredCase, read_cases, verdicts_of
+from service.pipeline.stored_cases import Classifier, read_cases, verdicts_of
 
-AT_ONCE: Final = 50  # failures of a transaction
+AT_ONCE: Final = 200  # failures that are read, classified and stored together
 LEASE: Final = timedelta(minutes=5)
 LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
-Change = tuple[StoredCase, Verdict]
 # The place of a run is the end of its last failure, as an ISO time; these sort before and after every one.
 _START: Final = ""
 _END: Final = "9999"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The new verdict/1 of a failure, and the number of the version that it replaces."""
+
+    failure_id: int
+    version: int
+    wire: Mapping[str, Any]
 
 
 class Reclassification:
@@ -86,10 +94,12 @@ class Reclassification:
         cursor: str | None = None
         if not dry_run:
             filters = self._resumed(name, filters)
+        # At most a second's failures at once, so that live events do not wait for the processor.
+        at_once = max(1, min(AT_ONCE, math.ceil(per_second)))
         while most is None or done.read + done.people + done.unreadable < most:
             began = self._clock.monotonic()
             with self._store.reading() as reading:
-                page = reading.failures.page(filters, limit=AT_ONCE, cursor=cursor, sort="ended_at")
+                page = reading.failures.page(filters, limit=at_once, cursor=cursor, sort="ended_at")
             changed = self.classify(page.items, done)
             if not dry_run:
                 place = _START if page.next_cursor is None else page.items[-1].ended_at.isoformat()
@@ -121,26 +131,24 @@ class Reclassification:
         changed = []
         for one, verdict in zip(readable, verdicts, strict=True):
             done.read += 1
-            before = stored_verdict(one.detail.verdict or {})
+            before = one.detail.row
             if differs(before, verdict):
                 done.changed += 1
                 done.moves[f"{before.side} {before.cause}", f"{verdict.side} {verdict.cause}"] += 1
-                changed.append((one, verdict))
+                wire = revised_wire(one.detail, verdict, one.event, self._advises(verdict, one.event))
+                changed.append(Change(before.id, before.version, wire))
         return changed
 
     def store_changes(self, work: UnitOfWork, changed: Sequence[Change], *, notify: bool) -> None:
         """Store new versions; a failure that has another version meanwhile keeps it."""
-        for one, verdict in changed:
-            row = one.detail.row
-            if work.failures.get(row.id).row.version != row.version:
-                continue  # a newer verdict, or a person's
-            wire = revised_wire(one.detail, verdict, one.event, self._advises(verdict, one.event))
-            if work.failures.revise(row.id, wire) is None:
-                continue
-            if self._revised is not None:
-                self._revised(work, row.id, wire)
-            if notify:
-                work.outbox.add([of_verdict("failure.revised", row.id, wire)])
+        if not changed:
+            return
+        stored = set(work.failures.revise_unchanged({one.failure_id: (one.version, one.wire) for one in changed}))
+        new = {one.failure_id: one.wire for one in changed if one.failure_id in stored}
+        if self._revised is not None:
+            self._revised(work, new)
+        if notify:
+            work.outbox.add([of_verdict("failure.revised", number, wire) for number, wire in new.items()])
 
     def _store_portion(self, name: str, changed: Sequence[Change], place: str, *, notify: bool) -> None:
         """Store the new versions and the place, in one transaction."""
@@ -161,6 +169,6 @@ class Reclassification:
         return f"reclassify-{wanted}"
 
 
-def differs(before: Verdict, now: Verdict) -> bool:
+def differs(before: FailureRow, now: Verdict) -> bool:
     """Whether a new verdict says something else."""
     return facts(before) != facts(now) or abs(before.confidence - now.confidence) >= LEAST_CHANGE

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from classifiers.case_builder import build_case
 from classifiers.contracts import RawCase, Verdict
@@ -15,6 +15,10 @@ from service.failures.revised_verdict import event_of, kept_logs
 from service.good_runs.collection import last_good_runs
 from service.pipeline.context import in_context
 from service.pipeline.refine import refine
+
+# Fleet evidence is read for this many failures together: its queries cover the time from the first to the last of them,
+# and return a bounded number of rows.
+IN_CONTEXT: Final = 50
 
 
 class Classifier(Protocol):
@@ -48,12 +52,11 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
     found: list[tuple[FailureDetail, JobCompletion, AttemptLogs]] = []
     cases: list[StoredCase] = []
     with store.reading() as reading:
-        for failure_id in failure_ids:
-            with suppress(NotFound):
-                detail = reading.failures.get(failure_id)
-                kept, event = kept_logs(detail), event_of(detail)
-                if kept is not None and event is not None and detail.verdict is not None:
-                    found.append((detail, event, kept))
+        details = reading.failures.details(failure_ids)
+    for detail in (details[one] for one in failure_ids if one in details):
+        kept, event = kept_logs(detail), event_of(detail)
+        if kept is not None and event is not None and detail.verdict is not None:
+            found.append((detail, event, kept))
     store.log_bodies.prefetch([kept.prefetch for _, _, kept in found])
     runs = last_good_runs(store, [event for _, event, _ in found])
     for (detail, event, kept), run in zip(found, runs, strict=True):
@@ -74,4 +77,8 @@ def verdicts_of(store: Store, cases: Sequence[StoredCase], classifier: Classifie
         return []
     events = [one.event for one in cases]
     verdicts = refine(store, events, classifier.diagnose([one.case for one in cases]))
-    return in_context(store, events, verdicts)
+    found: list[Verdict] = []
+    for start in range(0, len(cases), IN_CONTEXT):
+        part = slice(start, start + IN_CONTEXT)
+        found += in_context(store, events[part], verdicts[part])
+    return found

@@ -1,11 +1,12 @@
 """Diagnosed failures: fields of the current verdict for lists, all verdict versions, and the logs."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, func, select
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -20,32 +21,33 @@ from service.failures.records import (
     Source,
     VerdictVersion,
 )
-from service.failures.repository import facets, search, solved
+from service.failures.repository import facets, search, solved, verdict_versions
 from service.failures.repository.list_parts import page
 from service.failures.repository.listing import JOB_FACTS, row_of
+from service.failures.repository.verdict_versions import (
+    DELTA_COLUMNS,
+    VERDICT_COLUMNS,
+    VERSION_COLUMNS,
+    NewVersion,
+    fields_of,
+    row_of_version,
+)
 from service.failures.tables import failure_nodes, failures, logs, verdicts
 from service.groups.tables import group_deltas
-from service.jobs.records import CountedAs
+from service.jobs.records import Attempt, CountedAs
 from service.jobs.repository.jobs import JobReader
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.same_job import runs_of_job
 from service.jobs.tables import jobs
 from service.log_storage.log_bodies import DatabaseLogs, LogBodies
 from service.log_storage.records import LogsToStore, StoredElsewhere
-from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.packing import pack, pack_streams, unpack
 from service.sql.types import clean, short, utc
 from service.sql.upsert import upsert
-from service.statistics.repository import rollups
 
-HEADLINE = 300  # characters
 _HIGHEST_ID = 2**63 - 1
 _JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")
-_VERDICT_COLUMNS = (
-    *("version", "source", "side", "cause", "category", "symptom", "platform_symptom", "confidence", "abstained"),
-    *("retry_outlook", "fingerprint", "decision", "resubmit", "headline", "suspect_node", "suspect_rank"),
-)
 
 
 class FailureReader:
@@ -62,33 +64,49 @@ class FailureReader:
         Raises:
             NotFound: no such failure.
         """
-        row = self._row(failure_id)
-        versions = tuple(
-            VerdictVersion(
-                version=found.version,
-                at=found.at,
-                source=found.source,
-                model=found.model,
-                rules=found.rules,
-                policy=found.policy,
-                body=None if found.body is None else unpack(found.body),
+        found = self.details([failure_id]).get(failure_id)
+        if found is None:
+            raise NotFound(f"no failure {failure_id}")
+        return found
+
+    def details(self, failure_ids: Sequence[int]) -> dict[int, FailureDetail]:
+        """Everything that is stored about failures, by id, with one query a table; unknown ids are left out."""
+        rows = self.rows([one for one in failure_ids if 0 < one <= _HIGHEST_ID])
+        if not rows:
+            return {}
+        versions, attempt_logs = self._versions(list(rows)), self._attempt_logs(list(rows))
+        attempts = JobReader(self._connection).attempts_of_jobs({(row.cluster, row.job_id) for row in rows.values()})
+        return {
+            number: _detail(row, versions[number], attempt_logs[number], attempts.get((row.cluster, row.job_id), ()))
+            for number, row in rows.items()
+        }
+
+    def _versions(self, failure_ids: Sequence[int]) -> Mapping[int, list[VerdictVersion]]:
+        """The versions of the verdict of each failure, newest first."""
+        found: defaultdict[int, list[VerdictVersion]] = defaultdict(list)
+        wanted = select(verdicts).where(verdicts.c.failure_id.in_(failure_ids)).order_by(verdicts.c.version.desc())
+        for row in self._connection.execute(wanted):
+            found[row.failure_id].append(
+                VerdictVersion(
+                    version=row.version,
+                    at=row.at,
+                    source=row.source,
+                    model=row.model,
+                    rules=row.rules,
+                    policy=row.policy,
+                    body=None if row.body is None else unpack(row.body),
+                )
             )
-            for found in self._connection.execute(
-                select(verdicts).where(verdicts.c.failure_id == failure_id).order_by(verdicts.c.version.desc())
-            )
-        )
-        attempt_logs = tuple(
-            AttemptLogs(found.attempt_id, partial(self._log_bodies.read, found.streams), unpack(found.event))
-            for found in self._connection.execute(
-                select(logs).where(logs.c.failure_id == failure_id).order_by(logs.c.attempt_id)
-            )
-        )
-        current = next((found.body for found in versions if found.version == row.version), None)
-        attempts = JobReader(self._connection).attempts(row.cluster, row.job_id)
-        own = next((attempt for attempt in attempts if attempt.id == row.id), None)
-        return FailureDetail(
-            row, current, versions, attempt_logs, attempts if own is None else runs_of_job(attempts, own)
-        )
+        return found
+
+    def _attempt_logs(self, failure_ids: Sequence[int]) -> Mapping[int, list[AttemptLogs]]:
+        """The logs of each failure, one entry an attempt, oldest first."""
+        found: defaultdict[int, list[AttemptLogs]] = defaultdict(list)
+        wanted = select(logs).where(logs.c.failure_id.in_(failure_ids)).order_by(logs.c.attempt_id)
+        for row in self._connection.execute(wanted):
+            read = partial(self._log_bodies.read, row.streams)
+            found[row.failure_id].append(AttemptLogs(row.attempt_id, read, unpack(row.event)))
+        return found
 
     def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
         """The list rows of the failures that are stored, by id."""
@@ -131,16 +149,6 @@ class FailureReader:
         """The most common values of each filter among the newest matching failures."""
         return facets.count(self._connection, filters)
 
-    def _row(self, failure_id: int) -> FailureRow:
-        found = None
-        if 0 < failure_id <= _HIGHEST_ID:
-            found = self._connection.execute(
-                select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id == failure_id)
-            ).first()
-        if found is None:
-            raise NotFound(f"no failure {failure_id}")
-        return row_of(found)
-
 
 class FailureRepository(FailureReader):
     """Reads and writes failures."""
@@ -171,21 +179,21 @@ class FailureRepository(FailureReader):
                     ended_at,
                     counts.gpu_hours_lost,
                     counts.counted,
-                    *_fields(verdict, 1, failure.source),
+                    *fields_of(verdict, 1, failure.source),
                 )
             )
             nodes.extend((failure_id, node, ended_at) for node in _distinct(job.nodes))
         connection = self._connection
-        bulk.append(connection, failures, (*_JOB_COLUMNS, *_VERDICT_COLUMNS), rows)
+        bulk.append(connection, failures, (*_JOB_COLUMNS, *VERDICT_COLUMNS), rows)
         bulk.append(connection, failure_nodes, ("failure_id", "node", "ended_at"), nodes)
         # Compressed while they are written, so that client and server work in parallel.
-        bodies = (_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
+        bodies = (row_of_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
         log_rows = ((one.outcome.id, one.outcome.id, pack(one.event), _column(one.streams)) for one in new)
-        bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
+        bulk.append(connection, verdicts, VERSION_COLUMNS, bodies)
         bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), log_rows)
         search.add(connection, [(one.outcome.id or 0, search.searchable_text(one.verdict)) for one in new])
         counted = [(one.outcome.id, short(one.verdict["fingerprint"]), 1) for one in new]
-        bulk.append(connection, group_deltas, _DELTA_COLUMNS, counted)
+        bulk.append(connection, group_deltas, DELTA_COLUMNS, counted)
 
     def revise(
         self,
@@ -211,27 +219,33 @@ class FailureRepository(FailureReader):
         Raises:
             NotFound: no such failure.
         """
-        current = self._lock(failure_id)
+        current = verdict_versions.lock(self._connection, [failure_id]).get(failure_id)
+        if current is None:
+            raise NotFound(f"no failure {failure_id}")
         if attempt_id is not None:
             self._store_logs(failure_id, current.ended_at, attempt_id, streams, event)
         if current.source == "person" and source == "machine" and not over_person:
             return None
-        version: int = current.version + 1
-        self._connection.execute(
-            update(failures)
-            .where(failures.c.id == failure_id)
-            .values(dict(zip(_VERDICT_COLUMNS, _fields(verdict, version, source), strict=True)))
-        )
-        now = utc(self._clock.now())
-        bulk.append(self._connection, verdicts, _VERSION_COLUMNS, [_version(failure_id, version, now, source, verdict)])
-        rollups.mark_stale(self._connection, [current.ended_at])
-        work_queue.note(self._connection, "failures", [failure_id])
-        search.replace(self._connection, failure_id, search.searchable_text(verdict))
-        print_now = short(verdict["fingerprint"])
-        if print_now != current.fingerprint:
-            moved = [(failure_id, current.fingerprint, -1), (failure_id, print_now, 1)]
-            bulk.append(self._connection, group_deltas, _DELTA_COLUMNS, moved)
-        return version
+        verdict_versions.add(self._connection, [NewVersion(current, source, verdict)], self._clock.now())
+        return current.version + 1
+
+    def revise_unchanged(self, new: Mapping[int, tuple[int, Mapping[str, Any]]]) -> list[int]:
+        """Store new versions of machines' verdicts where the current version is still the one that was read.
+
+        Args:
+            new: by failure the number of the version that was read, and the new verdict.
+
+        Returns:
+            The failures whose new version was stored. Those that are deleted or have another version meanwhile, a
+            newer verdict or a person's, are left out.
+        """
+        current = verdict_versions.lock(self._connection, list(new))
+        unchanged = [
+            one for number, one in current.items() if one.version == new[number][0] and one.source == "machine"
+        ]
+        made = [NewVersion(one, "machine", new[one.failure_id][1]) for one in unchanged]
+        verdict_versions.add(self._connection, made, self._clock.now())
+        return [one.failure_id for one in unchanged]
 
     def attach(self, failure_id: int, attempt_id: int, streams: LogsToStore, event: Mapping[str, Any]) -> None:
         """Store an attempt's logs with a failure that another attempt opened, without a new verdict.
@@ -239,19 +253,10 @@ class FailureRepository(FailureReader):
         Raises:
             NotFound: no such failure.
         """
-        self._store_logs(failure_id, self._lock(failure_id).ended_at, attempt_id, streams, event)
-
-    def _lock(self, failure_id: int) -> Row[int, str, datetime, str]:
-        found = None
-        if 0 < failure_id <= _HIGHEST_ID:
-            found = self._connection.execute(
-                select(failures.c.version, failures.c.source, failures.c.ended_at, failures.c.fingerprint)
-                .where(failures.c.id == failure_id)
-                .with_for_update()
-            ).first()
-        if found is None:
+        current = verdict_versions.lock(self._connection, [failure_id]).get(failure_id)
+        if current is None:
             raise NotFound(f"no failure {failure_id}")
-        return found
+        self._store_logs(failure_id, current.ended_at, attempt_id, streams, event)
 
     def _store_logs(
         self,
@@ -283,50 +288,18 @@ class FailureRepository(FailureReader):
             )
 
 
-def headline(verdict: Mapping[str, Any]) -> str:
-    """The most significant line: the first initiating evidence, else the first evidence, else the explanation."""
-    evidence = verdict.get("evidence") or ()
-    best = next((line for line in evidence if line.get("role") == "initiating"), None) or next(iter(evidence), None)
-    text = best["text"] if best is not None else verdict.get("explanation") or ""
-    return clean(text[:HEADLINE])
+def _detail(
+    row: FailureRow, versions: Sequence[VerdictVersion], kept: Sequence[AttemptLogs], attempts: tuple[Attempt, ...]
+) -> FailureDetail:
+    """The record of one failure; `attempts`: those of all jobs with its cluster and job id."""
+    current = next((found.body for found in versions if found.version == row.version), None)
+    own = next((attempt for attempt in attempts if attempt.id == row.id), None)
+    of_job = attempts if own is None else runs_of_job(attempts, own)
+    return FailureDetail(row, current, tuple(versions), tuple(kept), of_job)
 
 
 def _column(streams: LogsToStore) -> bytes | None:
     return streams.reference if isinstance(streams, StoredElsewhere) else pack_streams(streams)
-
-
-def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[Any, ...]:
-    """The values of `_VERDICT_COLUMNS`, in that order."""
-    suspect = verdict.get("suspect") or {}
-    return (
-        version,
-        source,
-        verdict["side"],
-        verdict["cause"],
-        verdict.get("category"),
-        verdict.get("symptom"),
-        verdict.get("platform_symptom"),
-        float(verdict["confidence"]),
-        bool(verdict["abstained"]),
-        verdict.get("retry_outlook"),
-        short(verdict["fingerprint"]),
-        verdict["decision"],
-        bool(verdict["resubmit"]),
-        headline(verdict),
-        short(suspect.get("node")),
-        suspect.get("rank"),
-    )
-
-
-_DELTA_COLUMNS = ("failure_id", "fingerprint", "sign")
-_VERSION_COLUMNS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
-
-
-def _version(
-    failure_id: int | None, version: int, at: datetime, source: Source, verdict: Mapping[str, Any]
-) -> bulk.Row:
-    made_by = (short(str(verdict.get(name) or ""), 100) for name in ("model", "rules", "policy"))
-    return (failure_id, version, at, source, *made_by, pack(verdict))
 
 
 def _distinct(nodes: Iterable[str]) -> list[str]:

@@ -1,10 +1,11 @@
 """Finished attempts: one narrow row for each key, stored exactly once."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select, tuple_, update
 
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assignments, Member, assign
@@ -52,13 +53,21 @@ class JobReader:
 
     def attempts(self, cluster: str, job_id: str) -> tuple[Attempt, ...]:
         """Every stored attempt of a job, oldest first; empty if there is none."""
-        found = self._connection.execute(
-            select(jobs, failures.c.id.label("failure"), failures.c.side, failures.c.cause, failures.c.headline)
-            .outerjoin(failures, failures.c.id == jobs.c.failure_id)
-            .where(jobs.c.cluster == clean(cluster), jobs.c.job_id == clean(job_id))
-            .order_by(jobs.c.ended_at, jobs.c.id)
-        )
-        return tuple(attempt_of(row) for row in found.mappings())
+        return self.attempts_of_jobs([(cluster, job_id)]).get((clean(cluster), clean(job_id)), ())
+
+    def attempts_of_jobs(self, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[Attempt, ...]]:
+        """Every stored attempt of these jobs (cluster, job id), oldest first, by cluster and job id as stored."""
+        found: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
+        for some in chunks(sorted({(clean(cluster), clean(job_id)) for cluster, job_id in wanted})):
+            rows = self._connection.execute(
+                select(jobs, failures.c.id.label("failure"), failures.c.side, failures.c.cause, failures.c.headline)
+                .outerjoin(failures, failures.c.id == jobs.c.failure_id)
+                .where(tuple_(jobs.c.cluster, jobs.c.job_id).in_(some))
+                .order_by(jobs.c.ended_at, jobs.c.id)
+            )
+            for row in rows.mappings():
+                found[row["cluster"], row["job_id"]].append(attempt_of(row))
+        return {key: tuple(attempts) for key, attempts in found.items()}
 
     def _retired(self, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
         if not keys or self._connection.execute(select(retired_events.c.key_hash).limit(1)).first() is None:

@@ -7,7 +7,7 @@ from classifiers.contracts import LogStream
 from service.db.session import Store
 from service.errors import NotFound
 from service.failures.records import FailureFilter, NewFailure
-from service.failures.repository.failures import headline
+from service.failures.repository.verdict_versions import headline
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded, verdict
 
