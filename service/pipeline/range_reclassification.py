@@ -13,7 +13,7 @@ from service.failures.records import FailureFilter
 from service.learning.records import ReclassificationRun, Reclassified
 from service.pipeline.reclassification import AT_ONCE, Change, Reclassification
 
-IDS_OF_RANGE: Final = 1_000  # several batches; a killed worker loses the work of one range
+IDS_OF_RANGE: Final = 500  # several batches; a killed worker loses the work of one range
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`faultline reclassify --scheduler` on a real Dask cluster whose worker and scheduler are killed."""
+"""`faultline reclassify --scheduler` on a real Dask cluster: a worker, the database and the scheduler are killed in the middle."""
 
 import json
 import subprocess
@@ -13,6 +13,7 @@ import pytest
 from service.contracts.event import from_object
 from service.db.session import Store
 from tests.labs.dask_cluster import DaskCluster, dask_cluster
+from tests.labs.postgres import Postgres
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import KEY, LICENCE
 from tests.service.learning.world import World
@@ -90,8 +91,8 @@ def until(happened: Callable[[], bool], process: "subprocess.Popen[str]") -> Non
         time.sleep(0.05)
 
 
-def test_each_failure_is_read_once_although_a_worker_and_the_scheduler_are_killed(
-    world: World, url: str, model: Path, tmp_path: Path
+def test_each_failure_is_read_once_although_a_worker_the_database_and_the_scheduler_are_killed(
+    world: World, url: str, model: Path, tmp_path: Path, postgres: Postgres
 ) -> None:
     stored_failures(world)
     command = Command(url, model, tmp_path)
@@ -100,6 +101,10 @@ def test_each_failure_is_read_once_although_a_worker_and_the_scheduler_are_kille
         running = command.start(cluster, "--rate", "40")
         until(lambda: done_ranges(world.store) >= 3, running)
         cluster.kill_worker()
+        before = done_ranges(world.store)
+        until(lambda: done_ranges(world.store) >= before + 3, running)
+        postgres.kill()
+        postgres.start()
         before = done_ranges(world.store)
         until(lambda: done_ranges(world.store) >= before + 3, running)
         cluster.kill_scheduler()
