@@ -1,7 +1,9 @@
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from classifiers.contracts import LogStream
 from service.db.session import Store
@@ -139,3 +141,42 @@ def test_two_revisions_at_once_are_two_versions(store: Store) -> None:
     with store.reading() as reading:
         found = reading.failures.get(outcome.failure_id or 0)
     assert [one.version for one in found.versions] == [3, 2, 1]
+
+
+def test_many_failures_are_read_with_as_many_queries_as_one(store: Store) -> None:
+    put(store, [job(f"e{number}") for number in range(5)])
+    asked: list[str] = []
+    with store.reading() as reading:
+        ids = [row.id for row in reading.failures.page().items]
+        connection = reading.failures._connection
+        event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
+        one = reading.failures.get(ids[0])
+        of_one = len(asked)
+        found = reading.failures.details([*ids, 10**9])
+    assert len(asked) == 2 * of_one
+    assert sorted(found) == sorted(ids)
+    assert replace(found[ids[0]], logs=()) == replace(one, logs=())
+    assert [kept.streams for kept in found[ids[0]].logs] == [kept.streams for kept in one.logs]
+
+
+def test_new_versions_of_many_failures_leave_out_those_that_changed_meanwhile(store: Store) -> None:
+    outcomes = put(store, [job(f"e{number}") for number in range(4)])
+    first, second, third, fourth = (one.failure_id or 0 for one in outcomes)
+    later = verdict(side="hardware", cause="HW.GPU.1", fingerprint="v1:xid")
+    with store.unit_of_work() as work:
+        work.failures.revise(second, verdict(side="system", cause="SYS.1"))
+        work.failures.revise(third, verdict(side="system", cause="SYS.1"), source="person")
+        new = {first: (1, later), second: (1, later), third: (2, later), fourth: (1, later), 10**9: (1, later)}
+        assert work.failures.revise_unchanged(new) == [first, fourth]
+        assert work.failures.revise_unchanged({}) == []
+    with store.reading() as reading:
+        found = reading.failures.details([first, second, third, fourth])
+        hardware = reading.failures.page(FailureFilter(side="hardware", q="index.json")).items
+    assert [(found[one].row.cause, found[one].row.version) for one in (first, second, third, fourth)] == [
+        ("HW.GPU.1", 2),
+        ("SYS.1", 2),
+        ("SYS.1", 2),
+        ("HW.GPU.1", 2),
+    ]
+    assert found[first].verdict == later
+    assert {row.id for row in hardware} == {first, fourth}, "the index of words has the new evidence"
