@@ -1,4 +1,4 @@
-"""`faultline reclassify --scheduler` on a real Dask cluster: a worker, the database and the scheduler are killed in the middle."""
+"""`faultline reclassify --scheduler` on a real Dask cluster whose worker, database and scheduler are killed."""
 
 import json
 import subprocess
