@@ -82,13 +82,18 @@ class Onset(IntEnum):
     def precedence(self) -> "Onset":
         """The member to sort by, where the time of the line decides among several.
 
-        These are the members from `STRONG_ENTRY` to `SCHEDULER_STRONG_ENTRY`, and `WEAK_ENTRY` with `LOGGED_ERROR`.
+        These are the members from `STRONG_ENTRY` to `SCHEDULER_STRONG_ENTRY`, `WEAK_ENTRY` with `LOGGED_ERROR`, and
+        `LIKELY_CONSEQUENCE` with `FIRST_CONSEQUENCE`.
         """
         if Onset.STRONG_ENTRY <= self <= Onset.SCHEDULER_STRONG_ENTRY:
             return Onset.STRONG_ENTRY
-        return Onset.WEAK_ENTRY if self is Onset.LOGGED_ERROR else self
+        return _ORDERED_WITH.get(self, self)
 
 
+_ORDERED_WITH: Final[Mapping[Onset, Onset]] = {
+    Onset.LOGGED_ERROR: Onset.WEAK_ENTRY,
+    Onset.FIRST_CONSEQUENCE: Onset.LIKELY_CONSEQUENCE,
+}
 # The scheduler sees a failure from outside: its message counts less than the same words in a log.
 IN_SCHEDULER_MESSAGE: Final[Mapping[Onset, Onset]] = {
     Onset.DECISIVE_ENTRY: Onset.STRONG_ENTRY,

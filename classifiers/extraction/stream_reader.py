@@ -206,7 +206,9 @@ class StreamReader:
             error_words=line.error_words,
             from_scheduler=self._stream.is_scheduler,
             start_offset=traceback.start_offset if traceback is not None else line.offset,
-            ends_process=traceback is not None or onset is Onset.DECISIVE_ENTRY or is_crash(message.lstrip()),
+            ends_process=traceback is not None
+            or onset is Onset.DECISIVE_ENTRY
+            or (onset is Onset.STRONG_ENTRY and is_crash(message.lstrip())),
             rank_from_stream=rank_from_stream,
             raised_at=traceback.raised_at if traceback is not None else "",
         )

@@ -64,6 +64,87 @@ def test_the_first_initiating_line_is_the_line_that_began_the_failure(half: str,
     assert 1 - len(wrong) / len(logs) >= floor, wrong
 
 
+def first_line(text: str, status: str = "failed") -> str:
+    extractor = Extractor(Scanner(signatures.packaged()))
+    job = JobFacts(status=status, exit_code=1)
+    case = extractor.extract(RawCase(job=job, streams=(LogStream(text=text),))).case
+    return next(line.text for line in case.evidence if line.role == "initiating")
+
+
+@pytest.mark.parametrize(
+    ("lines", "first"),
+    [
+        (["cc -c a.c", "a.c:3:7: error: expected ';'", "make: *** [Makefile:2: a.o] Error 1"], 1),
+        (["  error: subprocess-exited-with-error", "      error: invalid command 'bdist'"], 1),
+        (["error: no matching package named `x` found", "hint: the error may be a typo"], 0),
+        (["thread 'main' (7) panicked at a.rs:4:2:", "error: test failed, to rerun pass `--lib`"], 0),
+        (["npm error code EUSAGE", "npm error", "npm error The lock file is missing"], 2),
+        (["==7==ERROR: AddressSanitizer: heap-buffer-overflow", *(f"fa fa fa 0{n}" for n in range(99)), "ABORTING"], 0),
+    ],
+)
+def test_the_error_of_a_tool_leads_before_reports_of_the_failed_step(lines: Sequence[str], first: int) -> None:
+    assert first_line("\n".join(lines)) == lines[first].strip()
+
+
+@pytest.mark.parametrize(
+    ("lines", "first"),
+    [
+        (
+            [
+                "java.lang.IllegalStateException: not usable",
+                "\tat A.main(A.java:4)",
+                "Caused by: java.io.UncheckedIOException: not read",
+                "\tat A.read(A.java:2)",
+                "\t... 1 more",
+                "Caused by: java.nio.file.NoSuchFileException: a.yaml",
+            ],
+            5,
+        ),
+        (
+            [
+                "Traceback (most recent call last):",
+                '  File "a.py", line 3, in get',
+                "TimeoutError: timed out",
+                "",
+                "The above exception was the direct cause of the following exception:",
+                "",
+                "Traceback (most recent call last):",
+                '  File "a.py", line 9, in main',
+                "LoadError: no rows",
+            ],
+            2,
+        ),
+    ],
+)
+def test_the_first_exception_of_a_chain_leads(lines: Sequence[str], first: int) -> None:
+    assert first_line("\n".join(lines)) == lines[first]
+
+
+def test_an_exception_below_another_one_of_its_own_is_no_cause() -> None:
+    text = "a.OneError: x\n\tat A.main(A.java:4)\nstarted again\nCaused by: b.TwoError: y\n"
+    assert first_line(text) == "a.OneError: x"
+
+
+@pytest.mark.parametrize(
+    "tolerated",
+    [
+        "rm: cannot remove 'old.o': No such file or directory\nmake: [Makefile:3: all] Error 1 (ignored)",
+        "+ ls /cache\nls: cannot access '/cache': No such file or directory\n+ true",
+        "Warning: no configuration\n  The file /etc/tool.conf does not exist.",
+        "WARNING:root:apex is not installed: No module named 'apex'",
+        "fsevents not found (optional)",
+    ],
+)
+def test_trouble_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerated: str) -> None:
+    assert first_line(f"{tolerated}\ncp: cannot stat 'src': No such file or directory\n").startswith("cp: ")
+
+
+def test_a_preempted_job_begins_with_the_notice_in_its_log() -> None:
+    notice = "W1025 00:59:39.903149 30350 handler.py:44] SIGTERM received, node is being reclaimed"
+    closed = "RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.1]:4711"
+    assert first_line(f"step 1\n{notice}\n{closed}\n", status="preempted") == notice
+
+
 def test_few_lines_are_initiating() -> None:
     counts = [len(lines) for lines in beginnings().values()]
     assert sum(counts) / len(counts) <= MOST_LINES_ON_AVERAGE

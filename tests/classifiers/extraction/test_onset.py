@@ -35,3 +35,5 @@ def test_time_decides_between_errors_of_the_same_certainty() -> None:
     assert Onset.TRACEBACK.precedence == Onset.SHELL_ERROR.precedence == Onset.SCHEDULER_STRONG_ENTRY.precedence
     assert Onset.DECISIVE_ENTRY.precedence < Onset.STRONG_ENTRY.precedence
     assert Onset.WEAK_ENTRY.precedence > Onset.SCHEDULER_STRONG_ENTRY.precedence
+    assert Onset.WEAK_ENTRY.precedence == Onset.LOGGED_ERROR.precedence
+    assert Onset.LIKELY_CONSEQUENCE.precedence == Onset.FIRST_CONSEQUENCE.precedence
