@@ -26,6 +26,7 @@ _BOILERPLATE: Final = (
     r"|To avoid data inconsistency|Some NCCL operations have failed|CUDA kernel errors might be asynchronously"
     r"|(?:[^\s:]{1,80}:(?:\d{1,6}:){1,2} |= )?(?:[Nn]ote|NOTE|[Hh]int|HINT|[Hh]elp): |As a reminder, |stack backtrace:"
     r"|\d{1,3}: [\w<]\S{0,200}::\S|npm (?:error|ERR!)\s{0,8}(?:(?:code|errno|syscall|path|address|port) \S{1,80})?$"
+    r"|[=_]{8,} \S{1,200} [=_]{8,}$|(?:plugins|rootdir|configfile): \S"
     r"|(?:FAIL|FAILED|ERROR|(?i:errors|failures|error|failed))\s?:?$"
 )
 _BOILERPLATE_WORDS: Final = (
@@ -59,9 +60,10 @@ _BEGINNING: Final = re.compile(
 )
 # A tool's own statement of an error: `error: `, `fatal: `, `file.c:3:7: error: `, `psql:x.sql:8: ERROR: `.
 _DECLARED: Final = re.compile(
-    r"(?:[|\u2502\u2570\u00d7E>#!*-]{1,3}\s{1,8})?(?:[^\s:]{1,200}(?::\d{1,6}){0,2}: ){0,2}"
+    r"(?:[|\u2502\u2570\u00d7E>#!*-]{1,3}\s{1,8})?(?:[^\s:]{1,200}(?::[^\s:]{1,99}){0,2}: ){0,2}"
     r"(?:(?i:(?:fatal |syntax |internal )?error|fatal|panic)(?:\[\w{1,12}\]| \w{1,12}\d)?: \s*\S"
     r"|CMake Error(?: at|: \S))|curl: \(\d{1,3}\) |g?make(?:\[\d+\])?: \*{3} No rule|CONFLICT \(|not ok \d{1,6} |E: \S"
+    r"|E {3,12}(?:assert |Failed: )"
 )
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(

@@ -189,7 +189,9 @@ def order_chains(items: Sequence[EvidenceItem], tracebacks: Sequence[Traceback],
         tracebacks: the Python tracebacks of the log, in order.
         text: the log.
     """
-    _lift_heads({item.offset: item for item in items}, tracebacks)
+    by_offset = {item.offset: item for item in items}
+    _lift_heads(by_offset, tracebacks)
+    _demote_headings(by_offset, tracebacks, text)
     _demote_wrappers(items, text)
 
 
@@ -208,6 +210,18 @@ def _lift_heads(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Traceba
             and item.onset < head.onset
         ):
             head.onset = item.onset
+
+
+def _demote_headings(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Traceback], text: str) -> None:
+    """An exception without frames of its own, right above the traceback of another one, only announces that one."""
+    finals = {traceback.final_offset for traceback in tracebacks}
+    for traceback in tracebacks:
+        above = text.rfind("\n", 0, max(0, traceback.start_offset - 1)) + 1
+        heading, cause = by_offset.get(above), by_offset.get(traceback.final_offset)
+        if heading is None or cause is None or above in finals or heading.exception in {None, cause.exception}:
+            continue
+        if heading.role == cause.role == "initiating" and cause.onset <= Onset.CHAINED_TRACEBACK:
+            heading.role, heading.onset = "cascade", Onset.NEUTRAL
 
 
 def _demote_wrappers(items: Sequence[EvidenceItem], text: str) -> None:
