@@ -16,6 +16,7 @@ from service.web.views import LONGEST_ID
 
 router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=LONGEST_ID)]
+JOBS_SHOWN = 50
 KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
 
 
@@ -49,7 +50,15 @@ def incident(request: Request, services: InjectedServices, incident_id: Id, noti
     """One incident."""
     with services.snapshot() as snapshot:
         found = views.incident(snapshot, incident_id)
-        context = {"detail": found, "incident": found.incident, "message": message(notice)}
+        with snapshot.reading() as reading:
+            rows = reading.failures.rows([job.failure_id for job in found.jobs[:JOBS_SHOWN]])
+        context = {
+            "detail": found,
+            "incident": found.incident,
+            "rows": rows,
+            "shown": JOBS_SHOWN,
+            "message": message(notice),
+        }
         return render(request, "incident.html", context, services=snapshot)
 
 

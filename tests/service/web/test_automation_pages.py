@@ -73,6 +73,9 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "1 incident is open." in page
     assert "File system /scratch fails jobs" in page
     page = words(hook.get("/incidents/1").text)
+    [row] = [row for row in hook.get("/api/v1/failures").json()["items"] if row["job_id"] == "3"]
+    assert row["headline"][:20] in page
+    assert "orion / 3 u3 · n3" in page
     assert "6 jobs of 6 users" in page
     assert "6 resubmissions are held" in page
     assert "Held by a person" in post(hook, "/incidents/1/hold", comment="team storage")
