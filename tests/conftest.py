@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A worker runs whole files, and all files of one group: tests that can not run at the same time share a group.
 
-    Groups of files are tests of clusters, which wait for most of their time. They begin first, beside all the others.
+    Groups of several files share a cluster or a broker, and wait for most of their time. They begin first.
     """
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     for item in items:

@@ -14,6 +14,8 @@ from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import Record, TopicPartition
 from service.messaging.source import Source
 
+pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
+
 PATIENCE_S = 30.0
 
 

@@ -14,6 +14,8 @@ from tests.contracts.test_source import take
 from tests.labs.kafka import Broker
 from tests.service.messaging.fakes import Clock, event
 
+pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
+
 
 def test_the_key_keeps_a_jobs_attempts_together() -> None:
     assert key_of({"cluster": "orion", "job_id": "ns/Job/a"}) == b"orion/ns/Job/a"

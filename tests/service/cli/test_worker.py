@@ -23,6 +23,8 @@ from tests.labs.kafka import Broker
 from tests.labs.need import missing
 from tests.service.databases import copy_migrated
 
+pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
+
 
 def event(job_id: str) -> bytes:
     return json.dumps(

@@ -15,6 +15,8 @@ from tests.contracts.test_source import take
 from tests.labs.kafka import Broker as RealBroker
 from tests.service.deliveries.made import due
 
+pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
+
 
 class Broker:
     def __init__(self, error: FaultlineError | None = None) -> None:

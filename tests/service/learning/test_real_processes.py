@@ -23,7 +23,11 @@ from tests.labs.kafka import Broker
 from tests.labs.need import missing, need
 from tests.labs.postgres import Postgres
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(200)]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.timeout(200),
+    pytest.mark.xdist_group("kafka"),  # one broker for all files of the group
+]
 
 TOPIC, GROUP, DATABASE = "learning-jobs", "learning", "learning_flow"
 PARTITIONS = 2

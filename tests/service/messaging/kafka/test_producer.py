@@ -14,7 +14,7 @@ from service.messaging.record import Message, Record
 from tests.contracts.test_source import take
 from tests.labs.kafka import Broker, free_port
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("kafka")]  # one broker for all files of the group
 
 
 @pytest.fixture

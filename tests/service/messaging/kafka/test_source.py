@@ -29,7 +29,7 @@ from tests.contracts.test_source import take
 from tests.labs.kafka import PASSWORD, USER, Broker, free_port
 from tests.service.messaging.fakes import Database, event
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("kafka")]  # one broker for all files of the group
 
 
 def config_for(broker: Broker, **changes: Any) -> KafkaConfig:

@@ -7,6 +7,8 @@ from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.topics import ensure_topic
 from tests.labs.kafka import Broker, free_port
 
+pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
+
 
 @pytest.mark.lab
 def test_makes_a_topic_once(kafka_broker: Broker) -> None:
