@@ -182,6 +182,17 @@ class GroupReader:
             facts.append(GroupFacts(group, recent, past, past_h))
         return facts
 
+    def hours_of(self, group_ids: Collection[int], since: datetime) -> dict[int, list[tuple[datetime, int]]]:
+        """Of these groups the hours with failures since a time, and their failures, with one query."""
+        found: dict[int, list[tuple[datetime, int]]] = {group_id: [] for group_id in group_ids}
+        for row in self._connection.execute(
+            select(group_fingerprints.c.group_id, group_hours.c.hour, group_hours.c.failures)
+            .join(group_hours, group_hours.c.fingerprint == group_fingerprints.c.fingerprint)
+            .where(group_fingerprints.c.group_id.in_(list(group_ids)), group_hours.c.hour >= utc(since))
+        ):
+            found[row.group_id].append((row.hour, int(row.failures)))
+        return found
+
     def _muted_for(self, who: str, row: GroupRow) -> bool:
         held = select(groups.c.id).where(
             groups.c.id == row.id, mute_holds(clean(who[:200]), groups.c, utc(self._clock.now()))

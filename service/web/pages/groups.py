@@ -14,6 +14,7 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
 from service.web.group_actions import act, feedback_input
+from service.web.pages import sparklines
 from service.web.pages.causes import by_side, cause_choice, mitigations
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
@@ -88,6 +89,7 @@ def groups(
             counts = reading.groups.counts()
         context = {
             "page": page,
+            "sparklines": sparklines.of_groups(snapshot, page.items),
             "filters": filters,
             "extra": {
                 name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-last_at", 50)

@@ -15,7 +15,7 @@ from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
 from service.web import automation_views, fleet_views, group_views, views
 from service.web.auth import OWN, Principal
-from service.web.pages import overview_chart
+from service.web.pages import overview_chart, sparklines
 from service.web.pages.failures import newest
 from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import render
@@ -54,6 +54,7 @@ def overview(
         attention = groups_needing_attention(snapshot, scope)
         context = {
             "attention": attention,
+            "sparklines": sparklines.of_groups(snapshot, attention),
             "incidents": automation_views.incidents(
                 snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS
             ).items,
