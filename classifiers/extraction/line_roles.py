@@ -84,6 +84,8 @@ class LineFacts:
         hits: the catalogue entries whose conditions hold.
         traceback: the traceback whose final line it is.
         exception: the exception class that it names.
+        is_only_log: whether its log is the only one of the case, as of a build or a test run. There a tool's own error
+            ends the job. A process of a training run also starts tools, and goes on if one of them fails.
     """
 
     line: ScannedLine
@@ -91,6 +93,7 @@ class LineFacts:
     hits: Sequence[Signature] = ()
     traceback: Traceback | None = None
     exception: str | None = None
+    is_only_log: bool = True
 
 
 def classify_line(facts: LineFacts) -> tuple[Role, Onset]:
@@ -203,7 +206,7 @@ def _by_form(facts: LineFacts) -> Onset | None:
         return Onset.NAMED_EXCEPTION
     if _SHELL.match(facts.message) is not None:
         return Onset.SHELL_ERROR
-    if declares_error(facts.message):
+    if facts.is_only_log and declares_error(facts.message):
         return Onset.LOGGED_ERROR
     if facts.line.is_severe and not is_informational(facts.line.text):
         return Onset.LOGGED_ERROR if _ERROR_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE) else Onset.ERROR_WORDS

@@ -120,6 +120,7 @@ class StreamReader:
         self._lines_cut = len(candidates) - len(self._lines)
         is_several = is_mixed or (is_shared and self.attribution.has_several_ranks)
         self._stream_rank = None if is_several else rank
+        self._is_only_log = logs <= 1 and not stream.is_scheduler
         self._needs_time = len(raw.streams) > 1 or bool(raw.node_events)
 
     def read(self, findings: StreamFindings) -> None:
@@ -178,7 +179,7 @@ class StreamReader:
             return None
         exception = traceback.exception if traceback is not None else embedded or exception_type(line.text)
         hits = applicable_hits(line, self._raw, self._stream.source.stream, self._present)
-        role, onset = self._classify(LineFacts(line, message.lstrip(), hits, traceback, exception))
+        role, onset = self._classify(LineFacts(line, message.lstrip(), hits, traceback, exception, self._is_only_log))
         if (
             role == "initiating"
             and Onset.DECISIVE_ENTRY < onset < Onset.RETRIED
