@@ -161,7 +161,7 @@ def test_the_set_is_of_many_programs_and_each_mark_is_a_line() -> None:
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_tool_that_fails_begins_the_failure_of_a_single_log_only(ranks: int) -> None:
     """A process of a training run starts tools, and goes on without them."""
-    timeout = "[rank{0}]:[E1120 10:57:30.1 ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective timeout"
+    timeout = "[rank{0}]:[E ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective operation timeout: Work"
     texts = [f"fatal: bad revision 'v{rank}'\nepoch 1\n{timeout.format(rank)}\n" for rank in range(ranks)]
     texts[0] = texts[0] if ranks == 1 else texts[0].partition("\n")[2]
     streams = tuple(LogStream(text=text, rank=rank if ranks > 1 else None) for rank, text in enumerate(texts))
