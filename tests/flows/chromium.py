@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.labs.need import missing
 
-CHROMIUM = Path("/usr/bin/chromium")
+PROGRAMS = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium"))
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -46,10 +46,11 @@ VARIANTS = [Variant(1440, scripts=True), Variant(390, scripts=True), Variant(390
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Yield a running browser; skips the test if none is installed."""
-    if not CHROMIUM.exists():
+    program = next((program for program in PROGRAMS if program.exists()), None)
+    if program is None:
         missing("Chromium is not installed (make test-deps)")
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        made = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield made
         made.close()
 

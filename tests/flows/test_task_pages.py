@@ -191,7 +191,7 @@ def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant
     page.get_by_label("comment").fill("failed over")
     page.get_by_role("button", name="Close and release 3").click()
     assert "Closed by ola" in page.locator(".sure").inner_text()
-    assert page.locator("table.jobs").inner_text().count("waiting") == 3
+    assert page.locator("table.failures").inner_text().count("waiting") == 3
     assert fits(page)
     page.goto("/incidents")
     row = page.locator("table.incidents tr", has_text=f"/{share}")
