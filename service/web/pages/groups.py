@@ -14,8 +14,8 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
 from service.web.group_actions import act, feedback_input
-from service.web.pages import sparklines
 from service.web.pages.causes import by_side, cause_choice, mitigations
+from service.web.pages.charts import sparklines
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services

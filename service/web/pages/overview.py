@@ -15,7 +15,7 @@ from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
 from service.web import automation_views, fleet_views, group_views, views
 from service.web.auth import OWN, Principal
-from service.web.pages import overview_chart, sparklines
+from service.web.pages.charts import sparklines, stacked_bars
 from service.web.pages.failures import newest
 from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import render
@@ -73,11 +73,11 @@ def overview(
             },
             "causes": stats.by_cause[:CAUSES],
             "more_causes": len(stats.by_cause) - CAUSES,
-            "charts": overview_chart.charts(parts, services.zone),
-            "size": (overview_chart.WIDTH, overview_chart.HEIGHT),
+            "charts": stacked_bars.charts(parts, services.zone),
+            "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
             "parts": [(part, _when(part, parts, services.zone)) for part in parts],
-            "per": overview_chart.per(parts),
-            "part_span": overview_chart.part_span,
+            "per": stacked_bars.per(parts),
+            "part_span": stacked_bars.part_span,
             "before": views.before(snapshot, stats, **where),
             "problems": problems,
             "pipeline": views.pipeline(snapshot),
@@ -114,4 +114,4 @@ def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:
 
 
 def _when(part: PeriodCount, parts: Sequence[PeriodCount], zone: ZoneInfo) -> str:
-    return overview_chart.moment(part.begin, zone, max(one.end - one.begin for one in parts))
+    return stacked_bars.moment(part.begin, zone, max(one.end - one.begin for one in parts))

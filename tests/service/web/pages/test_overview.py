@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
-from service.web.pages.overview_chart import HEIGHT, charts
+from service.web.pages.charts.stacked_bars import HEIGHT, charts
 from tests.service.web.world import NOW, event, lines, log
 
 DAYS = 27

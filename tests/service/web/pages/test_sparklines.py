@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from service.web.pages.sparklines import BARS, HEIGHT, STEP, sparkline
+from service.web.pages.charts.sparklines import BARS, HEIGHT, STEP, sparkline
 from tests.service.web.world import NOW, event, lines, log
 
 HOUR = timedelta(hours=1)

@@ -1,0 +1,1 @@
+"""Charts that the pages draw as SVG from numbers."""
