@@ -27,7 +27,7 @@ def test_the_report_names_classes_with_few_cases(cases: list[LabelledCase]) -> N
     assert report.weak["cause"]["HW.NODE.2"] == 0
     assert "HW.GPU.1" not in report.weak["cause"]
     assert set(report.held_out) == {"side", "cause", "category", "symptom", "retry", "answered"}
-    assert set(report.seconds) == {"reading", "cross-fitting", "fitting"}
+    assert set(report.seconds) == {"reading", "fitting"}
 
 
 def test_an_operator_s_cases_set_the_prior_of_the_site(cases: list[LabelledCase], model: Model) -> None:
