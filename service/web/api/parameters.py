@@ -49,7 +49,7 @@ async def reject_unknown_parameters(request: Request) -> None:
             raise InvalidInput(f"{name}: expected once", (FieldError(name, "once", f"{times} times"),))
 
 
-def failure_query(
+def text_filters(
     side: Text = None,
     cause: Text = None,
     symptom: Text = None,
@@ -65,12 +65,9 @@ def failure_query(
         str | None, Query(max_length=200, description="words that the evidence contains (all of them)")
     ] = None,
     job: Annotated[str | None, Query(max_length=200, description="a job id, or the name of a recent job")] = None,
-    abstained: Annotated[bool | None, Query(description="whether the verdict is undecided")] = None,
-    since: Since = None,
-    until: Until = None,
-) -> FailureQuery:
-    """The filters of failures; empty values are ignored, like blank form fields."""
-    texts = {
+) -> dict[str, str | None]:
+    """The filters of failures that are texts, by name: the same for the API and the pages."""
+    return {
         "side": side,
         "cause": cause,
         "symptom": symptom,
@@ -85,4 +82,16 @@ def failure_query(
         "q": q,
         "job": job,
     }
+
+
+TextFilters = Annotated[dict[str, str | None], Depends(text_filters)]
+
+
+def failure_query(
+    texts: TextFilters,
+    abstained: Annotated[bool | None, Query(description="whether the verdict is undecided")] = None,
+    since: Since = None,
+    until: Until = None,
+) -> FailureQuery:
+    """The filters of failures; empty values are ignored, like blank form fields."""
     return FailureQuery.of(texts, abstained=abstained, since=since, until=until)

@@ -8,6 +8,7 @@ from fastapi.responses import RedirectResponse
 
 from service.errors import FieldError, InvalidInput
 from service.web.action_request import ActionRequest
+from service.web.api.parameters import TextFilters
 from service.web.auth import ACT, OWN, Principal, check_form
 from service.web.services import InjectedServices, Services
 from service.web.url_times import instant
@@ -84,45 +85,13 @@ def wrong_times(services: Services, filters: FailureQuery) -> tuple[FieldError, 
     return tuple(found)
 
 
-def failure_query(
-    side: Text = None,
-    cause: Text = None,
-    symptom: Text = None,
-    category: Text = None,
-    cluster: Text = None,
-    queue: Text = None,
-    team: Text = None,
-    user: Text = None,
-    node: Text = None,
-    group: Text = None,
-    status: Text = None,
-    q: Text = None,
-    job: Text = None,
-    abstained: Text = None,
-    since: Text = None,
-    until: Text = None,
-) -> FailureQuery:
-    """The filters of the failures list, from the URL.
+def failure_query(texts: TextFilters, abstained: Text = None, since: Text = None, until: Text = None) -> FailureQuery:
+    """The filters of the failures list, from the URL; the page shows wrong times again in its form.
 
     Raises:
         InvalidInput: `abstained` is neither true nor false.
     """
-    values = {
-        "side": side,
-        "cause": cause,
-        "symptom": symptom,
-        "category": category,
-        "cluster": cluster,
-        "queue": queue,
-        "team": team,
-        "user": user,
-        "node": node,
-        "group": group,
-        "status": status,
-        "q": q,
-        "job": job,
-    }
     if abstained and abstained not in YES_NO:
         expected = "true or false"
         raise InvalidInput(f"abstained: expected {expected}", (FieldError("abstained", expected, abstained[:40]),))
-    return FailureQuery.of(values, abstained=YES_NO.get(abstained or ""), since=since, until=until)
+    return FailureQuery.of(texts, abstained=YES_NO.get(abstained or ""), since=since, until=until)
