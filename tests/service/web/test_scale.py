@@ -30,6 +30,8 @@ from tests.bench.routes import ELSEWHERE, places, routes
 from tests.labs import postgres
 from tests.service.web.world import HERE
 
+pytestmark = pytest.mark.slow
+
 RATE, SHORT, LONG = 250, 8, 32  # failures a day; days
 # Their work is that of the time that they are asked for, or all there is by design. The third address of the overview
 # and the funnel of automation ask for 28 days, of which the short history has eight.
