@@ -93,8 +93,8 @@ bench: $(DEV_STAMP) $(MODEL)/.trained ## measure speed and memory on a real brok
 bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## measure every page and API call over 1 million failures in SQLite and 3 million in PostgreSQL (an hour)
 	@$(BIN)/python -m tests.bench.page $(ARGS)
 
-simulate: $(STAMP) ## measure the mitigation policy in a simulated fleet with known causes (20 seeds, every parameter ±50 %)
-	@$(BIN)/python -m tests.simulations.policy.__main__
+simulate: $(STAMP) ## measure the mitigation policy in a simulated fleet with known causes (20 seeds; 5 with every parameter ±50 %)
+	@$(BIN)/python -m tests.simulations.policy.__main__ $(ARGS)
 
 fuzz: $(DEV_STAMP) $(MODEL)/.trained ## send mutated records through the consumer (ARGS="--records 200000 --seed 1 --minutes 60")
 	@$(BIN)/python -m tests.fuzz $(ARGS)

@@ -29,8 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A worker runs whole files, and all files of one group: tests that can not run at the same time share a group.
 
-    Groups of several files share a cluster or a broker, and wait for most of their time. They begin first, then files with
-    tests that start servers or are slow: at the end, short files keep all workers busy.
+    Groups of several files share a cluster or a broker, and wait for most of their time. They begin first, then files
+    with tests that start servers or are slow: at the end, short files keep all workers busy.
     """
     long = {item.path for item in items if item.get_closest_marker("lab") or item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, item.path not in long))
