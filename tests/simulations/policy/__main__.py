@@ -82,9 +82,8 @@ def main(argv: list[str] | None = None) -> int:
     print(table(base))
     varied = {} if args.base_only else compare.varied(args.varied_seeds, args.workers)
     if varied:
-        print(
-            f"\nEvery parameter × 0.5 and × 1.5 ({len(varied)} fleets, {args.varied_seeds} seeds each):\n\n{worst(varied)}"
-        )
+        about = f"{len(varied)} fleets, {args.varied_seeds} seeds each"
+        print(f"\nEvery parameter × 0.5 and × 1.5 ({about}):\n\n{worst(varied)}")
     if args.json is not None:
         result = {f"{name} x {factor:g}": _plain(seeds) for (name, factor), seeds in varied.items()}
         args.json.write_bytes(orjson.dumps({"base": _plain(base), "varied": result}, option=orjson.OPT_INDENT_2))
