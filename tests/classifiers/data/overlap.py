@@ -1,0 +1,44 @@
+"""How much of a log stands in another one: normal lines and runs of words."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from classifiers.data.labelled_cases import LabelledCase
+
+SHINGLE = 5
+MOST_SHARED = 0.8
+# Below this many shingles a log is one message that software prints alike everywhere; the line rule covers it.
+LEAST_SHINGLES = 10
+
+
+def normal(line: str) -> str:
+    return re.sub(r"\W+", " ", line).strip().lower()
+
+
+def texts(case: LabelledCase) -> Iterator[str]:
+    yield from (stream.text for stream in case.raw.streams)
+    yield from (event.text for event in case.raw.node_events)
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    words = normal(text).split()
+    return {tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
+
+
+def close_pairs(cases: Iterable[LabelledCase], logs: Sequence[str]) -> list[tuple[str, int, int]]:
+    """The id of a case, the number of a log and the shared shingles, where one is mostly part of the other."""
+    measured = [_shingles(log) for log in logs]
+    by_shingle: dict[tuple[str, ...], list[int]] = {}
+    for number, shingles in enumerate(measured):
+        for shingle in shingles:
+            by_shingle.setdefault(shingle, []).append(number)
+    found = []
+    for case in cases:
+        own = _shingles("\n".join(texts(case)))
+        shared = Counter(number for shingle in own for number in by_shingle.get(shingle, ()))
+        for number, count in shared.items():
+            sizes = [size for size in (len(own), len(measured[number])) if size >= LEAST_SHINGLES]
+            if any(count > MOST_SHARED * size for size in sizes):
+                found.append((case.id, number, count))
+    return found
