@@ -87,14 +87,17 @@ def _capture(chosen: Sequence[str], output: Path) -> int:
 
 
 def _labelled(output: Path) -> Iterator[dict[str, Any]]:
-    """The captured cases that are still declared, with their declared labels."""
+    """The captured cases that are still declared, with their declared labels; the group is the source."""
     plans = declarations.load()
     for line in case_files.read_lines(output):
         row = json.loads(line)
         if row["group"] in plans:
             for log in row["event"]["logs"]:
                 log["tail"] = _without_places(log["tail"])
-            yield row | {"labels": {**row["labels"], **plans[row["group"]][0].labels}}
+            yield row | {
+                "group": row["provenance"]["program"],
+                "labels": {**row["labels"], **plans[row["group"]][0].labels},
+            }
 
 
 def with_wrong_labels(rows: Sequence[dict[str, Any]], share: float, seed: int) -> list[dict[str, Any]]:
