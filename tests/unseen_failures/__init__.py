@@ -1,0 +1,1 @@
+"""Failures for measuring only: real runs of declared programs that no training data knows."""
