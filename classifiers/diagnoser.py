@@ -104,10 +104,7 @@ class Diagnoser:
         """One verdict for each case, in order. Texts must be redacted already."""
         found = []
         for case, diagnosis in zip(cases, self.explained(cases), strict=True):
-            verdict = self._verdict(diagnosis)
-            frame = own_frame(case.streams, verdict.evidence)
-            measures = input_measures.measure(diagnosis.extracted, case.streams, diagnosis.known)
-            found.append(replace(verdict, own_frame=frame, measures=measures))
+            found.append(self._verdict(diagnosis, case))
         return found
 
     def explained(self, cases: Sequence[RawCase]) -> list[Diagnosis]:
@@ -125,7 +122,7 @@ class Diagnoser:
         parts = zip(scores.extracted, labels, weighed, confidences, causes, scores.known, strict=True)
         return [Diagnosis(*one) for one in parts]
 
-    def _verdict(self, diagnosis: Diagnosis) -> Verdict:
+    def _verdict(self, diagnosis: Diagnosis, raw: RawCase) -> Verdict:
         labels, case = diagnosis.labels, diagnosis.extracted.case
         confidence = diagnosis.confidence
         abstained = confidence < self._model.calibration.threshold
@@ -134,7 +131,9 @@ class Diagnoser:
         symptom = None if labels.symptoms[0][0] == NONE else labels.symptoms[0][0]
         weighed = diagnosis.weighed
         platform_symptom = owner_summary.platform_symptom(case, cause, symptom)
-        case = replace(case, suspect=suspect_of_job(case.suspect, case.job, platform_symptom))
+        suspect = suspect_of_job(case.suspect, case.job, platform_symptom)
+        case = case if suspect is case.suspect else replace(case, suspect=suspect)
+        evidence = _shown(case.evidence)
         if labels.deciding_entry is not None:
             weighed = ((f"rule:{labels.deciding_entry}", _RULE_WEIGHT), *weighed[:_SHOWN_FEATURES_WITH_RULE])
         return Verdict(
@@ -152,10 +151,12 @@ class Diagnoser:
             explanation=owner_summary.explanation(case, cause, category, abstained=abstained),
             model=self.model,
             rules=self.rules,
-            evidence=_shown(case.evidence),
-            suspect=case.suspect,
+            evidence=evidence,
+            suspect=suspect,
             missing=case.missing,
             progress=case.progress,
             uncorroborated=case.uncorroborated,
             weighed=weighed,
+            own_frame=own_frame(raw.streams, evidence),
+            measures=input_measures.measure(diagnosis.extracted, raw.streams, diagnosis.known),
         )

@@ -9,7 +9,7 @@ from classifiers.contracts import Evidence, LogStream
 # Limits of what is read (judgement): a traceback is far shorter.
 _LINES: Final = 200
 _CHARACTERS: Final = 40_000
-_NEAR: Final = 3_000  # characters that are read first: most tracebacks are shorter
+_NEAR: Final = 1_200  # characters that are read first: most tracebacks are shorter
 _FRAME: Final = re.compile(r'\bFile "(?P<path>[^"\n]{1,400})", line (?P<line>\d{1,7})')
 _TRACEBACK: Final = "Traceback (most recent call last)"
 # Folders of installed packages and of the interpreter: site and dist packages, the standard library, conda.

@@ -129,7 +129,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         items=items,
         process_exits=findings.exits,
         chars=chars,
-        lines=sum(text.count("\n") + 1 for text in logs if text),
+        lines=sum(one.count_lines() for one in extraction.streams if one.text and not one.is_scheduler),
         cues=extraction.stage.found,
         stage=extraction.stage.last_stage,
         short_log_lines=benign_lines.drop_benign(short) if short is not None else (),

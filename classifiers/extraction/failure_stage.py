@@ -17,6 +17,7 @@ import ahocorasick_rs
 from classifiers.extraction import benign_lines, word_lists
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.report_detection import is_report
+from classifiers.literal_search import Literals
 
 # How much of a log is read around the first item, in characters (judgement: a traceback and what was printed before).
 _SHORT_LOG: Final = 3_000
@@ -33,14 +34,16 @@ class CueIndex:
     """All cues of log.toml and report.toml.
 
     Attributes:
-        automaton: finds their words in a lower-case text.
+        words: their words, those in ASCII first.
+        ascii_words: finds the words in ASCII in a lower-case text: the places are the same.
         names: the cue of each word.
         of_reports: the places of the words of report.toml.
         stages: the cues that are stages.
         shared: the cues that every head of the classifier reads, not only that of the symptom.
     """
 
-    automaton: ahocorasick_rs.AhoCorasick
+    words: tuple[str, ...]
+    ascii_words: Literals
     names: tuple[str, ...]
     of_reports: frozenset[int]
     stages: frozenset[str]
@@ -73,14 +76,28 @@ def cues() -> CueIndex:
                 shared.add(entry["name"])
             for word in entry["words"]:
                 owners.setdefault(word, (entry["name"], of_reports))
-    words = sorted(owners)
+    words = sorted(owners, key=lambda word: (not word.isascii(), word))
     return CueIndex(
-        automaton=word_lists.automaton(words),
+        words=tuple(words),
+        ascii_words=Literals([word for word in words if word.isascii()]),
         names=tuple(owners[word][0] for word in words),
         of_reports=frozenset(place for place, word in enumerate(words) if owners[word][1]),
         stages=frozenset(stages),
         shared=frozenset(shared),
     )
+
+
+def _find_words(low: str) -> list[tuple[int, int, int]]:
+    """The words in a lower-case text: the place of each among all, its begin and its end."""
+    if low.isascii():
+        return cues().ascii_words.find(low)
+    return _all_words().find_matches_as_indexes(low, overlapping=True)
+
+
+@cache
+def _all_words() -> ahocorasick_rs.AhoCorasick:
+    """Finds the words in any alphabet in a lower-case text, at half the speed."""
+    return word_lists.automaton(cues().words)
 
 
 def find_cues(text: str, *, report: bool) -> StageCues:
@@ -102,7 +119,7 @@ def _find_cues(text: str, is_of_report: Callable[[], bool]) -> StageCues:
     last_stage, last_begin = "", -1
     report: bool | None = None
     low = text.lower()
-    for word, begin, _ in index.automaton.find_matches_as_indexes(low, overlapping=True):
+    for word, begin, _ in _find_words(low):
         if begin and low[begin].isalpha() and low[begin - 1].isascii() and low[begin - 1].isalpha():
             continue
         if word in index.of_reports:

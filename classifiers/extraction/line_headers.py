@@ -21,6 +21,7 @@ _EPOCH = re.compile(r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:)(?P<s>1[5-9]\d{8}
 _SYSLOG = re.compile(
     r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
 )
+_CLOCK = re.compile(r"\d:\d\d:\d\d")  # is part of every time above but `_EPOCH`, and is found faster
 _MONTHS = {
     m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
 }
@@ -34,7 +35,6 @@ _GLOG_RANGE: Final = 120
 _FRONT: Final = 4_000
 _FRONT_LINES: Final = 40
 _LABELLED_SHARE: Final = 0.6
-_COLONS_OF_TIME: Final = 2
 _DAY_S: Final = 86_400
 _YEARS: Final = range(2000, 2100)  # of the expression of ISO 8601 above
 
@@ -108,7 +108,7 @@ def _seconds(hit: re.Match[str], month: int) -> float:
 def time_of(line: str) -> float | None:
     """Seconds into the year by the first time stamp near the start of a line, None without one; zones are ignored."""
     head = line[:_TIME_RANGE]
-    if head.count(":") < _COLONS_OF_TIME and '"t' not in head:
+    if _CLOCK.search(head) is None and '"t' not in head and "00:00:1" not in head:
         return None
     hit = _ISO.search(head)
     if hit is not None:
@@ -205,7 +205,7 @@ def _read_pod_tag(line: str, pod: re.Match[str], tags: LineHeader) -> LineHeader
 
 def rank_in_message(line: str) -> int | None:
     """The rank that a message names as its own (`[Rank 3]`, `[PG ID 0 ... Rank 3]`, `rank=3`), None if none."""
-    hit = _INNER_RANK.search(line, 0, _INNER_RANGE)
+    hit = _INNER_RANK.search(line, 0, _INNER_RANGE) if "ank" in line else None  # is part of every match
     if hit is None:
         return None
     return int(hit["a"] or hit["b"] or hit["c"] or hit["d"])

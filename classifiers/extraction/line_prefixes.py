@@ -10,11 +10,11 @@ Sources: MPICH `-l`, Slurm `srun --label`, Open MPI and Horovod `--tag-output`, 
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from classifiers.extraction.line_shapes import contains_any
+from classifiers.signatures import LinePattern
 
 _TIME: Final = (
     r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -35,16 +35,18 @@ LINE_PREFIX: Final = re.compile(
     r")",
     re.MULTILINE,
 )
+# The same without look-ahead and without possessive quantifiers, which are not in a linear-time engine: it matches at
+# least where `LINE_PREFIX` does in ASCII, and searches several lines in a part of its time.
+_NOT_LINEAR: Final = re.compile(r"\(\?[=!](?:[^()\\]|\\.)*\)|(?<=[?}])\+")
+_MAY_HAVE_PREFIX: Final = LinePattern(f"(?m){_NOT_LINEAR.sub('', LINE_PREFIX.pattern)}")
 # The rank that a program's logger puts somewhere in the header of a line.
 _LOGGER_RANK: Final = re.compile(
     r"(?:(?<![A-Za-z])(?:global_?|world_?)?(?:[Rr]ank|RANK|[Pp]rocess(?:_id|_index)?|[Pp]roc|trainer|worker)[\"']?"
     r"[ :=#._-]{0,3}|[.-] ?r)"
     r"(?P<rank>\d{1,4})(?:/\d{1,5})?[\"']?(?!:\d)(?=[\])>|:,}\s])(?! of\b| steps| workers| \w+ (?:of|finished))",
 )
-_HINT_WORDS: Final = ("ank", "ANK", "roc", "trainer", "worker")
-_HINT_LETTER: Final = re.compile(r"[.-] ?r\d")
-_R_NUMBER: Final = re.compile(r"r\d")  # is part of every match of the one above, and is found faster
-_LOGGER_HINT: Final = re.compile(r"ank|ANK|roc|trainer|worker|[.-] ?r\d")
+_LOGGER_HINT: Final = re.compile(r"ank|ANK|roc|trainer|worker|[.-] ?r\d")  # is part of every match
+_MAY_HAVE_RANK: Final = LinePattern(_LOGGER_HINT.pattern)
 _POD: Final = re.compile(
     r"^(?P<base>.*?)(?:(?P<role>worker|master|chief|ps|launcher|node|replica|trainer)-)?(?:\d-)?(?P<n>\d{1,4})"
     r"(?:-[a-z0-9]{5})?$"
@@ -166,9 +168,12 @@ def _may_have_ranks(lines: list[str]) -> bool:
     if len(lines) < _FEWEST_LINES:
         return False
     some = lines[:: max(1, len(lines) // _PROBE_LINES)]
-    if any(LINE_PREFIX.match(line) for line in some[::_PROBE_STEP]):
+    probed = some[::_PROBE_STEP]
+    if _may_match(_MAY_HAVE_PREFIX, probed) and any(map(LINE_PREFIX.match, probed)):
         return True
-    return _has_hint("\n".join(some)) and sum(rank is not None for rank in map(logger_rank, some)) >= _FEWEST_LINES
+    return (
+        _may_match(_MAY_HAVE_RANK, some) and sum(rank is not None for rank in map(logger_rank, some)) >= _FEWEST_LINES
+    )
 
 
 def _ranks_of(name: str, counts: _PrefixCounts, *, has_master: bool) -> frozenset[int]:
@@ -180,11 +185,10 @@ def _ranks_of(name: str, counts: _PrefixCounts, *, has_master: bool) -> frozense
     return frozenset(rank for rank in ranks if rank is not None)
 
 
-def _has_hint(text: str) -> bool:
-    """Whether `_LOGGER_HINT` matches in a text; its words are looked for first, which is several times faster."""
-    return contains_any(text, _HINT_WORDS) or (
-        _R_NUMBER.search(text) is not None and _HINT_LETTER.search(text) is not None
-    )
+def _may_match(pattern: LinePattern, lines: Sequence[str]) -> bool:
+    """Whether a pattern in ASCII matches in one of the lines; lines with other characters may always match."""
+    text = "\n".join(lines)
+    return not text.isascii() or pattern.matches(text.encode())
 
 
 def _count_prefixes(lines: list[str]) -> _PrefixCounts:
@@ -194,7 +198,7 @@ def _count_prefixes(lines: list[str]) -> _PrefixCounts:
         found = LINE_PREFIX.match(line)
         if found is not None and found.lastgroup is not None:
             prefixes.setdefault(found.lastgroup, Counter())[found[found.lastgroup]] += 1
-    if _has_hint("\n".join(lines)):
+    if _may_match(_MAY_HAVE_RANK, lines):
         logger_ranks.update(rank for rank in map(logger_rank, lines) if rank is not None)
     return _PrefixCounts(prefixes, logger_ranks)
 

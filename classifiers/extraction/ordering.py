@@ -1,7 +1,7 @@
 """The order of a case's evidence items: repeats removed, survived trouble withdrawn, a beginning chosen."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -37,16 +37,24 @@ _NO_TIME: Final = 1e12  # sorts last
 
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
     """The items without those whose words, numbers aside, the same rank printed before."""
+    alike = Counter(map(_rank_and_first_character, items))
     seen: set[tuple[str, int | None]] = set()
     out: list[EvidenceItem] = []
     for item in items:
-        if item.role != "context" or item.onset <= Onset.NEUTRAL:  # the others are few
+        may_repeat = alike[_rank_and_first_character(item)] > 1
+        if may_repeat and (item.role != "context" or item.onset <= Onset.NEUTRAL):  # the others are few
             key = (_NUMBER.sub("#", item.message[:300]), item.rank)
             if key in seen:
                 continue
             seen.add(key)
         out.append(item)
     return out
+
+
+def _rank_and_first_character(item: EvidenceItem) -> tuple[int | None, str]:
+    """What repeats have in common, and is found without a search for numbers."""
+    first = item.message[:1]
+    return item.rank, "#" if first.isdigit() else first
 
 
 def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
@@ -264,16 +272,21 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or first.line_number is None or first.from_scheduler or first.onset >= Onset.PROCESS_END:
         return False
-    names = {name for name in _OBJECT.findall(first.message[:_OBJECT_RANGE]) if not name.endswith(_CODE)}
-    if not names:
-        return False
-    earlier = [
+    complaints = [
         item
         for item in items
         if item.role == "context"
         and item.stream == first.stream
         and item.offset < min(first.offset, first.start_offset)
         and item.error_words - _WEAK_WORDS
+    ]
+    if not complaints:  # few cases have any: names are searched only now
+        return False
+    names = {name for name in _OBJECT.findall(first.message[:_OBJECT_RANGE]) if not name.endswith(_CODE)}
+    earlier = [
+        item
+        for item in complaints
+        if names
         and not is_overcome(item.message)
         and not benign_lines.is_benign(item.text)
         and not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))

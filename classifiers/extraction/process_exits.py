@@ -17,6 +17,7 @@ _SIGNALS: Final = {
     "sigterm": 15, "bus error": 7, "sigbus": 7, "floating point exception": 8, "sigfpe": 8, "illegal instruction": 4,
     "sigill": 4, "interrupt": 2, "sigint": 2, "out of memory": 9, "hangup": 1,
 }  # fmt: skip
+_SIGNAL_NAMES: Final = tuple(_SIGNALS)
 _ELASTIC: Final = re.compile(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+)")
 _SRUN: Final = re.compile(
     r"(?:srun|slurmstepd|mpiexec|prun): (?:error: )?(?P<node>[\w.-]+): tasks? (?P<ranks>[\d,\-\[\]]+): "
@@ -141,9 +142,8 @@ def _srun(line: str, _following: str) -> Sequence[ProcessExit] | None:
 def _parse_reason(reason: str) -> tuple[int | None, int | None]:
     """Exit code and signal of a reason such as `Killed` or `Exited with exit code 1`."""
     low = reason.lower()
-    for word, number in _SIGNALS.items():
-        if low.startswith(word):
-            return None, number
+    if low.startswith(_SIGNAL_NAMES):
+        return None, next(number for word, number in _SIGNALS.items() if low.startswith(word))
     hit = _EXIT_CODE.search(reason)
     code = int(hit["code"]) if hit else None
     return code, signal_of(code)

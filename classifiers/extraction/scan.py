@@ -89,11 +89,14 @@ class Scanner:
         self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK, *LANDMARKS})
         self._owners = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
         self._is_word = [pattern in self._words for pattern in self._patterns]
-        self._edge = [
+        self._begins_word = [
             pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns
         ]
+        self._ends_word = [
+            begins and pattern != "evict" for begins, pattern in zip(self._begins_word, self._patterns, strict=True)
+        ]
         self._traceback = self._patterns.index(TRACEBACK)
-        self._landmarks = {self._patterns.index(word): word for word in LANDMARKS}
+        self._is_landmark = [pattern in LANDMARKS for pattern in self._patterns]
         self._is_hit = [bool(word or owned) for word, owned in zip(self._is_word, self._owners, strict=True)]
         self._is_hit[self._traceback] = True
         self._literals = Literals(self._patterns)
@@ -131,19 +134,18 @@ class Scanner:
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
-        patterns, is_hit, edge, landmark_words = self._patterns, self._is_hit, self._edge, self._landmarks
+        is_hit, is_landmark = self._is_hit, self._is_landmark
+        begins_word, ends_word = self._begins_word, self._ends_word
+        around = low + "\n"  # a character follows the last match, and one stands at -1, before a match at 0
         returns = "\r" in text
         line_begin = line_end = counted = 0
         indexes: list[int] = []
         for index, start, end in self._literals.find(low):
-            if index in landmark_words:
-                landmarks.add(landmark_words[index])
-            if not is_hit[index]:
+            if is_landmark[index]:
+                landmarks.add(self._patterns[index])
+            if ends_word[index] and around[end].isalpha():  # by far the most frequent: "inf" in "INFO"
                 continue
-            if edge[index] and (
-                (start and low[start - 1].isalpha())
-                or (end < len(low) and patterns[index] != "evict" and low[end].isalpha())
-            ):
+            if not is_hit[index] or (begins_word[index] and around[start - 1].isalpha()):
                 continue
             if start >= line_end:
                 if indexes and not (known_only and self._is_unknown(indexes)):

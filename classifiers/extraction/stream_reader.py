@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 from signal import SIGTERM
@@ -64,12 +65,19 @@ class StreamText:
     text: str
     source: LogStream
     lines: Sequence[ScannedLine]
-    landmarks: Collection[str] = ()
+    landmarks: AbstractSet[str] = frozenset()
 
     @property
     def is_scheduler(self) -> bool:
         """Whether it is the scheduler's message, not a log."""
         return self.source.stream == SCHEDULER
+
+    def count_lines(self) -> int:
+        """The number of lines; the scanner has counted those before the last line that it found."""
+        if not self.lines:
+            return self.text.count("\n") + 1
+        last = self.lines[-1]
+        return last.line_number + self.text.count("\n", last.offset)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from typing import Final
 from classifiers.contracts import RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
 
@@ -29,6 +30,7 @@ _SEQUENCES: Final = (
 _COLLECTIVE: Final = re.compile(r"SeqNum=\d+, OpType=\w+(?:, NumelIn=\d+, NumelOut=\d+)?")
 _MAX_SEQUENCE: Final = 1 << 62  # larger ones are unset counters
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
+_GPU_PARTS: Final = ("GPU", "cuda:", "device")  # one is part of every match
 _TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 _PROCESS: Final = re.compile(
     r"\bpid[= ]'?(\d{2,8})\b|\b[Kk]illed process (\d{2,8})\b|\b\w{1,30}[\[:](\d{2,8})\]?:? (?:segfault|trap|blocked)"
@@ -391,7 +393,7 @@ def _suspect_gpu(items: Sequence[EvidenceItem], rank: int | None) -> int | None:
             continue
         if item.gpu is not None:
             return item.gpu
-        found = _GPU.search(item.text, 0, _RANGE)
+        found = _GPU.search(item.text, 0, _RANGE) if contains_any(item.text, _GPU_PARTS) else None
         if found is not None:
             return int(next(group for group in found.groups() if group is not None))
     return None

@@ -11,15 +11,22 @@ from typing import Final
 
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import LineHeader, parse_header
+from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
 
 EXCEPTION: Final = re.compile(
     r"(?:^|[\s\]:|>])(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|SystemExit|Failure|Timeout|Killed|Fault"
     r"|Iteration|NotFound|Mismatch|OutOfMemory|Expired|Denied|Unavailable))(?:\(.{0,80}?\))?(?::|\s*$)"
 )
+# What the name of an exception ends with, in the expression above: found faster where a line names none.
+_EXCEPTION_ENDINGS: Final = (
+    "Error", "Exception", "Interrupt", "SystemExit", "Failure", "Timeout", "Killed", "Fault", "Iteration", "NotFound",
+    "Mismatch", "OutOfMemory", "Expired", "Denied", "Unavailable",
+)  # fmt: skip
 _FINAL: Final = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?\s*(?::|$)")
 _CHAIN: Final = ("During handling of the above", "The above exception was the direct")
 _LIBRARY: Final = re.compile(r"(?:site|dist)-packages|[/\\]lib[/\\]python\d|<frozen|<string>|[/\\]bin[/\\]")
+_LIBRARY_PARTS: Final = ("packages", "lib", "<", "bin")  # one is part of every match
 _INNER_LINES: Final = ('File "', "^", "[Previous line")
 # Limits of what is read of one traceback (judgement: longer ones are cut by loggers as well).
 _MOST_LINES: Final = 300
@@ -60,7 +67,7 @@ class Traceback:
 
 def exception_type(line: str) -> str | None:
     """The exception class that a line names (`pkg.SomeError: text`), None without one."""
-    found = EXCEPTION.search(line, 0, _NAME_RANGE)
+    found = EXCEPTION.search(line, 0, _NAME_RANGE) if contains_any(line, _EXCEPTION_ENDINGS) else None
     return None if found is None else found["type"].rsplit(".", 1)[-1]
 
 
@@ -114,7 +121,7 @@ class _InnermostFrame:
         """Read a line that belongs to the frames."""
         if words.startswith('File "'):
             self.seen = True
-            self._code_follows = _LIBRARY.search(words) is None
+            self._code_follows = not contains_any(words, _LIBRARY_PARTS) or _LIBRARY.search(words) is None
             if self._code_follows:
                 self.raised_at = words.rpartition(", in ")[2]
         elif self._code_follows and words[:1] not in "^~":

@@ -1,7 +1,8 @@
 """Progress of a run: the last step and the last checkpoint that its logs show."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from typing import Final
 
@@ -27,6 +28,7 @@ _SAVED_WORDS: Final = ("saved model", "saving model", "saving state")
 SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
 # Limits of what is read, in characters (judgement).
 _END_LENGTH: Final = 65_536
+_NEAR_LENGTH: Final = 2_000
 _LINE_RANGE: Final = 500
 
 
@@ -64,7 +66,7 @@ def _time_of_line(text: str, position: int) -> datetime | None:
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-def find_progress(texts: Sequence[str], landmarks: Sequence[Collection[str]] | None = None) -> Progress | None:
+def find_progress(texts: Sequence[str], landmarks: Sequence[AbstractSet[str]] | None = None) -> Progress | None:
     """The last step and checkpoint near the end of any of the texts, None if neither is shown.
 
     The time is that of the last step; None with a checkpoint, because the time of a checkpoint is not known.
@@ -78,14 +80,19 @@ def find_progress(texts: Sequence[str], landmarks: Sequence[Collection[str]] | N
     at: datetime | None = None
     for index, text in enumerate(texts):
         begin = max(0, len(text) - _END_LENGTH)
-        low = text[begin:].lower()
-        if len(low) != len(text) - begin:
-            continue  # some letters get longer in lower case: positions would not agree
-        found = _last_step(text, low, begin)
+        saves = landmarks is None or not landmarks[index].isdisjoint(SAVING)
+        found = None
+        if text.isascii() and not saves:  # most logs: no more is read than the step needs
+            near = max(begin, len(text) - _NEAR_LENGTH)
+            found = _last_step(text, text[near:].lower(), near)
+        if found is None:
+            low = text[begin:].lower()
+            if len(low) != len(text) - begin:
+                continue  # some letters get longer in lower case: positions would not agree
+            found = _last_step(text, low, begin)
+            checkpoint = (_last_checkpoint(text, low, begin) if saves else None) or checkpoint
         if found is not None and (step is None or found[1] > step):
             step, at = found[1], _time_of_line(text, found[0])
-        if landmarks is None or any(word in landmarks[index] for word in SAVING):
-            checkpoint = _last_checkpoint(text, low, begin) or checkpoint
     if step is None and checkpoint is None:
         return None
     return Progress(step=step, checkpoint=checkpoint, at=None if checkpoint else at)

@@ -26,7 +26,9 @@ class SparseRows:
         bounds = self.indptr.tolist()
         for row, (begin, end) in enumerate(pairwise(bounds)):
             if end > begin:  # along the first axis numpy adds row by row, in order
-                np.add.reduce(dense[self.indices[begin:end]] * self.data[begin:end, None], axis=0, out=out[row])
+                weighted = dense.take(self.indices[begin:end], axis=0)  # twice as fast as dense[...]
+                weighted *= self.data[begin:end, None]
+                np.add.reduce(weighted, axis=0, out=out[row])
         return out
 
 

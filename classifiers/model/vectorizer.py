@@ -12,6 +12,7 @@ The same in training and serving. Prefixes of names:
 """
 
 import math
+import operator
 from collections.abc import Iterable
 from typing import Final
 
@@ -93,7 +94,7 @@ def _add_words(lines: Iterable[tuple[str, float]], prefix: str, length: float, o
             if block.get(word, 0.0) < weight:
                 block[word] = weight
     if block:
-        scale = length / math.sqrt(sum(value * value for value in block.values()))
+        scale = length / math.sqrt(sum(map(operator.mul, block.values(), block.values())))
         out.update({prefix + word: value * scale for word, value in block.items()})
 
 
