@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
-from functools import cache
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
 from typing import Final
 
 from classifiers.contracts import RawCase
@@ -21,6 +21,7 @@ from classifiers.relevance.records import short_name
 
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HALF_HOUR_S: Final = 1_800
 _YEAR_S: Final = 366 * 86_400
 _LARGEST_ZONE_S: Final = 14 * 3_600
@@ -237,8 +238,15 @@ def _zone(behind: float) -> float | None:
 
 def _seconds(at: datetime) -> float:
     """An instant in the form of `line_headers.time_of`, in UTC."""
-    utc = at if at.tzinfo is UTC else at.astimezone(UTC)
-    return seconds_into_year(utc.month, utc.day, utc.hour, utc.minute, utc.second) + utc.microsecond / 1e6
+    since = at - _EPOCH
+    return _start_of_day(since.days) + since.seconds + since.microseconds / 1e6
+
+
+@lru_cache(maxsize=1_000)
+def _start_of_day(days: int) -> int:
+    """The seconds into the year at which a day begins; `days` since 1970."""
+    day = _EPOCH + timedelta(days)
+    return seconds_into_year(day.month, day.day, 0, 0, 0)
 
 
 def _last_time(text: str) -> float | None:

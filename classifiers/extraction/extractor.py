@@ -54,7 +54,7 @@ class Extractor:
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
         self._scheduler_lines: dict[str, list[ScannedLine]] = {}
-        self._event_lines: dict[str, ScannedLine | None] = {}
+        self._event_lines: dict[str, tuple[str, ScannedLine | None]] = {}
 
     def extract(self, raw: RawCase) -> ExtractedCase:
         """The case of a failed attempt, its evidence ordered, most telling first."""
@@ -77,24 +77,29 @@ class Extractor:
             streams.append(StreamText(len(streams), "", LogStream(text="", stream=kind, first_line=None), []))
         message = scheduler_message(raw)
         streams.append(StreamText(len(streams), message, _SCHEDULER_STREAM, self._scan_scheduler(message)))
-        events = self._scan_events([strip_colors(one.text).replace("\n", " ") for one in raw.node_events])
+        events = self._scan_events([one.text for one in raw.node_events])
         # Without node events: what a log's line means must not change with what a node happens to report.
         present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
         return Extraction(raw, streams, events, present)
 
     def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:
-        """Each text with its line, None without a hit; all new ones in one pass of the scanner."""
+        """Each text as one line, with what was found in it, None without a hit; all new ones in one pass."""
         known = self._event_lines
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        found: dict[str, ScannedLine | None] = dict.fromkeys(new)
+        found: dict[str, tuple[str, ScannedLine | None]] = {}
         for first in range(0, len(new), _EVENTS_AT_ONCE):
             some = new[first : first + _EVENTS_AT_ONCE]
-            lines = self._scanner.scan("\n".join([text.replace("\r", " ") for text in some]), known_only=True)
-            found |= {some[line.line_number - 1]: line for line in lines}
-        out = [(text, found[text] if text in found else known[text]) for text in texts]
+            written = [strip_colors(text).replace("\n", " ") for text in some]
+            lines = self._scanner.scan("\n".join(written).replace("\r", " "), known_only=True)
+            by_number = {line.line_number: line for line in lines}
+            found |= {
+                text: (clean, by_number.get(number))
+                for number, (text, clean) in enumerate(zip(some, written, strict=True), 1)
+            }
+        out = [found[text] if text in found else known[text] for text in texts]
         if len(known) > _EVENTS_KEPT:
             known.clear()
-        known |= {text: line for text, line in found.items() if len(text) <= _LONGEST_KEPT}
+        known |= {text: one for text, one in found.items() if len(text) <= _LONGEST_KEPT}
         return out
 
     def _scan_scheduler(self, message: str) -> list[ScannedLine]:

@@ -79,7 +79,7 @@ def read_streams(extraction: Extraction) -> None:
 def read_node_events(extraction: Extraction) -> None:
     """Read the node events that the catalogue knows; the others are no evidence.
 
-    Role and onset are found when they are judged: most are set aside.
+    Role, onset and time are found when they are judged: most are set aside.
     """
     items, of_nodes = extraction.items, len(extraction.streams)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
@@ -106,7 +106,6 @@ def read_node_events(extraction: Extraction) -> None:
                 offset=index,
                 line_number=None,
                 node=event.node,
-                time=time_of_instant(event.at) if event.at is not None else time_of(text),
                 hits=hits,
                 error_words=line.error_words,
             )
@@ -208,6 +207,8 @@ def judge_node_events(extraction: Extraction) -> None:
         text, line = extraction.node_events[item.offset]
         assert line is not None
         item.role, item.onset = classify_line(LineFacts(line, text, item.hits))
+        at = extraction.raw.node_events[item.offset].at
+        item.time = time_of_instant(at) if at is not None else time_of(text)
 
     if extraction.node_events:
         extraction.findings.items, set_aside = event_relevance.judge_node_events(
