@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from service.web.pages import incidents
 from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
 from tests.service.web.api.test_automation_api import GONE, XID, acting, hook, lease, tell
@@ -85,6 +86,16 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert len(lease(hook)) == 6
     page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")
     assert "Rack r7 fails jobs" in page
+
+
+def test_an_incident_s_page_says_how_many_attempts_it_does_not_list(
+    hook: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(incidents, "JOBS_SHOWN", 4)
+    tell(hook, *(job(str(n), GONE.format(n=n), nodes=[f"n{n}", "m"], user=f"u{n}") for n in range(6)))
+    page = hook.get("/incidents/1").text
+    assert page.count('href="/failures/') == 4
+    assert "The latest 4 are listed, and there are 2 more." in words(page)
 
 
 @pytest.mark.parametrize("path", ["/automation?cursor=x", "/incidents?cursor=x"])
