@@ -33,7 +33,8 @@ RESAMPLES: Final = 2_000
 RECURRING_CASES: Final = 150
 # A window that the labelled failure is recognised by shows where the failure began; the launcher's summary does not.
 RECURRING_WINDOWS: Final = frozenset({"whole", "without scheduler facts", "around the first error", "one rank alone"})
-_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?![\w.])")
+# The year of a date stays: a later run is not of the year 2793.
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?![\w.]|[-/]\d\d[-/]\d\d)")
 _HOST: Final = re.compile(r"\b([a-z]+(?:-[a-z]+)*-?)(\d{1,4})\b")
 _BATCH: Final = 200
 
