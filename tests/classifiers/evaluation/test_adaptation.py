@@ -1,9 +1,11 @@
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import adaptation
 from classifiers.model.artifact import Model
@@ -34,3 +36,12 @@ def test_a_recurrence_takes_a_label_that_the_model_does_not_give(model: Model, c
     found = adaptation.recurrence(model, signatures.packaged(), [odd], now=NOW)
     assert found.windows > 0
     assert found.side == found.cause == 1.0
+
+
+@pytest.mark.parametrize("date", ["2026-11-23 12:41:13", "2026/11/23 12:41:13", "2026-11-23T12:41:13Z"])
+def test_a_recurrence_has_other_numbers_and_a_date_that_can_be_read(date: str) -> None:
+    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream(text=f"{date} worker 48211 of 2048 lost"),))
+    text = adaptation.renamed(raw, random.Random(3)).streams[0].text
+    assert text.startswith(date)
+    assert "48211" not in text
+    assert "2048" not in text
