@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from service.goodput import definitions
 from service.goodput.records import Goodput, Scope, TrendPart
-from service.reports.chart import SIDES
+from service.reports.chart import SIDES, nice
 from service.web import goodput_views
 from service.web.auth import READ
 from service.web.pages.forms import OverviewScope, overview_scope
@@ -47,6 +47,7 @@ def goodput(
         "categories": definitions.load().categories,
         "bars": bars(found),
         "chart": CHART,
+        "chart_top": chart_top(found),
         "chart_kinds": (*SIDES, *APART),
         "ranges": RANGES,
         "compared": compared(services, found, (since, scope)),
@@ -74,24 +75,27 @@ def _amounts(part: TrendPart) -> dict[str, float]:
     return {"held": part.held, "delivered": part.delivered, **lost, **preempted}
 
 
+def _lost(part: TrendPart) -> dict[str, float]:
+    """GPU-hours that a part of the period lost, by side, preemption and cancellation."""
+    return {**part.lost_by_side, "preempted": part.lost_to_preemption, "cancelled": part.lost_to_cancellation}
+
+
+def chart_top(found: Goodput) -> float:
+    """The GPU-hours at the top of the chart."""
+    return nice(max((sum(_lost(one).values()) for one in found.trend), default=0.0))
+
+
 def bars(found: Goodput) -> list[dict[str, object]]:
     """One bar for each part of the period: GPU-hours lost by side, then to preemption and cancellation."""
-    amounts = [
-        {
-            **one.lost_by_side,
-            "preempted": one.lost_to_preemption,
-            "cancelled": one.lost_to_cancellation,
-        }
-        for one in found.trend
-    ]
-    most = max((sum(one.values()) for one in amounts), default=0.0)
+    amounts = [_lost(one) for one in found.trend]
+    most = chart_top(found)
     width, height = CHART
     step = width / max(len(amounts), 1)
     made = []
     for number, (part, amount) in enumerate(zip(found.trend, amounts, strict=True)):
         base, boxes = float(height), []
         for kind in (*SIDES, *APART):
-            tall = height * amount.get(kind, 0.0) / most if most else 0.0
+            tall = height * amount.get(kind, 0.0) / most
             base -= tall
             if tall > 0:
                 boxes.append({"kind": kind, "y": round(base, 2), "height": round(tall, 2)})
