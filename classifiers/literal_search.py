@@ -6,11 +6,16 @@ from typing import Final
 
 import ahocorasick_rs
 
+# Characters that are searched before the fast automaton is built: that takes as long as a search of a megabyte, and a
+# command that reads one log ends before it is of use (judgement).
+_FEW: Final = 1 << 16
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
 class Literals:
     """An Aho-Corasick automaton over ASCII words. Building it takes some milliseconds: build it once.
+
+    The first texts are searched by an automaton that is built in a tenth of the time, and searches at half the speed.
 
     Over bytes it is a third faster than over text, for which the position of every character is computed first. Each
     character that is not ASCII becomes one control character, so that positions agree.
@@ -23,13 +28,20 @@ class Literals:
         not_ascii = next((word for word in words if not word.isascii()), None)
         if not_ascii is not None:
             raise ValueError(f"{not_ascii!r}: expected a word in ASCII")
-        self._automaton = ahocorasick_rs.BytesAhoCorasick(
-            [word.encode() for word in words],
-            matchkind=ahocorasick_rs.MatchKind.Standard,
-            implementation=ahocorasick_rs.Implementation.DFA,
+        self._words = [word.encode() for word in words]
+        self._automaton = self._build(ahocorasick_rs.Implementation.ContiguousNFA)
+        self._left = _FEW  # characters to search before the fast automaton is built
+
+    def _build(self, implementation: ahocorasick_rs.Implementation) -> ahocorasick_rs.BytesAhoCorasick:
+        return ahocorasick_rs.BytesAhoCorasick(
+            self._words, matchkind=ahocorasick_rs.MatchKind.Standard, implementation=implementation
         )
 
     def find(self, text: str) -> list[tuple[int, int, int]]:
         """All matches as (index of the word, begin, end) in characters, ordered by end; they may overlap."""
+        if self._left > 0:
+            self._left -= len(text)
+            if self._left <= 0:
+                self._automaton = self._build(ahocorasick_rs.Implementation.DFA)
         ascii_text = text if text.isascii() else _NOT_ASCII.sub("\x01", text)
         return self._automaton.find_matches_as_indexes(ascii_text.encode(), overlapping=True)

@@ -18,6 +18,14 @@ def test_every_match_is_found_with_positions_in_characters(text: str) -> None:
     assert set(Literals(WORDS).find(text)) == expected
 
 
+def test_a_literal_search_finds_the_same_after_many_texts() -> None:
+    search = Literals(WORDS)
+    text = "an error, é?x\n" * 1_000
+    found = search.find(text)
+    assert len(found) == 4_000
+    assert all(search.find(text) == found for _ in range(10))
+
+
 def test_a_word_that_is_not_ascii_is_refused_and_named() -> None:
     with pytest.raises(ValueError, match="fäil"):
         Literals(["error", "fäil"])
