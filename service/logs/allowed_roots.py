@@ -75,6 +75,24 @@ class AllowedRoots:
                 return
         raise LogRefused("outside the places that logs may be read from")
 
+    def root_of(self, uri: str) -> str:
+        """Return the root that a location seems to be below, without checking it; "" if there is none.
+
+        Locations of one root are on the same file system or server, which answers or hangs for all of them.
+        """
+        try:
+            parts = split(uri)
+            if parts.scheme in {"", "file"}:
+                path = os.path.normpath(unquote(parts.path) if parts.scheme else uri)
+                return max((root for root in self.local if _below(path, root)), key=len, default="")
+            wanted = remote_root(parts)
+        except LogRefused:
+            return ""
+        for root in self.remote:
+            if (root.scheme, root.host, root.port) == (wanted.scheme, wanted.host, wanted.port):
+                return f"{root.scheme}://{root.host}:{root.port}"
+        return ""
+
 
 def split(url: str) -> SplitResult:
     """Split a URL.

@@ -28,7 +28,10 @@ BATCH_BYTES = 256 * 1024 * 1024
 TAIL_LEAST_BYTES = 8 * 1024
 LOGS_MOST = EVENT_BYTES // TAIL_LEAST_BYTES  # of one event; the others are not read
 THREADS = 16
-_STUCK_MOST = 64
+# A file system or server that hangs holds up no other: each root has its own threads. A batch waits for a root that
+# already holds threads of earlier batches only this long, and at this many of them its logs are not tried.
+HANGING_S = 5.0
+STUCK_MOST = 32
 _ERROR_FILE = re.compile(r"/attempt_\d{1,6}/(\d{1,6})/error\.json$")
 
 
@@ -53,6 +56,7 @@ class _Read:
     tail_bytes: int
     stream: LogStream | None = None
     pending: bool = False
+    waited_s: float = 0.0
 
 
 class LogFetcher:
@@ -72,13 +76,14 @@ class LogFetcher:
         self._roots: AllowedRoots = parse_roots(roots, any_owner)
         self._remote = Remote(self._roots)
         self._threads = threads
-        self._stuck: list[threading.Thread] = []
+        self._stuck: dict[str, list[threading.Thread]] = {}  # by root
+        self._guard = threading.Lock()
 
     def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
         """Return one `FetchedLogs` for each event, in order, after about `deadline_s` seconds at most; never raises."""
         total = sum(min(len(event.logs), LOGS_MOST) for event in events)
         plans: list[list[LogStream | _Read]] = []
-        waiting: deque[_Read] = deque()
+        waiting: list[_Read] = []
         for event in events:
             room = min(TAIL_BYTES, EVENT_BYTES // max(len(event.logs), 1), BATCH_BYTES // max(total, 1))
             plan: list[LogStream | _Read] = []
@@ -95,31 +100,48 @@ class LogFetcher:
             plans.append(plan)
         if waiting:
             self._read_all(waiting, deadline_s)
-        return [_fetched(plan, deadline_s) for plan in plans]
+        return [_fetched(plan) for plan in plans]
 
     def close(self) -> None:
         """Close connections; threads blocked by an unresponsive file system end with the process."""
         self._remote.close()
 
-    def _read_all(self, waiting: deque[_Read], deadline_s: float) -> None:
+    def _read_all(self, reads: Sequence[_Read], deadline_s: float) -> None:
         """Read in parallel until all logs are read or the deadline has passed.
 
-        The daemon threads belong to this batch: one blocked by a network file system does not affect other batches.
+        The daemon threads belong to this batch and to one root: one blocked by a network file system does not affect
+        other batches or roots.
         """
-        ends = time.monotonic() + deadline_s
-        self._stuck = [thread for thread in self._stuck if thread.is_alive()]
-        count = min(self._threads, len(waiting), _STUCK_MOST - len(self._stuck))
+        began = time.monotonic()
+        by_root: dict[str, deque[_Read]] = {}
+        for read in reads:
+            by_root.setdefault(self._roots.root_of(read.ref.uri or ""), deque()).append(read)
         cancelled = threading.Event()
-        threads = [
-            threading.Thread(target=self._work, args=(waiting, cancelled), name=f"log-{index}", daemon=True)
-            for index in range(count)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(max(ends - time.monotonic(), 0))
+        started: list[tuple[str, float, list[threading.Thread]]] = []
+        for root, waiting in by_root.items():
+            stuck = self._still_stuck(root)
+            limit_s = min(deadline_s, HANGING_S) if stuck else deadline_s
+            for read in waiting:
+                read.waited_s = limit_s
+            threads = [
+                threading.Thread(target=self._work, args=(waiting, cancelled), name=f"log-{index}", daemon=True)
+                for index in range(min(self._threads, len(waiting), STUCK_MOST - stuck))
+            ]
+            for thread in threads:
+                thread.start()
+            started.append((root, began + limit_s, threads))
+        for root, ends, threads in sorted(started, key=lambda one: one[1]):
+            for thread in threads:
+                thread.join(max(ends - time.monotonic(), 0))
+            with self._guard:
+                self._stuck.setdefault(root, []).extend(thread for thread in threads if thread.is_alive())
         cancelled.set()
-        self._stuck += [thread for thread in threads if thread.is_alive()]
+
+    def _still_stuck(self, root: str) -> int:
+        """The number of threads of earlier batches that still wait for a root."""
+        with self._guard:
+            self._stuck[root] = [thread for thread in self._stuck.get(root, ()) if thread.is_alive()]
+            return min(len(self._stuck[root]), STUCK_MOST)
 
     def _work(self, waiting: deque[_Read], cancelled: threading.Event) -> None:
         while not cancelled.is_set():
@@ -251,7 +273,7 @@ def _missing(ref: LogRef, reason: str) -> LogStream:
     return LogStream("", rank=ref.rank, node=ref.node, stream=name, first_line=None, missing=reason)
 
 
-def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> FetchedLogs:
+def _fetched(plan: Sequence[LogStream | _Read]) -> FetchedLogs:
     streams: list[LogStream] = []
     pending: list[LogRef] = []
     for item in plan:
@@ -259,7 +281,7 @@ def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> FetchedLog
             streams.append(item)
             continue
         if item.stream is None:
-            streams.append(_missing(item.ref, f"{_shown(item.ref.uri or '')}: not arrived within {deadline_s:g} s"))
+            streams.append(_missing(item.ref, f"{_shown(item.ref.uri or '')}: not arrived within {item.waited_s:g} s"))
         else:
             streams.append(item.stream)
         if item.stream is None or item.pending:

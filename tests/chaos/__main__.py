@@ -10,10 +10,14 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.chaos import redundancy
 from tests.chaos.faults import ChaosRound, drawn, in_own_network
 from tests.flows import hook_crashes
 from tests.flows.crashes import Plan, labs
+from tests.labs import kafka, postgres
+from tests.labs.kafka_cluster import broker_cluster
 from tests.labs.object_storage import S3Server, s3_server
+from tests.labs.postgres_pair import postgres_pair
 
 ISOLATED = "CHAOS_ISOLATED"
 
@@ -26,11 +30,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hook-rounds", type=int, default=50, help="0: none")
     parser.add_argument("--log-storage", action="store_true", help="logs in a bucket, whose server is stopped too")
+    parser.add_argument("--replica", action="store_true", help="only fail-overs to a replica of PostgreSQL")
+    parser.add_argument("--brokers", type=int, default=1, help="3: kills of single nodes of a Kafka cluster")
     args = parser.parse_args()
     if ISOLATED not in os.environ and os.geteuid() == 0:
         command = in_own_network([sys.executable, "-m", "tests.chaos", *sys.argv[1:]])
         os.environ[ISOLATED] = "1"
         os.execvp(command[0], command)
+    if args.replica or args.brokers > 1:
+        return _redundant(args)
     faults = drawn(args.seed, args.faults, isolated=ISOLATED in os.environ, log_storage=args.log_storage)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faultline-chaos-"))
@@ -45,6 +53,21 @@ def main() -> int:
             print(hooks.text())
             wrong = wrong or bool(hooks.lost or hooks.twice)
     return int(wrong)
+
+
+def _redundant(args: argparse.Namespace) -> int:
+    """A round with redundant servers; 1 where an invariant is broken."""
+    faults = redundancy.drawn(args.seed, args.faults, replica=args.replica, brokers=args.brokers > 1)
+    plan = Plan(args.events, faults, args.seed)  # type: ignore[arg-type]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faultline-chaos-")))
+        cluster = stack.enter_context(broker_cluster(args.brokers)) if args.brokers > 1 else None
+        pair = stack.enter_context(postgres_pair()) if args.replica else None
+        broker = cluster or stack.enter_context(kafka.broker())
+        database = pair or stack.enter_context(postgres.server())
+        report = redundancy.RedundancyRound(plan, broker, database, folder, pair=pair, cluster=cluster).run()
+    print(f"seed {args.seed}: {report.text()}", flush=True)
+    return int(bool(report.lost or report.twice or report.wrong))
 
 
 def _bucket(stack: ExitStack, folder: Path) -> tuple[S3Server, dict[str, str]]:

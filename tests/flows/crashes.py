@@ -84,7 +84,7 @@ class Report:
         kills = ", ".join(f"{count} x {what}" for what, count in sorted(self.kills.items()))
         return (
             f"{self.published} events as {self.records} records in {self.seconds:.0f} s; killed: {kills};"
-            f" {self.in_hand} of {self.kills.total()} with work in hand; partitions were read again after"
+            f" {self.in_hand} of {self.kills.total()} with work in hand; work continued after"
             f" {back}; stored {self.stored}, lost {self.lost}, stored twice {self.twice}; wrong:"
             f" {', '.join(self.wrong) or 'nothing'}{'; ' if self.notes else ''}{self.notes}"
         )
@@ -205,6 +205,10 @@ class Publisher:
         """Return the number of distinct published events."""
         return self._distinct[self.sent]
 
+    def released_events(self) -> int:
+        """Return the number of distinct events that are published or may be published."""
+        return self._distinct[self._released]
+
     def release(self, count: int) -> None:
         """Release messages up to this total number."""
         with self._changed:
@@ -243,7 +247,7 @@ class Round:
         store.upgrade()
         store.close()
         self.broker.create_topic(TOPIC, 6)
-        config = KafkaConfig((self.broker.address,), (TOPIC,), group_id=GROUP)
+        config = KafkaConfig(tuple(self.broker.address.split(",")), (TOPIC,), group_id=GROUP)
         events = [event(rng, number) for number in range(self.plan.events)]
         messages = self._messages(rng, events)
         report = Report(published=len(events), records=len(messages))

@@ -30,7 +30,8 @@ START_SECONDS = 60
 # Large records must reach the consumer, so that its handling of them can be tested.
 LARGEST_REQUEST = 256 * 1024 * 1024
 # A short-lived broker: little memory, fast start.
-JAVA = ("java", "-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JAVA = ("java", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+HEAP = "768m"
 
 # The account of the port with authentication.
 USER, PASSWORD = "reader", "right-and-long"
@@ -40,7 +41,7 @@ LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 PROPERTIES = """\
 process.roles=broker,controller
-node.id=1
+node.id={node}
 listeners={listeners}
 advertised.listeners={listeners}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
@@ -51,14 +52,16 @@ sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required user_{user}="{password}";
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
-controller.quorum.bootstrap.servers=127.0.0.1:{controller}
+{quorum}
 log.dirs={data}
 num.partitions=3
 socket.request.max.bytes={largest}
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 offsets.topic.num.partitions=4
-offsets.topic.replication.factor=1
+offsets.topic.replication.factor={copies}
+default.replication.factor={copies}
+min.insync.replicas={in_sync}
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 transaction.state.log.replication.factor=1
@@ -98,12 +101,34 @@ def _version() -> str:
     return POM.read_text(encoding="utf-8").split("<version>", 1)[1].split("<", 1)[0]
 
 
+def new_id() -> str:
+    """Return a random id for a cluster."""
+    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return made if not made.startswith("-") else f"A{made[1:]}"  # an id, not an option
+
+
 def free_port() -> int:
     """Return a free TCP port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The place of a broker in a cluster. `controllers`: the port of each node's controller; `name`: its id."""
+
+    node: int
+    controllers: tuple[int, ...]
+    name: str
+    heap: str = "256m"
+
+    @property
+    def quorum(self) -> str:
+        """The setting that lists the controllers."""
+        voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in enumerate(self.controllers, start=1))
+        return f"controller.quorum.voters={voters}"
 
 
 @dataclass
@@ -115,6 +140,7 @@ class Broker:
     port: int
     guarded_port: int
     encrypted_port: int | None = None
+    cluster: "Cluster | None" = None
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -139,19 +165,28 @@ class Broker:
 
     def start(self) -> None:
         """Start it and wait until it answers requests."""
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Start it; returns immediately."""
         properties = self.folder / "server.properties"
         if not properties.exists():
             self._format(properties)
         with (self.folder / "broker.log").open("ab") as log:
             # The broker must not outlive the tests, however they end.
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *JAVA, *self._class_path(), "kafka.Kafka", str(properties)],
+                ["setpriv", "--pdeathsig", "KILL", *self._java(), "kafka.Kafka", str(properties)],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 cwd=self.folder,
             )
+
+    def wait(self) -> None:
+        """Wait until it answers requests."""
+        assert self.process is not None
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -216,13 +251,21 @@ class Broker:
         return True
 
     def _format(self, properties: Path) -> None:
-        listeners = {"PLAINTEXT": self.port, "SASL_PLAINTEXT": self.guarded_port, "CONTROLLER": free_port()}
+        listeners = {"PLAINTEXT": self.port, "SASL_PLAINTEXT": self.guarded_port}
         if self.encrypted_port:
             listeners["SASL_SSL"] = self.encrypted_port
+        place = self.cluster or Cluster(1, (free_port(),), new_id(), HEAP)
+        listeners["CONTROLLER"] = place.controllers[place.node - 1]
+        alone = self.cluster is None
         properties.write_text(
             PROPERTIES.format(
+                node=place.node,
+                quorum=f"controller.quorum.bootstrap.servers=127.0.0.1:{place.controllers[0]}"
+                if alone
+                else place.quorum,
+                copies=len(place.controllers),
+                in_sync=len(place.controllers) // 2 + 1,
                 listeners=",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items()),
-                controller=listeners["CONTROLLER"],
                 keys=self._keys() if self.encrypted_port else "",
                 store_password=STORE_PASSWORD if self.encrypted_port else "",
                 data=self.folder / "data",
@@ -233,11 +276,9 @@ class Broker:
             ),
             encoding="utf-8",
         )
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        cluster = cluster if not cluster.startswith("-") else f"A{cluster[1:]}"  # an id, not an option
-        tool = [*JAVA, *self._class_path(), "kafka.tools.StorageTool", "format", "--standalone"]
+        tool = [*self._java(), "kafka.tools.StorageTool", "format", *(["--standalone"] if alone else [])]
         done = subprocess.run(
-            [*tool, "-t", cluster, "-c", str(properties)],
+            [*tool, "-t", place.name, "-c", str(properties)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -258,8 +299,9 @@ class Broker:
             subprocess.run([*tool, *action], check=True, capture_output=True, timeout=60)
         return keys
 
-    def _class_path(self) -> list[str]:
-        return ["-cp", f"{self.libs}/*"]
+    def _java(self) -> list[str]:
+        heap = HEAP if self.cluster is None else self.cluster.heap
+        return [*JAVA, f"-Xmx{heap}", "-cp", f"{self.libs}/*"]
 
     def _end(self, how: signal.Signals) -> None:
         if self.process is None:

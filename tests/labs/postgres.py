@@ -99,6 +99,27 @@ class Postgres:
         while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
 
+    def copy_from(self, primary: "Postgres", slot: str) -> None:
+        """Replace the data by a copy of a running primary, and become its streaming replica at the next start.
+
+        Args:
+            primary: the server to follow.
+            slot: name of a new replication slot on it, which keeps the log until this server has read it.
+        """
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        connection = f"host=127.0.0.1 port={primary.port} user={_USER} application_name=replica"
+        _run(
+            [
+                *self._program("pg_basebackup"),
+                *("-D", str(self.folder / "data"), "-d", connection, "--checkpoint=fast", "--no-sync"),
+                *("-R", "-X", "stream", "-C", "-S", slot),
+            ]
+        )
+
+    def promote(self) -> None:
+        """Make a replica the primary, and wait until it accepts writes."""
+        _run([*self._program("pg_ctl"), "-D", str(self.folder / "data"), "-w", "-t", "60", "promote"])
+
     def running(self) -> bool:
         """Return whether the server is up."""
         with socket.socket() as probe:
@@ -173,6 +194,21 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+@contextmanager
+def stopped_server(like: Postgres) -> Iterator[Postgres]:
+    """Yield a server without data on a port of its own, with the programs and settings of another, for `copy_from`."""
+    folder = Path(tempfile.mkdtemp(prefix="faultline-pg-", dir="/tmp"))
+    made = Postgres(folder, _free_port(), like.programs, like.settings)
+    try:
+        if like.programs.account is not None:
+            shutil.chown(folder, like.programs.account)
+        yield made
+    finally:
+        if (folder / "data" / "postmaster.pid").exists():
+            made.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

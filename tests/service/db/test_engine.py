@@ -35,6 +35,17 @@ def test_an_unreachable_server_is_unavailable() -> None:
             assert "geheim" not in caught.value.detail
 
 
+@pytest.mark.parametrize("query", ["host=127.0.0.1,127.0.0.1&port=1,{port}", "host=127.0.0.1:1&host=127.0.0.1:{port}"])
+def test_of_several_servers_the_one_that_accepts_writes_is_used(postgres_server: Postgres, query: str) -> None:
+    hosts = query.format(port=postgres_server.port)
+    url = f"postgresql://faultline:geheim@/postgres?{hosts}&target_session_attrs=read-write"
+    with closing(Store(url)) as store:
+        store.ping()
+    with closing(Store(url.replace("read-write", "standby"))) as store, pytest.raises(Unavailable) as caught:
+        store.ping()
+    assert "geheim" not in caught.value.detail
+
+
 def test_the_driver_is_only_needed_for_postgresql(tmp_path: Path) -> None:
     program = f"""
 import sys

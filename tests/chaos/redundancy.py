@@ -1,0 +1,66 @@
+"""Rounds with redundant servers: fail-over of PostgreSQL to its replica, loss of one node of a Kafka cluster."""
+
+import random
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from tests.flows.crashes import TOPIC, Publisher, Report, Round, Stored, Worker, until
+from tests.labs.kafka_cluster import BrokerCluster
+from tests.labs.postgres_pair import PostgresPair
+
+FAIL_OVER: Final = "database fail-over"
+LEADER: Final = "leading broker"
+
+
+def drawn(seed: int, count: int, *, replica: bool, brokers: bool) -> list[str]:
+    """So many faults of the redundant servers; the same seed gives the same."""
+    possible = [name for name, there in ((FAIL_OVER, replica), (LEADER, brokers)) if there]
+    return random.Random(seed).choices(possible, k=count)
+
+
+@dataclass
+class RedundancyRound(Round):
+    """A round whose plan names faults of `drawn`. Recovery: from the kill until the worker stores further events."""
+
+    pair: PostgresPair | None = None
+    cluster: BrokerCluster | None = None
+
+    def _make(
+        self,
+        trouble: str,
+        worker: Worker,
+        rng: random.Random,
+        report: Report,
+        publisher: Publisher,
+        stored: Stored,
+    ) -> None:
+        report.in_hand += publisher.events() > stored.count()
+        report.kills[trouble] += 1
+        started = time.monotonic()
+        if trouble == FAIL_OVER:
+            assert self.pair is not None
+            self.pair.fail_over(rng.uniform(0, 3))
+            before = stored.count()
+            self._wait_for_more(stored, before, publisher, worker)
+            report.returns.setdefault(trouble, []).append(time.monotonic() - started)
+            self.pair.attach_replica()
+            return
+        assert self.cluster is not None
+        node = self.cluster.leader(TOPIC, rng.randrange(3))
+        started = time.monotonic()
+        node.kill()
+        before = stored.count()
+        self._wait_for_more(stored, before, publisher, worker)
+        report.returns.setdefault(trouble, []).append(time.monotonic() - started)
+        time.sleep(rng.uniform(0, 3))
+        node.start()
+        self.cluster.wait_until_whole(TOPIC)
+
+    @staticmethod
+    def _wait_for_more(stored: Stored, before: int, publisher: Publisher, worker: Worker) -> None:
+        until(
+            lambda: stored.count() > before or (before > 0 and stored.count() >= publisher.released_events()),
+            "events are stored after the fault",
+            worker,
+        )
