@@ -184,8 +184,15 @@ def _translated(engine: Engine, error: BaseException | None, *, lost: bool) -> F
         return _outdated_schema(message)
     dbapi = engine.dialect.loaded_dbapi
     if lost or state == _READ_ONLY_TRANSACTION or isinstance(error, (dbapi.OperationalError, dbapi.InterfaceError)):
-        return Unavailable(f"the database does not answer: {message}")
+        return Unavailable(f"the database does not answer: {message}{_certificate_hint(message)}")
     return None
+
+
+def _certificate_hint(message: str) -> str:
+    """Where to look if the client refuses the server's certificate, whose fault libpq does not name."""
+    if "certificate verify failed" not in message:
+        return ""
+    return f"; it is expired or not signed by an authority in sslrootcert ({VARIABLE})"
 
 
 def _translated_sqlite(error: BaseException | None, message: str) -> FaultlineError | None:

@@ -61,7 +61,7 @@ class Plan:
 
 @dataclass
 class Report:
-    """The results. Times in seconds; `returns`: from each kill until the partitions were read again."""
+    """The results. Times in seconds; `returns`: from each kill until work continued."""
 
     published: int = 0
     records: int = 0
@@ -201,13 +201,9 @@ class Publisher:
         self._thread.join(PATIENCE_S if exception[0] is None else 0.1)
         self._producer.close()
 
-    def events(self) -> int:
-        """Return the number of distinct published events."""
-        return self._distinct[self.sent]
-
-    def released_events(self) -> int:
-        """Return the number of distinct events that are published or may be published."""
-        return self._distinct[self._released]
+    def events(self, *, released: bool = False) -> int:
+        """Return the number of distinct published events, or of those that are released."""
+        return self._distinct[self._released if released else self.sent]
 
     def release(self, count: int) -> None:
         """Release messages up to this total number."""
@@ -341,8 +337,9 @@ class Round:
                 if Counter(ids) != Counter(failed):
                     report.wrong.append(f"{what}: {len(ids)} for {len(failed)} failed jobs")
             revised = rows("SELECT count(*) FROM verdicts WHERE version > 1")
-            if revised != rows(f"SELECT count(*) FROM outbox {FIRST.replace('=', '<>')}"):
-                report.wrong.append("revised verdicts without a message each")
+            again = rows(f"SELECT count(*) FROM outbox {FIRST.replace('=', '<>')}")
+            if revised != again:
+                report.wrong.append(f"{again[0]} messages for {revised[0]} revised verdicts")
             if int(rows("SELECT coalesce(sum(conflicts), 0) FROM jobs")[0]):
                 report.wrong.append("conflicts where there are none")
             letters = rows("SELECT sha256 FROM dead_letters")

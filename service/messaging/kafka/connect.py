@@ -9,6 +9,7 @@ from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
 from service.errors import ConfigurationError, FaultlineError, Unavailable
+from service.messaging.kafka.connection_problem import connection_problem
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +55,15 @@ def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
     except BaseException as error:
         for one in started:
             one.close()
+        if not isinstance(error, Unavailable):
+            raise
         protocol = config.get("security_protocol", "PLAINTEXT")
-        if isinstance(error, Unavailable) and protocol != "PLAINTEXT":
+        problem = connection_problem(
+            config.get("bootstrap_servers", ()), tls="SSL" in protocol, ca_file=config.get("ssl_cafile")
+        )
+        if problem is not None:
+            raise Unavailable(f"{error.detail}: {problem}") from error
+        if protocol != "PLAINTEXT":
             # A broker that rejects a password or certificate closes the connection; the client cannot distinguish this
             # from an outage.
             hint = f"check that the port uses {protocol}, and check user, password and certificates"
