@@ -9,6 +9,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from tests.chaos import redundancy
 from tests.chaos.faults import ChaosRound, drawn, in_own_network
@@ -63,8 +64,9 @@ def _redundant(args: argparse.Namespace) -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faultline-chaos-")))
         cluster = stack.enter_context(broker_cluster(args.brokers)) if args.brokers > 1 else None
         pair = stack.enter_context(postgres_pair()) if args.replica else None
-        broker = cluster or stack.enter_context(kafka.broker())
-        database = pair or stack.enter_context(postgres.server())
+        # A cluster and a pair have what a round uses of a single server: address, topics, URLs.
+        broker: Any = cluster or stack.enter_context(kafka.broker())
+        database: Any = pair or stack.enter_context(postgres.server())
         report = redundancy.RedundancyRound(plan, broker, database, folder, pair=pair, cluster=cluster).run()
     print(f"seed {args.seed}: {report.text()}", flush=True)
     return int(bool(report.lost or report.twice or report.wrong))

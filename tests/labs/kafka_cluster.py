@@ -41,7 +41,7 @@ class BrokerCluster:
 
     def leader(self, topic: str, partition: int = 0) -> Broker:
         """Return the node that leads a partition."""
-        return self.nodes[self._partitions(topic)[partition]["leader_id"] - 1]
+        return self.nodes[int(self._partitions(topic)[partition]["leader_id"]) - 1]
 
     def wait_until_whole(self, topic: str) -> None:
         """Wait until every node has an up-to-date copy of every partition."""
