@@ -7,11 +7,12 @@ from functools import cache, lru_cache
 from typing import Final
 
 from classifiers.contracts import RawCase
-from classifiers.extraction import benign_lines, ordering, training_progress
+from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
+from classifiers.extraction.report_detection import is_prose
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
@@ -33,6 +34,7 @@ _USED_PORTS: Final = re.compile(
 )
 _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
+_FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 _FRONT: Final = 40_000  # characters of a log in which devices are searched (judgement)
 
 
@@ -152,19 +154,27 @@ def _job_seen(
         gpus=frozenset(index for text in texts for index in _visible_gpus(text))
         if len(raw.job.nodes) <= 1
         else frozenset(),
-        only_words=_has_only_words(of_logs),
+        ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
 
 
-def _has_only_words(of_logs: Sequence[EvidenceItem]) -> bool:
-    """Whether a log has few lines, and they are words that the catalogue does not know, no progress and no notice."""
-    only = ordering.only_line(of_logs)
-    return (
-        only is not None
-        and not any(item.hits for item in of_logs)
-        and training_progress.step_of(only.text) is None
-        and not benign_lines.is_benign(only.text)
-    )
+def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribution: LineAttribution | None) -> bool:
+    """Whether a log without progress ends in words of its own about the failure, which no catalogue entry knows.
+
+    They are a complaint, what a person wrote, or the only few lines of the log; start-up output and notices are not.
+    """
+    if stream.is_scheduler or attribution is None or attribution.progress_lines.last_offset():
+        return False
+    text = stream.text.rstrip()
+    begin = text.rfind("\n") + 1
+    line = text[begin:]
+    if not line or training_progress.step_of(line) is not None or benign_lines.is_benign(line):
+        return False
+    last = [item for item in of_logs if item.stream == stream.index and item.offset >= begin]
+    if any(item.hits or item.role in {"cascade", "teardown"} for item in last):
+        return False
+    is_all = text.count("\n") < _FEW_LINES and all(item.stream == stream.index for item in of_logs)
+    return is_all or is_prose(line) or any(item.role == "initiating" for item in last)
 
 
 def _is_own_failure(item: EvidenceItem) -> bool:

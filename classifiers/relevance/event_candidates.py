@@ -72,7 +72,7 @@ class JobSeen:
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
         gpus: indexes of the GPUs that its logs say it uses.
-        only_words: whether its log is so short that its words, which no entry knows, must be what it failed of.
+        ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
     """
 
     nodes: frozenset[str]
@@ -88,7 +88,7 @@ class JobSeen:
     several: bool = True
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
-    only_words: bool = False
+    ends_in_words: bool = False
 
     def knows_process(self, pid: str) -> bool:
         """Whether the logs name a process by its id."""

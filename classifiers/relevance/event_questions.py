@@ -316,7 +316,7 @@ def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
         return Reason.NO_TRACE
     if one.fit:
         return None
-    if job.own_entries or job.only_words:
+    if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
     return None if alone_enough else Reason.NO_TRACE

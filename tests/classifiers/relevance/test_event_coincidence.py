@@ -1,20 +1,30 @@
 """Events of a node at the time of a failure that are not its cause: other objects, other jobs, other shapes."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import EventSeen, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
-from tests.classifiers.relevance.test_node_events import END, PEER_GONE, event, job, judged
+from tests.classifiers.relevance.test_node_events import END, PEER_GONE, XID_79, event, job, judged
 
 OOM = ("kernel.oom-cgroup",)
 NFS = ("storage.nfs-not-responding",)
 LUSTRE = ("storage.lustre",)
 TIMED_OUT = frozenset({"pytorch.nccl-watchdog-timeout"})
 OWN_KILL = "Memory cgroup out of memory: Killed process 2871236 (python) total-vm:36943371kB, anon-rss:9463018kB"
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Extractor:
+    return Extractor(Scanner(signatures.packaged()))
 
 
 def waiting(entries: frozenset[str] = TIMED_OUT, **changes: Any) -> Any:
@@ -134,7 +144,22 @@ def test_a_scheduler_service_does_not_explain_that_names_are_not_resolved() -> N
     assert judge([munge], [munge], seen)[0].reason is Reason.NO_TRACE
 
 
-def test_an_event_alone_does_not_explain_the_words_of_a_short_log() -> None:
+def test_an_event_alone_does_not_explain_the_words_that_end_a_log() -> None:
     silent = waiting(frozenset(), failed=None)
     assert judged(event(), silent).support is Support.ALONE
-    assert judged(event(), replace(silent, only_words=True)).reason is Reason.NOT_SHOWN
+    assert judged(event(), replace(silent, ends_in_words=True)).reason is Reason.NOT_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("end", "is_used"),
+    [("", True), ("the tokens of the second epoch are out of order\n", False), ("step 401 loss 2.0\n", True)],
+)
+def test_a_lost_node_begins_a_failure_only_where_the_log_does_not_end_in_other_words(
+    extractor: Extractor, end: str, *, is_used: bool
+) -> None:
+    at = datetime(2026, 11, 20, 10, tzinfo=UTC)
+    facts = JobFacts(status="failed", nodes=("gpu1",), started_at=at - timedelta(hours=2), ended_at=at)
+    lost = NodeEvent(text=XID_79, node="gpu1", at=at - timedelta(seconds=20), source="kernel")
+    text = "building the model\nloading 40 shards\nlooking for tokens\nreading the vocabulary\n" + end
+    found = extractor.extract(RawCase(job=facts, streams=(LogStream(text=text),), node_events=(lost,)))
+    assert (found.items[0].node == "gpu1" and found.items[0].role == "initiating") is is_used
