@@ -170,10 +170,11 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
     line = text[begin:]
     if not line or training_progress.step_of(line) is not None or benign_lines.is_benign(line):
         return False
-    last = [item for item in of_logs if item.stream == stream.index and item.offset >= begin]
+    own = [item for item in of_logs if item.stream == stream.index]
+    last = [item for item in own if item.offset >= begin]
     if any(item.hits or item.role in {"cascade", "teardown"} for item in last):
         return False
-    is_all = text.count("\n") < _FEW_LINES and all(item.stream == stream.index for item in of_logs)
+    is_all = text.count("\n") < _FEW_LINES and len(own) == sum(not item.from_scheduler for item in of_logs)
     return is_all or is_prose(line) or any(item.role == "initiating" for item in last)
 
 

@@ -150,11 +150,18 @@ def test_an_event_alone_does_not_explain_the_words_that_end_a_log() -> None:
     assert judged(event(), replace(silent, ends_in_words=True)).reason is Reason.NOT_SHOWN
 
 
+def test_a_lost_gpu_does_not_explain_a_log_of_one_unknown_line(extractor: Extractor) -> None:
+    facts = JobFacts(status="failed", nodes=("gpu1",))
+    lost = NodeEvent(text=XID_79, node="gpu1", source="kernel")
+    found = extractor.extract(RawCase(job=facts, streams=(LogStream(text="tokens in disorder"),), node_events=(lost,)))
+    assert all(item.node != "gpu1" for item in found.items)
+
+
 @pytest.mark.parametrize(
     ("end", "is_used"),
     [("", True), ("the tokens of the second epoch are out of order\n", False), ("step 401 loss 2.0\n", True)],
 )
-def test_a_lost_node_begins_a_failure_only_where_the_log_does_not_end_in_other_words(
+def test_a_lost_gpu_begins_a_failure_only_where_the_log_does_not_end_in_other_words(
     extractor: Extractor, end: str, *, is_used: bool
 ) -> None:
     at = datetime(2026, 11, 20, 10, tzinfo=UTC)
