@@ -337,7 +337,7 @@ class Round:
                 if Counter(ids) != Counter(failed):
                     report.wrong.append(f"{what}: {len(ids)} for {len(failed)} failed jobs")
             revised = rows("SELECT count(*) FROM verdicts WHERE version > 1")
-            again = rows(f"SELECT count(*) FROM outbox {FIRST.replace('=', '<>')}")
+            again = rows(f"SELECT count(*) FROM outbox {FIRST.replace('diagnosed', 'revised')}")
             if revised != again:
                 report.wrong.append(f"{again[0]} messages for {revised[0]} revised verdicts")
             if int(rows("SELECT coalesce(sum(conflicts), 0) FROM jobs")[0]):
