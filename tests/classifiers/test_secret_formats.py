@@ -11,6 +11,8 @@ from classifiers.secret_finder import PLACEHOLDER, SecretFinder
 from classifiers.secret_formats import SecretFormat, secret_formats
 from tests.classifiers.secret_samples import DIGITS, LETTERS, sample, without_lookarounds
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 12  # of each format
 RECALL = 0.99
 FALSE = 0.005

@@ -20,6 +20,8 @@ from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
 from tests.service.web.world import make_world
 
+pytestmark = pytest.mark.slow
+
 API = "/api/v1"
 PAGES = (
     "/",

@@ -18,6 +18,8 @@ from service.web.sessions import COOKIE, LIFETIME
 from tests.service.web.test_app import PUBLIC, WANTED
 from tests.service.web.world import World, event, lines, make_world
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 4  # of each kind: those that fit the description and those that do not
 DESCRIBED = [
     (method, path.replace(":path}", "}"))
