@@ -48,7 +48,7 @@ def close(work: UnitOfWork, incident: Incident, why: str, by: str, *, policy: Po
     )
     held = work.leases.held_by(incident.cluster, "incident", incident_id=incident.id, limit=_ALL)
     released = release(work, held, incident.cluster, policy=policy, now=now)
-    work.incidents.note(incident.id, by, "closed", f"{why}; {released} held resubmits are released one by one")
+    work.incidents.note(incident.id, by, "closed", f"{why}; {released} held resubmissions are released one by one")
     work.outbox.add([notifications.of_incident("incident.closed", closed, why)])
     return closed
 

@@ -37,6 +37,7 @@ def test_the_page_and_the_api_show_the_same_figures(filled: World) -> None:
     assert (figures["held"], figures["lost"], figures["delivered"]) == (256.0, 8.0, 248.0)
     assert "Goodput 96.9\u00a0%: 248 of 256 GPU-hours delivered, 8.0 lost to failures" in page
     assert figures["hardware_failures"] == 1
+    assert '<p class="axis"><span>10 GPU-hours</span></p>' in page  # the top of the chart
     assert answer["cost"] is None
     for one in answer["definitions"].values():
         assert one["text"].split(".")[0] in page.replace("&#39;", "'")

@@ -39,7 +39,7 @@ def dead_letters(
             "page": page,
             "cursor": cursor,
             "limit": limit,
-            "message": f"Letter {resent}: {result}" if result and (resent or "").isdigit() else None,
+            "message": f"Dead letter {resent}: {result}" if result and (resent or "").isdigit() else None,
         }
         return render(request, "operations/dead_letters.html", context, services=snapshot)
 
