@@ -59,7 +59,9 @@ def lease_resubmissions(
     leased. Answer each with `:ack` or `:fail`; an unanswered one is leased again with a higher `lease_count`.
     """
     if not principal.binding.allows(body.cluster) or principal.binding.teams:
-        expected = f"a cluster of this token: {', '.join(principal.binding.clusters) or 'none; the token is bound to teams'}"
+        expected = (
+            f"a cluster of this token: {', '.join(principal.binding.clusters) or 'none; the token is bound to teams'}"
+        )
         raise Forbidden("this token may not lease on this cluster", (FieldError("cluster", expected, body.cluster),))
     # The name in the body is only a description: two hooks may use one token, and a token any name.
     hook = body.hook if principal.via == "open" else f"{body.hook} ({principal.name})"
