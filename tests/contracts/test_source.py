@@ -16,7 +16,7 @@ from service.messaging.source import Source
 
 pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 @dataclass

@@ -79,7 +79,7 @@ class Running:
         except Exception as error:  # noqa: BLE001 - the test looks at it
             self.error = error
 
-    def until(self, jobs: set[str], patience_s: float = 60.0) -> None:
+    def until(self, jobs: set[str], patience_s: float = 180.0) -> None:
         deadline = time.monotonic() + patience_s
         while not jobs <= self.database.jobs():
             assert time.monotonic() < deadline, f"missing: {sorted(jobs - self.database.jobs())[:5]}; {self.error}"
