@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.attack.server import PROXY_SECRET, Server, response
-from tests.labs.kafka import free_port
 from tests.labs.need import need
+from tests.labs.ports import free_port
 
 PERSON, PASSWORD = "ana", "of-the-proxy"
 BASIC = "Basic " + base64.b64encode(f"{PERSON}:{PASSWORD}".encode()).decode()
@@ -75,6 +75,7 @@ backend faultline
 class Proxy:
     """A running proxy."""
 
+    name: str
     port: int
 
     def connected(self, source: str = "127.0.0.1") -> socket.socket:
@@ -108,7 +109,8 @@ def nginx(server: Server, folder: Path) -> Iterator[Proxy]:
     need("nginx", "openssl")
     hashed = subprocess.run(["openssl", "passwd", "-apr1", PASSWORD], capture_output=True, text=True, check=True)
     (folder / "passwords").write_text(f"{PERSON}:{hashed.stdout}")
-    with _running(NGINX, server, folder, lambda file: ["nginx", "-e", str(folder / "error.log"), "-c", file]) as proxy:
+    errors = str(folder / "error.log")
+    with _running("nginx", NGINX, server, folder, lambda file: ["nginx", "-e", errors, "-c", file]) as proxy:
         yield proxy
 
 
@@ -116,12 +118,14 @@ def nginx(server: Server, folder: Path) -> Iterator[Proxy]:
 def haproxy(server: Server, folder: Path) -> Iterator[Proxy]:
     """An HAProxy in front of the server."""
     need("haproxy")
-    with _running(HAPROXY, server, folder, lambda file: ["haproxy", "-db", "-f", file]) as proxy:
+    with _running("haproxy", HAPROXY, server, folder, lambda file: ["haproxy", "-db", "-f", file]) as proxy:
         yield proxy
 
 
 @contextmanager
-def _running(template: str, server: Server, folder: Path, command: Callable[[str], list[str]]) -> Iterator[Proxy]:
+def _running(
+    name: str, template: str, server: Server, folder: Path, command: Callable[[str], list[str]]
+) -> Iterator[Proxy]:
     port = free_port()
     names = {"secret": PROXY_SECRET, "person": PERSON, "password": PASSWORD, "folder": folder}
     file = folder / "proxy.conf"
@@ -132,7 +136,7 @@ def _running(template: str, server: Server, folder: Path, command: Callable[[str
         )
     try:
         _wait(port, process, folder)
-        yield Proxy(port)
+        yield Proxy(name, port)
     finally:
         process.kill()
         process.wait(30)

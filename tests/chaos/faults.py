@@ -74,19 +74,15 @@ class ChaosRound(Round):
         stored: Stored,
     ) -> None:
         if trouble == "frozen broker":
-            self._count(trouble, report, publisher, stored)
             with self.broker.frozen():
                 time.sleep(rng.uniform(1, 6))
         elif trouble == "partition":
-            self._count(trouble, report, publisher, stored)
             partition(rng.uniform(1, 8))
         elif trouble == "clock":
-            self._count(trouble, report, publisher, stored)
             given = worker.given()
             worker.restart_with(clock(rng.choice(JUMPS)))
             until(lambda: worker.given() > given, "the worker is back with another clock", worker)
         elif trouble == "log storage" and self.log_storage is not None:
-            self._count(trouble, report, publisher, stored)
             self.log_storage.stop()
             time.sleep(rng.uniform(1, 6))
             self.log_storage.start()
@@ -100,10 +96,6 @@ class ChaosRound(Round):
         counts = stored_logs(url, self.plan.settings["FAULTLINE_LOG_STORE_URL"], events)
         report.wrong += [f"{count} logs {what}" for what, count in counts.items() if what not in RIGHT and count]
         report.notes = ", ".join(f"{count} logs {what}" for what, count in sorted(counts.items()))
-
-    def _count(self, trouble: str, report: Report, publisher: Publisher, stored: Stored) -> None:
-        report.in_hand += publisher.events() > stored.count()
-        report.kills[trouble] += 1
 
 
 def stored_logs(url: str, storage: str, events: Sequence[dict[str, object]]) -> Counter[str]:

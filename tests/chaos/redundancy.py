@@ -36,8 +36,6 @@ class RedundancyRound(Round):
         publisher: Publisher,
         stored: Stored,
     ) -> None:
-        report.in_hand += publisher.events() > stored.count()
-        report.kills[trouble] += 1
         started = time.monotonic()
         if trouble == FAIL_OVER:
             assert self.pair is not None

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from tests.faultlab import environment, induced_faults, launch, made_identity, r
 from tests.faultlab.cases import Captured, NotAsDeclared, Stream, without_lab
 from tests.faultlab.fork_server_pool import Zygotes
 from tests.faultlab.program import Plan
+from tests.labs.ports import free_port
 
 _KERNEL = (
     "oom",
@@ -28,13 +28,6 @@ _KERNEL = (
     "i/o error",
     "filesystem read-only",
 )
-
-
-def free_port() -> int:
-    """Return a free TCP port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @cache

@@ -258,6 +258,8 @@ class Round:
             for number, trouble in enumerate(self.plan.troubles, start=2):
                 publisher.release(len(messages) * number // (len(self.plan.troubles) + 1))
                 time.sleep(rng.uniform(0.02, 0.4))
+                report.in_hand += publisher.events() > stored.count()
+                report.kills[trouble] += 1
                 self._make(trouble, worker, rng, report, publisher, stored)
             publisher.release(len(messages))
             until(lambda: publisher.sent == len(messages), "everything is published", worker)
@@ -285,12 +287,10 @@ class Round:
         worker: Worker,
         rng: random.Random,
         report: Report,
-        publisher: Publisher,
-        stored: "Stored",
+        publisher: Publisher,  # noqa: ARG002 - for faults of other rounds
+        stored: "Stored",  # noqa: ARG002 - for faults of other rounds
     ) -> None:
         given = worker.given()
-        report.in_hand += publisher.events() > stored.count()
-        report.kills[trouble] += 1
         started = time.monotonic()
         if trouble == "member":
             until(lambda: bool(worker.members()), "a member is there", worker)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.labs.kafka import free_port
+from tests.labs.ports import free_port
 
 
 @pytest.mark.timeout(600)  # it simulates a month, which takes minutes on a busy machine

@@ -221,7 +221,7 @@ def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
     page.goto("/dead-letters")
     page.locator("tr", has_text="{broken").get_by_role("button", name="Resend").click()
     assert "still cannot be read" in page.locator("[role=status]").inner_text()
-    assert page.locator("tr", has_text="{broken").get_by_role("button").count() == 1
+    expect(page.locator("tr", has_text="{broken").get_by_role("button")).to_have_count(1)
 
 
 def test_every_page_fits_without_scripts(browser: Browser, site: str) -> None:

@@ -106,6 +106,7 @@ def test_many_verdicts_are_corrected_at_once(site: Site, page: Page, variant: Va
     page.get_by_role("button", name="Correct", exact=True).click()
     assert "3 verdicts corrected" in output(page)
     assert f"user={user}" in page.url
+    expect(rows).to_have_count(4)
     assert sorted(page.locator("table.failures .side").all_inner_texts()) == ["system"] * 3 + ["user"]
     assert fits(page)
 
@@ -295,7 +296,7 @@ def test_what_shadow_mode_would_have_saved_is_read_in_figures(fleet: int, page: 
     assert "GPU-hours" in text
     page.locator("section.funnel").get_by_role("link", name="Show them").click()
     assert "state=shadow" in page.url
-    assert page.locator("table.requests tbody tr").count() > 0
+    expect(page.locator("table.requests tbody tr")).not_to_have_count(0)
     assert fits(page)
 
 
@@ -304,7 +305,9 @@ def test_the_goodput_of_two_weeks_is_compared(fleet: int, page: Page) -> None:
     page.goto("/goodput?team=speech")
     page.get_by_role("link", name="last 7 days").click()
     rows = page.locator("table.periods tbody tr")
-    before, now, change = rows.filter(has_text="goodput").locator("td").all_inner_texts()
+    cells = rows.filter(has_text="goodput").locator("td")
+    expect(cells).to_have_count(3)
+    before, now, change = cells.all_inner_texts()
     assert float(now.rstrip(" %")) < float(before.rstrip(" %")), "the outage was in the last seven days"
     assert change.startswith("−")
     assert rows.filter(has_text="lost, system").locator("td").last.inner_text().startswith("+")

@@ -24,6 +24,7 @@ from kafka.admin import NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from tests.labs.need import missing, need
+from tests.labs.ports import free_port
 
 POM = Path(__file__).with_name("kafka-broker.pom.xml")
 START_SECONDS = 60
@@ -105,14 +106,6 @@ def new_id() -> str:
     """Return a random id for a cluster."""
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return made if not made.startswith("-") else f"A{made[1:]}"  # an id, not an option
-
-
-def free_port() -> int:
-    """Return a free TCP port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
-from tests.labs.kafka import Broker, Cluster, free_port, jars, new_id
+from tests.labs.kafka import Broker, Cluster, jars, new_id
 from tests.labs.need import need
+from tests.labs.ports import free_port
 
 WHOLE_SECONDS = 90
 

@@ -22,6 +22,7 @@ from urllib.parse import quote
 import psycopg
 
 from tests.labs.need import missing
+from tests.labs.ports import free_port
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _USER = "faultline"
@@ -189,18 +190,11 @@ def _account_exists(name: str) -> bool:
     return True
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
 def stopped_server(like: Postgres) -> Iterator[Postgres]:
     """Yield a server without data on a port of its own, with the programs and settings of another, for `copy_from`."""
     folder = Path(tempfile.mkdtemp(prefix="faultline-pg-", dir="/tmp"))
-    made = Postgres(folder, _free_port(), like.programs, like.settings)
+    made = Postgres(folder, free_port(), like.programs, like.settings)
     try:
         if like.programs.account is not None:
             shutil.chown(folder, like.programs.account)
@@ -222,7 +216,7 @@ def server(**settings: str) -> Iterator[Postgres]:
             programs = _copied(programs, folder)
         if programs.account is not None:
             shutil.chown(folder, programs.account)
-        made = Postgres(folder, _free_port(), programs, {**_SETTINGS, **settings})
+        made = Postgres(folder, free_port(), programs, {**_SETTINGS, **settings})
         _run(
             [
                 *_as_account(programs, str(programs.folder / "initdb")),

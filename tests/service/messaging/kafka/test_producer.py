@@ -12,7 +12,8 @@ from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource
 from service.messaging.record import Message, Record
 from tests.contracts.test_source import take
-from tests.labs.kafka import Broker, free_port
+from tests.labs.kafka import Broker
+from tests.labs.ports import free_port
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("kafka")]  # one broker for all files of the group
 

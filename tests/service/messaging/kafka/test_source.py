@@ -26,7 +26,8 @@ from service.messaging.kafka.source import KafkaSource
 from service.messaging.record import Message
 from service.telemetry import Telemetry
 from tests.contracts.test_source import take
-from tests.labs.kafka import PASSWORD, USER, Broker, free_port
+from tests.labs.kafka import PASSWORD, USER, Broker
+from tests.labs.ports import free_port
 from tests.service.messaging.fakes import Database, event
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("kafka")]  # one broker for all files of the group

@@ -5,7 +5,8 @@ import pytest
 from service.errors import Unavailable
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.topics import ensure_topic
-from tests.labs.kafka import Broker, free_port
+from tests.labs.kafka import Broker
+from tests.labs.ports import free_port
 
 pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
 
