@@ -1,4 +1,4 @@
-"""The client of kafka-python, with pauses where its own loop has none."""
+"""The client of kafka-python, with pauses where its own loop has none and joins that are always finished."""
 
 import time
 from typing import Any
@@ -18,6 +18,10 @@ class WaitingConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has 
     While a heartbeat is overdue, kafka-python 3.0.12 repeats its rounds of `poll` without waiting and occupies a
     processor core until the request times out (30 s). Rounds that end at once without records are followed by growing
     pauses.
+
+    A join that changed partitions started can end between two polls. kafka-python 3.0.12 then sees no reason to join
+    and drops the answer: the member has no partitions and sends no heartbeats until the partitions change again. As
+    long as a join is not finished, this consumer asks for one.
     """
 
     def __init__(self, *topics: str, **config: Any) -> None:
@@ -25,6 +29,8 @@ class WaitingConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has 
         self._pauses = Backoff(first=FIRST_PAUSE_S, longest=LONGEST_PAUSE_S)
 
     def _poll_once(self, timer: Any, max_records: int, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002 - the client's signature
+        if self._coordinator.rejoining:
+            self._coordinator.rejoin_needed = True
         began = time.monotonic()
         found = super()._poll_once(timer, max_records, update_offsets=update_offsets)
         if found or time.monotonic() - began > QUICK_S:

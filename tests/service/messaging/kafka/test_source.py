@@ -23,6 +23,7 @@ from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource
+from service.messaging.kafka.waiting_consumer import WaitingConsumer
 from service.messaging.record import Message
 from service.telemetry import Telemetry
 from tests.contracts.test_source import take
@@ -93,6 +94,31 @@ def raw(kafka_broker: Broker) -> Iterator[KafkaProducer]:
     made = KafkaProducer(bootstrap_servers=kafka_broker.address, max_request_size=300_000_000, linger_ms=50)
     yield made
     made.close()
+
+
+def test_a_join_that_ends_between_two_polls_is_finished(config: KafkaConfig, raw: KafkaProducer) -> None:
+    made: list[WaitingConsumer] = []
+
+    def client(**settings: Any) -> WaitingConsumer:
+        made.append(WaitingConsumer(**settings))
+        return made[-1]
+
+    source = KafkaSource(config, member="m", make=client)
+    topic = next(iter(config.clusters))
+    raw.send(topic, b"first", partition=0).get(60)
+    try:
+        take(source, 1)
+        coordinator = made[0]._coordinator
+        made[0]._subscription.assign_from_subscribed([])  # as after a join that did not know the topic yet
+        coordinator._assignment_snapshot = {}
+        source.poll(1, 0)
+        deadline = time.monotonic() + 60
+        while not coordinator._join_task.is_done and time.monotonic() < deadline:
+            time.sleep(0.05)
+        raw.send(topic, b"second", partition=0).get(60)
+        assert [one.value for one in take(source, 2, patience_s=60)] == [b"first", b"second"]
+    finally:
+        source.close()
 
 
 def test_bad_records_become_dead_letters_and_their_neighbours_are_stored(
