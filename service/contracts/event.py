@@ -314,7 +314,7 @@ def shortened(value: Any) -> str:
 def as_unreadable(error: ValidationError) -> UnreadableRecord:
     """Convert a validation error to UnreadableRecord with one FieldError for each field."""
     places = []
-    for problem in error.errors(include_url=False)[:20]:
+    for problem in _without_frames(error).errors(include_url=False)[:20]:
         expected = _expected(problem)
         got = None if problem["type"] == "missing" else shortened(problem["input"])
         field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
@@ -360,5 +360,18 @@ def _without_wrong_fields(data: Any, error: ValidationError) -> JobCompletion:
         try:
             return JobCompletion.model_validate(data).with_problems(problems, more=dropped - len(problems))
         except ValidationError as another:
-            error = another
+            error = _without_frames(another)
     raise refused from None
+
+
+def _without_frames(error: ValidationError) -> ValidationError:
+    """Remove the tracebacks of the errors that validators raised.
+
+    The garbage collector can't look into errors of pydantic. Where a frame keeps such an error, these tracebacks would
+    keep the frame, and with it a batch of records, for as long as the process runs.
+    """
+    for problem in error.errors(include_url=False, include_input=False):
+        raised = problem.get("ctx", {}).get("error")
+        if isinstance(raised, Exception):
+            raised.__traceback__ = raised.__context__ = raised.__cause__ = None
+    return error

@@ -33,6 +33,7 @@ def read(
         found = parse(value, headers, cluster=cluster)
         return found.received_from(source) if isinstance(found, JobCompletion) else found
     except UnreadableRecord as error:
+        error.__traceback__ = error.__context__ = None  # as a value, it should not keep the frames of the reader
         return error
     except Exception as error:  # noqa: BLE001 - a parser failure on one record must not stop the others
         problem = FieldError("(whole record)", "something that this version can read", type(error).__name__)
