@@ -53,6 +53,7 @@ def environment() -> Environment:
         "time_ranges": navigation.TIME_RANGES,
         "headline": headline,
         "headline_of": headline_of,
+        "suspected_node": suspected_node,
         "title": display_names.title,
         "filter_value": display_names.filter_value,
         "definition": display_names.definition,
@@ -70,6 +71,11 @@ def headline_of(row: FailureRow) -> str:
     """The headline of a failure in a list; the status where no line is known."""
     node = row.suspect_node if row.side == "hardware" and not row.abstained else None
     return headline(row.headline, node=node) or display_names.word("status", row.status)
+
+
+def suspected_node(row: FailureRow) -> str | None:
+    """The node that pages name as suspected: none if the verdict is undecided or on the user's side."""
+    return None if row.abstained or row.side == "user" else row.suspect_node
 
 
 def path(text: str) -> str:

@@ -23,7 +23,7 @@ from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
 from service.web.pages.operations.automation_banner import message
-from service.web.pages.templating import render
+from service.web.pages.templating import render, suspected_node
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(dependencies=[OWN])
@@ -55,7 +55,7 @@ def failure(
             "verdict": detail.verdict,
             "answer": answer(detail),
             "title_line": title_line(detail),
-            "suspect": suspect(verdict.get("suspect")),
+            "suspect": suspect(verdict.get("suspect"), detail.row),
             "applies": applying(verdict),
             "reasons": reasons,
             "because": feature_words.reasons(verdict.get("weighed") or ()),
@@ -174,9 +174,11 @@ def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def suspect(found: Mapping[str, Any] | None) -> str:
-    """Where the failure most likely began."""
-    parts = found or {}
+def suspect(found: Mapping[str, Any] | None, row: FailureRow) -> str:
+    """Where the failure most likely began; without the node and GPU where pages suspect no node."""
+    parts = dict(found or {})
+    if suspected_node(row) is None:
+        parts = {name: parts[name] for name in parts if name == "rank"}
     named = (("node", "node"), ("gpu", "GPU"), ("rank", "rank"))
     return ", ".join(f"{word} {parts[name]}" for name, word in named if parts.get(name) is not None)
 
@@ -184,8 +186,9 @@ def suspect(found: Mapping[str, Any] | None) -> str:
 def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
     """Links to lists of similar failures: label and filters."""
     links = [("the same kind", {"group": row.fingerprint})]
-    if row.suspect_node:
-        links.append((f"on node {row.suspect_node}", {"node": row.suspect_node}))
+    node = suspected_node(row)
+    if node:
+        links.append((f"on node {node}", {"node": node}))
     elif len(row.nodes) == 1:
         links.append((f"on node {row.nodes[0]}", {"node": row.nodes[0]}))
     if row.user:

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from fastapi.testclient import TestClient
 
 from classifiers.contracts import JobFacts
@@ -11,7 +12,7 @@ from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
 from service.web.pages.failure.feature_words import reasons
-from tests.service.web.world import GUESS, HARDWARE, NOW, event, lines, log
+from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, event, lines, log
 
 EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
@@ -86,6 +87,23 @@ def test_advice_on_a_failure_of_the_user_points_at_the_own_code() -> None:
     assert MitigationWording(verdict, (), EMPTY).mitigation("M2").endswith("Look first at: pretrain.py:10")
     elsewhere = replace(HARDWARE, own_frame="pretrain.py:10")
     assert "pretrain.py" not in MitigationWording(elsewhere, ("gpu018",), EMPTY).mitigation("M2")
+
+
+def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    suspect = replace(HARDWARE.suspect, node="gpu019", gpu=None, rank=1) if HARDWARE.suspect else None
+    nodes = {"nodes": ["gpu018", "gpu019"]}
+    for verdict in (GUESS, HARDWARE):
+        monkeypatch.setitem(BY_WORD, verdict.side, replace(verdict, suspect=suspect))
+    of_user = words(page_of(client, event("1", logs=[log("user")], **nodes)))
+    assert "Began at rank 1." in of_user
+    assert "suspected gpu019" not in of_user
+    assert "on node gpu019" not in of_user
+    assert "gpu018 +1" in words(client.get("/failures").text)
+    later = (NOW - timedelta(minutes=1)).isoformat()
+    of_node = words(page_of(client, event("2", logs=[log("hardware")], ended_at=later, **nodes)))
+    assert "Began at node gpu019, rank 1." in of_node
+    assert "suspected gpu019" in of_node
+    assert "on node gpu019" in of_node
 
 
 def test_a_job_id_that_is_used_again_is_another_job(client: TestClient) -> None:
