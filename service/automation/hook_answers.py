@@ -88,7 +88,7 @@ def handle_no_job(work: UnitOfWork, request: StoredRequest, why: str, clock: Clo
     for incident in work.incidents.opened(request.cluster):
         if incident.probe_row == request.id:
             work.incidents.change(incident.id, state="holding", probe_id=None, probe_at=clock.now())
-            text = f"probe {request.request_id}: {why}; another job is released as the probe"
+            text = f"probe job {request.job_id}: {why}; another job is released as the probe"
             work.incidents.note(incident.id, "policy", "probe failed", text)
     key = storm_key(request.cluster, request.cause, request.resource)
     storm = work.storms.held(request.cluster).get(key)

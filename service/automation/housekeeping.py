@@ -70,7 +70,7 @@ def _check_incident(work: UnitOfWork, incident: Incident, policy: Policy, clock:
         if locked.state != "probing" or locked.probe_row != incident.probe_row:
             return 0
         if probe is None or (probe.state in _ENDED_WITHOUT_JOB and probe.outcome is None):
-            name = "?" if probe is None else probe.request_id
+            name = "?" if probe is None else probe.job_id
             incident_probes.keep_holding(work, incident, name, "no job was started", now)
             return 1
         return _check_running_probe(work, locked, probe, timedelta(minutes=settings.probe_wait_minutes), policy, clock)
@@ -92,7 +92,7 @@ def _check_running_probe(
         return 0
     if incident.last_at > probe.ended_at:
         why = "it has not ended, and other jobs of this incident failed meanwhile"
-        incident_probes.keep_holding(work, incident, probe.request_id, why, clock.now())
+        incident_probes.keep_holding(work, incident, probe.job_id, why, clock.now())
     else:
         minutes = round(wait.total_seconds() / 60)
         why = f"probe {probe.request_id} has run for {minutes} minutes without failing, and no other job failed"

@@ -25,19 +25,19 @@ def apply_outcome(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *
             continue
         settings = policy.effective(cluster=incident.cluster).incident
         if request.outcome in HELPED:
-            why = f"probe {request.request_id}: {request.outcome}"
+            why = f"probe job {request.job_id}: {request.outcome}"
             close(work, incident, why, "probe", policy=policy, clock=clock)
         else:
             failed = request.outcome == "failed_same"
             why = "it failed the same way" if failed else f"its outcome is inconclusive ({request.outcome})"
             next_at = clock.now() + timedelta(minutes=settings.probe_minutes)
-            keep_holding(work, incident, request.request_id, why, next_at)
+            keep_holding(work, incident, request.job_id, why, next_at)
 
 
 def keep_holding(work: UnitOfWork, incident: Incident, probe: str, why: str, next_probe_at: datetime) -> None:
     """The probe did not succeed: all jobs stay held until the next probe."""
     work.incidents.change(incident.id, state="holding", probe_id=None, probe_at=next_probe_at)
-    work.incidents.note(incident.id, "policy", "probe failed", f"probe {probe}: {why}; another job is tried later")
+    work.incidents.note(incident.id, "policy", "probe failed", f"probe job {probe}: {why}; another job is tried later")
 
 
 def close(work: UnitOfWork, incident: Incident, why: str, by: str, *, policy: Policy, clock: Clock) -> Incident:

@@ -112,7 +112,7 @@ def _select_probes(selection: _Selection) -> None:
             continue
         probe = held[chosen]
         work.incidents.change(incident.id, state="probing", probe_id=probe.id, probes=locked.probes + 1)
-        text = f"job {probe.job_id} is released as the probe (request {probe.request_id})"
+        text = f"job {probe.job_id} is released as the probe"
         work.incidents.note(incident.id, "policy", "probe", text)
         selection.add(probe)
 

@@ -82,6 +82,9 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "Held by a person" in post(hook, "/incidents/1/hold", comment="team storage")
     assert "team storage" in post(hook, "/incidents/1/release")
     assert "Closed by" in post(hook, "/incidents/1/close", comment="failed over")
+    page = words(hook.get("/incidents/1").text)
+    assert "No resubmission is held." in page
+    assert page.count(f"{acting.clock.at:%Y-%m-%d %H:%M:%S} UTC") >= 3, "entries of the history have absolute times"
     acting.clock.at += timedelta(minutes=10)
     assert len(lease(hook)) == 6
     page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")

@@ -185,7 +185,7 @@ def suspect(found: Mapping[str, Any] | None, row: FailureRow) -> str:
 
 def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
     """Links to lists of similar failures: label and filters."""
-    links = [("the same kind", {"group": row.fingerprint})]
+    links = [("of this group", {"group": row.fingerprint})]
     node = suspected_node(row)
     if node:
         links.append((f"on node {node}", {"node": node}))

@@ -54,7 +54,7 @@ def _followed(evidence: Sequence[Mapping[str, Any]]) -> str:
         f"{counts[role]} {_lines(counts[role])} {words}"
         for role, words in (
             ("cascade", "that the first failure caused"),
-            ("teardown", "of the job's shutdown"),
+            ("teardown", "of the job's teardown"),
         )
         if counts[role]
     ]

@@ -58,7 +58,7 @@ def find(services: Services, detail: FailureDetail, *, all_failures: bool) -> Re
     """Find related failures; groups and resolved failures only if the caller may see `all_failures`."""
     row = detail.row
     node = suspected_node(row) or (row.nodes[0] if len(row.nodes) == 1 else None)
-    wanted: list[tuple[str, dict[str, str]]] = [("of this kind", {"group": row.fingerprint})]
+    wanted: list[tuple[str, dict[str, str]]] = [("of this group", {"group": row.fingerprint})]
     group: GroupRow | None = None
     resolved: Solved | None = None
     applied_fix: NearestFix | None = None
