@@ -95,7 +95,7 @@ def _check_running_probe(
         incident_probes.keep_holding(work, incident, probe.job_id, why, clock.now())
     else:
         minutes = round(wait.total_seconds() / 60)
-        why = f"probe {probe.request_id} has run for {minutes} minutes without failing, and no other job failed"
+        why = f"probe job {probe.job_id} has run for {minutes} minutes without failing, and no other job failed"
         incident_probes.close(work, incident, why, "probe", policy=policy, clock=clock)
     return 1
 

@@ -78,6 +78,12 @@ def suspected_node(row: FailureRow) -> str | None:
     return None if row.abstained or row.side == "user" else row.suspect_node
 
 
+def compared_node(row: FailureRow) -> str | None:
+    """The node whose other failures a page links to: the suspected one, or the only one unless the user is at fault."""
+    only = row.nodes[0] if len(row.nodes) == 1 and row.side != "user" else None
+    return suspected_node(row) or only
+
+
 def path(text: str) -> str:
     """A text as the end of a URL path. Slashes are kept, unless browsers would resolve "." or ".." segments."""
     return quote(text, safe="" if {".", ".."} & set(text.split("/")) else "/")

@@ -23,7 +23,7 @@ from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
 from service.web.pages.operations.automation_banner import message
-from service.web.pages.templating import render, suspected_node
+from service.web.pages.templating import compared_node, render, suspected_node
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(dependencies=[OWN])
@@ -186,11 +186,9 @@ def suspect(found: Mapping[str, Any] | None, row: FailureRow) -> str:
 def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
     """Links to lists of similar failures: label and filters."""
     links = [("of this group", {"group": row.fingerprint})]
-    node = suspected_node(row)
+    node = compared_node(row)
     if node:
         links.append((f"on node {node}", {"node": node}))
-    elif len(row.nodes) == 1:
-        links.append((f"on node {row.nodes[0]}", {"node": row.nodes[0]}))
     if row.user:
         links.append((f"of {row.user}", {"user": row.user}))
     links.append(("with this cause", {"cause": row.cause}))

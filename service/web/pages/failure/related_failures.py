@@ -11,7 +11,7 @@ from service.feedback.repository.applied_fixes import NearestFix, ReportedFix
 from service.formatting import duration
 from service.groups.records import GroupRow
 from service.web import views
-from service.web.pages.templating import suspected_node
+from service.web.pages.templating import compared_node
 from service.web.services import Services
 from service.web.views import FailureQuery
 
@@ -57,7 +57,7 @@ class FailureFeedback:
 def find(services: Services, detail: FailureDetail, *, all_failures: bool) -> RelatedFailures:
     """Find related failures; groups and resolved failures only if the caller may see `all_failures`."""
     row = detail.row
-    node = suspected_node(row) or (row.nodes[0] if len(row.nodes) == 1 else None)
+    node = compared_node(row)
     wanted: list[tuple[str, dict[str, str]]] = [("of this group", {"group": row.fingerprint})]
     group: GroupRow | None = None
     resolved: Solved | None = None

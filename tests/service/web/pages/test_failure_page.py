@@ -99,6 +99,8 @@ def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monke
     assert "suspected gpu019" not in of_user
     assert "on node gpu019" not in of_user
     assert "gpu018 +1" in words(client.get("/failures").text)
+    alone = event("3", logs=[log("user")], nodes=["gpu018"], ended_at=(NOW - timedelta(minutes=2)).isoformat())
+    assert "on node" not in words(page_of(client, alone))
     later = (NOW - timedelta(minutes=1)).isoformat()
     of_node = words(page_of(client, event("2", logs=[log("hardware")], ended_at=later, **nodes)))
     assert "Began at node gpu019, rank 1." in of_node
