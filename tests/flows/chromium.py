@@ -78,3 +78,9 @@ def fits(page: Page) -> bool:
     page.wait_for_load_state()
     inside: bool = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     return inside
+
+
+def main_text(page: Page) -> str:
+    """Return the text of the page's main part, once the whole page is there."""
+    page.wait_for_load_state("domcontentloaded")
+    return page.locator("main").inner_text()

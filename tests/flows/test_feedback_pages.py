@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import fits, tab
+from tests.flows.chromium import fits, main_text, tab
 from tests.service.web.live import serving
 from tests.service.web.stored_layers import LAYER, add_layer
 from tests.service.web.world import BY_WORD, NOW, OPEN, World, event, lines, log, make_world
@@ -47,6 +47,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, world: World) -> Iter
 def open_failure(page: Page, words: str) -> None:
     page.goto("/failures")
     page.get_by_role("link", name=words).first.click()
+    page.wait_for_url("**/failures/*")
 
 
 def test_two_people_looking_at_different_versions_do_not_overwrite_each_other(page: Page, world: World) -> None:
@@ -70,7 +71,7 @@ def test_an_owner_s_objection_is_queued_until_somebody_judges(page: Page) -> Non
     assert "it is in the image" in page.locator("table.queue").inner_text()
     assert fits(page)
     page.get_by_role("button", name="Confirm verdict").click()
-    assert "No failure is waiting" in page.locator("main").inner_text()
+    assert "No failure is waiting" in main_text(page)
 
 
 def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> None:
@@ -98,7 +99,7 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     page.get_by_text("Split…").click()
     page.locator("select[name=value]").select_option("user: user1")
     page.get_by_role("button", name="Split off").click()
-    assert "Split off manually: failures with user user1" in page.locator("main").inner_text()
+    assert "Split off manually: failures with user user1" in main_text(page)
     page.goto("/groups")
     expect(rows).to_have_count(4)
     assert fits(page)
@@ -110,7 +111,7 @@ def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, wo
             "/api/v1/events", content=lines(event("lost2", logs=[log("NVRM: Xid 79, GPU has fallen off the bus.", 1)]))
         )
     open_failure(page, "GPU fell off the bus")
-    text = page.locator("main").inner_text()
+    text = main_text(page)
     assert "Nearest resolved failure of the same kind" in text
     assert "on other nodes, without gpu018" in text
     assert "Other failures on gpu018, within a week" in text
@@ -141,14 +142,14 @@ def test_the_audit_shows_no_verdict_before_it_is_judged(page: Page, world: World
     assert world.services.feedback.draw() == 9
     page.goto("/feedback")
     page.locator(".sample a").first.click()
-    text = page.locator("main").inner_text()
+    text = main_text(page)
     assert "sure" not in text
     assert page.locator(".initiating").count() == 0
     page.locator("select[name=cause]").select_option("USER.1")
     page.get_by_role("button", name="Submit").click()
     assert "Audit answer saved. Thank you." in page.locator("[role=status]").inner_text()
     page.goto("/feedback")
-    assert "1 of 9 audited" in page.locator("main").inner_text()
+    assert "1 of 9 audited" in main_text(page)
 
 
 @pytest.mark.parametrize("path", ["/", "/failures"])
@@ -177,7 +178,7 @@ def test_the_answer_of_the_gate_is_read_and_a_model_is_rolled_back(page: Page, w
     page.get_by_label("reason").fill("checked all labels")
     page.get_by_role("button", name="Promote").click()
     assert "within ten seconds" in page.locator("[role=status]").first.inner_text()
-    assert "This layer is in use." in page.locator("main").inner_text()
+    assert "This layer is in use." in main_text(page)
     page.get_by_role("button", name="Roll back").click()
     assert "Rolled back" in page.locator("[role=status]").first.inner_text()
     assert page.locator("table.layers strong").count() == 0
@@ -202,5 +203,5 @@ def test_ten_groups_are_labelled_by_the_keyboard_alone(
         with page.expect_navigation():
             page.keyboard.press("Enter")
         assert "Labelled." in page.locator("[role=status]").first.inner_text()
-    assert "10 of 10 groups labelled this week: done" in page.locator("main").inner_text()
+    assert "10 of 10 groups labelled this week: done" in main_text(page)
     assert fits(page)

@@ -68,6 +68,7 @@ def test_the_worst_node_stands_first_and_its_page_says_why(page: Page) -> None:
     first.get_by_role("link").first.click()
     assert fits(page)
     assert "times as often" in page.locator("h1").inner_text()
+    page.wait_for_load_state("domcontentloaded")
     assert XID in page.content()
     assert "Maintenance 2026-11-20" in page.locator(".answer").inner_text()
     failed = page.locator("table.node-events tr", has_text="job failed").first.bounding_box()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import VARIANTS, Variant, fits, tab
+from tests.flows.chromium import VARIANTS, Variant, fits, main_text, tab
 from tests.flows.tasks import Site, running
 from tests.service.web.world import NOW, event, log
 
@@ -65,6 +65,7 @@ def page(browser: Browser, site: Site, variant: Variant) -> Iterator[Page]:
 
 
 def output(page: Page) -> str:
+    page.wait_for_load_state("domcontentloaded")
     return page.locator("[role=status]").first.inner_text()
 
 
@@ -246,7 +247,7 @@ def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, vari
     page.locator("header").get_by_role("button", name="Stop").click()
     assert "Stopped." in output(page)
     assert "Automation is stopped" in page.locator("h1").inner_text()
-    assert "Stopped by ola" in page.locator("main").inner_text()
+    assert "Stopped by ola" in main_text(page)
     asked = {"hook": "slurm@login1", "cluster": "orion", "max": 10, "seconds": 600}
     assert site.hook.post("/api/v1/resubmissions:lease", json=asked).json() == []
     page.goto("/")
