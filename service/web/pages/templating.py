@@ -73,9 +73,14 @@ def headline_of(row: FailureRow) -> str:
     return headline(row.headline, node=node) or display_names.word("status", row.status)
 
 
+def suspects_nodes(row: FailureRow) -> bool:
+    """Whether pages suspect a node or GPU at all: not if the verdict is undecided or on the user's side."""
+    return not row.abstained and row.side != "user"
+
+
 def suspected_node(row: FailureRow) -> str | None:
     """The node that pages name as suspected: none if the verdict is undecided or on the user's side."""
-    return None if row.abstained or row.side == "user" else row.suspect_node
+    return row.suspect_node if suspects_nodes(row) else None
 
 
 def compared_node(row: FailureRow) -> str | None:

@@ -213,7 +213,7 @@ def test_what_has_not_arrived_in_time_is_pending_and_holds_up_nobody(
     events = [job({"uri": f"{tmp_path}/slow.log"}), job({"uri": f"{tmp_path}/quick.log"})]
     started = time.monotonic()
     late, quick = fetcher.fetch_all(events, 2.0)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 5
     assert quick.streams[0].text == "quick\n"
     assert late.streams[0].missing == f"{tmp_path}/slow.log: not arrived within 2 s"
     assert [ref.uri for ref in late.pending] == [f"{tmp_path}/slow.log"]

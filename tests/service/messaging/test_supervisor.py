@@ -74,21 +74,19 @@ def test_told_to_end_all_finish_first(scene: Scene) -> None:
 
 
 def test_a_killed_one_is_there_again_at_once_and_the_other_is_left_alone(scene: Scene) -> None:
-    took = 0.0
     for killed in range(3):
         os.kill(scene.lives(0)[killed], signal.SIGKILL)
-        took += scene.until(lambda: len(scene.lives(0)) == killed + 2)  # noqa: B023 - asked within this round
-    assert took < 5, "with pauses it is seven seconds"
+        assert scene.until(lambda: len(scene.lives(0)) == killed + 2) < 1.0  # noqa: B023 - asked within this round
     assert len(scene.lives(1)) == 1
 
 
 def test_one_that_is_killed_over_and_over_comes_back_after_pauses(scene: Scene) -> None:
-    deadline = time.monotonic() + 4
-    while time.monotonic() < deadline:
+    started = time.monotonic()
+    while time.monotonic() - started < 4 or (len(scene.lives(0)) < 4 and time.monotonic() - started < 60):
         if alive(scene.lives(0)[-1]):
             os.kill(scene.lives(0)[-1], signal.SIGKILL)
         time.sleep(0.02)
-    assert 2 <= len(scene.lives(0)) <= 8
+    assert 4 <= len(scene.lives(0)) <= 8
 
 
 def test_none_outlives_a_killed_parent(scene: Scene) -> None:

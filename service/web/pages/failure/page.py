@@ -23,7 +23,7 @@ from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
 from service.web.pages.operations.automation_banner import message
-from service.web.pages.templating import compared_node, render, suspected_node
+from service.web.pages.templating import compared_node, render, suspects_nodes
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(dependencies=[OWN])
@@ -175,9 +175,9 @@ def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def suspect(found: Mapping[str, Any] | None, row: FailureRow) -> str:
-    """Where the failure most likely began; without the node and GPU where pages suspect no node."""
+    """Where the failure most likely began; without the node and GPU where pages suspect none."""
     parts = dict(found or {})
-    if suspected_node(row) is None:
+    if not suspects_nodes(row):
         parts = {name: parts[name] for name in parts if name == "rank"}
     named = (("node", "node"), ("gpu", "GPU"), ("rank", "rank"))
     return ", ".join(f"{word} {parts[name]}" for name, word in named if parts.get(name) is not None)
