@@ -5,7 +5,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, cast
 
+from classifiers import taxonomy
 from classifiers.contracts import Case, Suspect
+from classifiers.suspected_place import suspected_place
 from classifiers.taxonomy import PlatformSymptom
 
 _LINE_LENGTH: Final = 200  # characters (judgement)
@@ -16,19 +18,18 @@ def _data() -> dict[str, Any]:
     return tomllib.loads(files("classifiers").joinpath("owner_summary.toml").read_text(encoding="utf-8"))
 
 
-def _where(suspect: Suspect | None) -> str:
-    if suspect is None:
-        return ""
-    parts = [f"rank {suspect.rank}"] if suspect.rank is not None else []
-    parts += [f"GPU {suspect.gpu}"] if suspect.gpu is not None else []
-    parts += [f"node {suspect.node}"] if suspect.node is not None else []
+def _where(suspect: Suspect | None, cause: str, *, abstained: bool) -> str:
+    place = suspected_place(suspect, taxonomy.load().side_of(cause), abstained=abstained)
+    parts = [f"rank {place.rank}"] if place.rank is not None else []
+    parts += [f"GPU {place.gpu}"] if place.gpu is not None else []
+    parts += [f"node {place.node}"] if place.node is not None else []
     return f" ({', '.join(parts)})" if parts else ""
 
 
 def explanation(case: Case, cause: str, category: str | None, *, abstained: bool) -> str:
     """What happened, in words for the owner, with the first initiating line if there is one."""
     data = _data()
-    parts = [data["cause"][cause].replace("{where}", _where(case.suspect))]
+    parts = [data["cause"][cause].replace("{where}", _where(case.suspect, cause, abstained=abstained))]
     if category is not None:
         parts.append(data["category"][category])
     if abstained:
@@ -43,7 +44,7 @@ def explanation(case: Case, cause: str, category: str | None, *, abstained: bool
 def sentence(cause: str, suspect: Suspect | None) -> str:
     """A sentence on a cause for the owner, with the place where the failure began."""
     sentence_of_cause: str = _data()["cause"][cause]
-    return sentence_of_cause.replace("{where}", _where(suspect))
+    return sentence_of_cause.replace("{where}", _where(suspect, cause, abstained=False))
 
 
 def platform_symptom(case: Case, cause: str, symptom: str | None) -> PlatformSymptom:

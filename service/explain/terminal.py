@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Final, Literal
 
+from classifiers.suspected_place import suspected_place
 from service.contracts.verdict import VerdictBody
 from service.explain.explanation import Explanation, ShownLine
 from service.explain.job_facts import JobEnd
@@ -154,9 +155,9 @@ class _Printer:
             yield from (" " * indent + style.paint(row, _DIM) for row in where)
 
     def _origin(self) -> Iterator[str]:
-        suspect = self._body.suspect
-        if suspect is None:
-            return
+        body = self._body
+        named = None if body.suspect is None else body.suspect.to_suspect()
+        suspect = suspected_place(named, body.side, abstained=body.abstained)
         parts = [f"rank {suspect.rank}"] if suspect.rank is not None and self._has_ranks() else []
         parts += [f"GPU {suspect.gpu}"] if suspect.gpu is not None else []
         parts += [f"node {suspect.node}"] if suspect.node is not None else []

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from classifiers.contracts import JobFacts, Verdict
+from classifiers.suspected_place import suspects_nodes
 from service.recommend.facts import Suspicion
 from service.recommend.policy_settings import SuspicionSettings
 
@@ -47,9 +48,9 @@ def nodes_to_exclude(
 
     If running elsewhere helps, these are the node of the evidence (or the job's only node) and the suspected nodes. A
     platform fault is attributed to one node only if the job had several and one alone shows it, or one is suspected.
-    If retrying helps, only suspected nodes are excluded.
+    If retrying helps, only suspected nodes are excluded. A verdict that suspects no node excludes none.
     """
-    if verdict.side == "user" or not job.nodes:
+    if not job.nodes or not suspects_nodes(verdict.side, abstained=verdict.abstained):
         return ()
     suspects = suspected(job, suspicion, settings)
     if verdict.retry_outlook == "helps":

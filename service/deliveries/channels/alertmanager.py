@@ -10,7 +10,7 @@ from datetime import timedelta
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import Outcome, summary, verdict_of
+from service.deliveries.channels.channel import Outcome, node_of, summary, verdict_of
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
 from service.deliveries.channels.pagerduty import UNKNOWN, failure_link
@@ -51,14 +51,13 @@ class AlertmanagerChannel:
     def alert(self, message: DueDelivery) -> dict[str, object]:
         """The message as an alert."""
         verdict = verdict_of(message)
-        suspect = verdict.get("suspect") or {}
         labels = {
             "alertname": "FaultlineFailure",
             "severity": self._severity.get(str(verdict.get("side")), UNKNOWN),
             "cluster": verdict.get("cluster"),
             "side": verdict.get("side"),
             "cause": verdict.get("cause"),
-            "node": suspect.get("node"),
+            "node": node_of(verdict),
             "fingerprint": verdict.get("fingerprint"),
             "job_id": verdict.get("job_id") if self._dedup == "failure" else None,
         }

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 import orjson
 
+from classifiers.suspected_place import suspected_node
 from service.deliveries.records import DueDelivery
 
 OutcomeKind = Literal["sent", "retry", "refused", "gone"]
@@ -40,6 +41,12 @@ class Channel(Protocol):
     def close(self) -> None:
         """Release resources."""
         ...
+
+
+def node_of(verdict: Mapping[str, Any]) -> str | None:
+    """The node that the verdict of a message suspects."""
+    node = (verdict.get("suspect") or {}).get("node")
+    return suspected_node(node, str(verdict.get("side")), abstained=bool(verdict.get("abstained")))
 
 
 def message_id(message: DueDelivery) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import Outcome, summary, timestamp, verdict_of
+from service.deliveries.channels.channel import Outcome, node_of, summary, timestamp, verdict_of
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
 from service.deliveries.config import Dedup, Severity
@@ -48,7 +48,6 @@ class PagerDutyChannel:
     def event(self, message: DueDelivery) -> dict[str, object]:
         """The message as a PagerDuty event."""
         verdict = verdict_of(message)
-        suspect = verdict.get("suspect") or {}
         link = failure_link(self._public_url, message)
         return {
             "routing_key": self._routing_key,
@@ -58,7 +57,7 @@ class PagerDutyChannel:
             **({} if link is None else {"client_url": link}),
             "payload": {
                 "summary": summary(message),
-                "source": suspect.get("node") or message.key,
+                "source": node_of(verdict) or message.key,
                 "severity": self._severity.get(str(verdict.get("side")), UNKNOWN),
                 "timestamp": timestamp(message),
                 "group": verdict.get("cluster"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from classifiers.suspected_place import suspected_node
 from service.failures.records import FailureFilter
 from service.failures.repository import list_parts, listing
 from service.failures.tables import failures
@@ -65,7 +66,7 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
     tallies: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
     for row in counted:
         for name in NAMES:
-            value = "unknown" if row.abstained and name in {"side", "cause"} else getattr(row, name)
+            value = _value(row, name)
             if value is not None:
                 tallies[name][value] += 1
     return FacetCounts(
@@ -80,3 +81,11 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
             for name, tally in tallies.items()
         },
     )
+
+
+def _value(row: Row[Any], name: str) -> str | None:
+    """The value that a failure counts for."""
+    value: str | None = getattr(row, name)
+    if name == "node":
+        return suspected_node(value, row.side, abstained=row.abstained)
+    return "unknown" if row.abstained and name in {"side", "cause"} else value

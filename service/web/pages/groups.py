@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
+from classifiers.suspected_place import suspects_nodes
 from service.errors import FieldError, InvalidInput
-from service.groups.records import GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
+from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
@@ -133,10 +134,7 @@ def group(
             "why_state": group_views.why_state(detail.row),
             "bars": bars(detail),
             "chart": CHART,
-            "facets": {
-                kind: [facet for facet in detail.facets if facet.kind == kind]
-                for kind in ("cluster", "queue", "team", "user", "node")
-            },
+            "facets": facets(detail),
             "latest": latest.items,
             "last": last,
             "causes": by_side(),
@@ -233,6 +231,14 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
             for one in cast("Sequence[Any]", error.errors())[:5]
         )
         raise InvalidInput("; ".join(f"{one.field}: {one.expected}" for one in places), places) from None
+
+
+def facets(detail: GroupDetail) -> dict[str, list[Facet]]:
+    """Where the failures of a group occurred; without nodes if its verdict suspects none."""
+    kinds = ["cluster", "queue", "team", "user"]
+    if suspects_nodes(detail.row.side, abstained=detail.row.abstained):
+        kinds.append("node")
+    return {kind: [facet for facet in detail.facets if facet.kind == kind] for kind in kinds}
 
 
 def bars(detail: GroupDetail) -> list[dict[str, object]]:

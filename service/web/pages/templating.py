@@ -14,6 +14,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from classifiers.suspected_place import suspected_node as suspected_node_of
 from service import formatting
 from service.failures.records import FailureRow
 from service.headlines.headline import headline
@@ -73,14 +74,9 @@ def headline_of(row: FailureRow) -> str:
     return headline(row.headline, node=node) or display_names.word("status", row.status)
 
 
-def suspects_nodes(row: FailureRow) -> bool:
-    """Whether pages suspect a node or GPU at all: not if the verdict is undecided or on the user's side."""
-    return not row.abstained and row.side != "user"
-
-
 def suspected_node(row: FailureRow) -> str | None:
-    """The node that pages name as suspected: none if the verdict is undecided or on the user's side."""
-    return row.suspect_node if suspects_nodes(row) else None
+    """The node that pages name as suspected."""
+    return suspected_node_of(row.suspect_node, row.side, abstained=row.abstained)
 
 
 def compared_node(row: FailureRow) -> str | None:

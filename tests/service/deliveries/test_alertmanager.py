@@ -8,11 +8,28 @@ import pytest
 
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
 from tests.labs.alertmanager import alertmanager
-from tests.service.deliveries.made import due, poster
+from tests.service.deliveries.made import due, payload, poster
 from tests.service.deliveries.receivers import receiver
 from tests.service.frozen_clock import FrozenClock
 
 SEVERITY: Any = {"user": "info"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "node"),
+    [
+        ({"side": "hardware"}, "gpu1"),
+        ({"side": "hardware", "abstained": True}, None),
+        ({"side": "system", "suspect": None}, None),
+        ({"side": "user"}, None),
+    ],
+)
+def test_an_alert_names_a_node_only_if_the_verdict_suspects_it(
+    clock: FrozenClock, changes: dict[str, Any], node: str | None
+) -> None:
+    channel = AlertmanagerChannel("http://alerts", poster(), clock, severity=SEVERITY, lasts_s=3600)
+    labels: Any = channel.alert(due(7, payload=payload(7, **changes)))["labels"]
+    assert labels.get("node") == node
 
 
 def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: FrozenClock) -> None:
@@ -30,7 +47,6 @@ def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: Frozen
         "cluster": "orion",
         "side": "user",
         "cause": "USER.1",
-        "node": "gpu1",
         "fingerprint": "v1:abc",
         "job_id": "7",
     }

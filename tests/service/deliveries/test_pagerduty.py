@@ -23,13 +23,20 @@ def test_an_incident_is_opened(clock: FrozenClock) -> None:
     assert event["client_url"] == "https://faultline.example/failures/7"
     result = event["payload"]
     assert (result["source"], result["severity"], result["class"], result["group"]) == (
-        "gpu1",
+        "orion/7",
         "info",
         "USER.1",
         "orion",
     )
     assert result["timestamp"] == "2026-11-20T12:00:00.000Z"
     assert "FileNotFoundError" in result["summary"]
+
+
+def test_the_source_is_the_suspected_node(clock: FrozenClock) -> None:
+    channel = PagerDutyChannel("http://pager", "R0UT1NGKEY", poster(), clock, severity=SEVERITY)
+    for side, source in (("hardware", "gpu1"), ("user", "orion/7")):
+        event: Any = channel.event(due(7, payload=payload(7, side=side), key="orion/7"))
+        assert event["payload"]["source"] == source
 
 
 def test_a_revised_verdict_goes_to_the_same_incident() -> None:

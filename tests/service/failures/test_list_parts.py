@@ -11,7 +11,7 @@ from service.db.session import Store
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure, Visibility
 from service.failures.repository import facets, listing
-from tests.service.sample_rows import NOON, job, verdict
+from tests.service.sample_rows import NOON, job, put, verdict
 
 ANA_OR_VISION = Visibility(users=((None, "ana"), ("vega", "bob"), ("vega", "bob")), teams=("vision",))
 NOBODY = Visibility((), ())
@@ -109,3 +109,12 @@ def test_facets_count_visible_failures_once(many: Store, monkeypatch: pytest.Mon
     assert by_user == {user: sum(row.user == user for row in rows) for user in by_user}
     assert set(by_user) == {"ana", "bob", "cid"}
     assert (newest.of, newest.whole, newest.since) == (5, False, min(row.ended_at for row in rows[:5]))
+
+
+def test_facets_count_only_suspected_nodes(store: Store) -> None:
+    put(store, [job("e1")], side="user")
+    put(store, [job("e2")], side="hardware", abstained=True)
+    put(store, [job("e3"), job("e4")], side="hardware")
+    with store.reading() as reading:
+        counts = reading.failures.facets(FailureFilter()).counts
+    assert [(one.value, one.failures) for one in counts["node"]] == [("gpu1", 2)]

@@ -30,6 +30,13 @@ def test_a_lost_gpu_is_resubmitted_at_once_without_its_node() -> None:
     assert advice.ask_whom == "the operators of gpu018.orion"
 
 
+def test_advice_on_a_failure_of_the_user_names_no_node() -> None:
+    verdict = replace(TYPO, suspect=Suspect(node="gpu018", gpu=1), retry_outlook="helps_elsewhere")
+    advice = advise(verdict, FAILED, ALONE, BUILT_IN)
+    assert advice.exclude_nodes == ()
+    assert not any("gpu018" in text for text in (*(one.text for one in advice.mitigations), *advice.reasons))
+
+
 def test_a_known_checkpoint_is_named_and_resumed_from() -> None:
     advice = advise(replace(LOST_GPU, progress=Progress(checkpoint="/ckpt/41200")), FAILED, ALONE, BUILT_IN)
     assert advice.mitigations[0].text == "Resubmit without gpu018.orion, from /ckpt/41200."

@@ -35,7 +35,14 @@ def test_a_suspected_node_is_excluded_without_log_evidence() -> None:
     assert left_out(PASSING, job, b=Suspicion(9.0, 1.5, 30.0)) == ()  # not surely
     assert left_out(PASSING, job, b=Suspicion(3.0, 2.5, 4.0)) == ()  # not by much
     assert left_out(replace(LOST_GPU, suspect=Suspect(node="a")), job, b=BAD) == ("a", "b")
-    assert left_out(TYPO, job, b=BAD) == ()
+
+
+def test_a_verdict_that_suspects_no_node_excludes_none() -> None:
+    job = replace(FAILED, nodes=("a", "b", "c", "d"))
+    suspect = Suspect(node="a", gpu=1)
+    assert left_out(replace(TYPO, suspect=suspect, retry_outlook="helps_elsewhere"), job, b=BAD) == ()
+    assert left_out(replace(LOST_GPU, suspect=suspect, abstained=True), job, b=BAD) == ()
+    assert left_out(replace(LOST_GPU, suspect=suspect), job, b=BAD) == ("a", "b")
 
 
 def test_the_most_suspected_nodes_are_excluded_up_to_the_limit() -> None:

@@ -7,6 +7,7 @@ import orjson
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from classifiers.suspected_place import suspected_node, suspects_nodes
 from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
 from service.headlines.headline import headline
@@ -23,7 +24,7 @@ from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
 from service.web.pages.operations.automation_banner import message
-from service.web.pages.templating import compared_node, render, suspects_nodes
+from service.web.pages.templating import compared_node, render
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(dependencies=[OWN])
@@ -55,6 +56,7 @@ def failure(
             "verdict": detail.verdict,
             "answer": answer(detail),
             "title_line": title_line(detail),
+            "suspects_nodes": suspects_nodes(detail.row.side, abstained=detail.row.abstained),
             "suspect": suspect(verdict.get("suspect"), detail.row),
             "applies": applying(verdict),
             "reasons": reasons,
@@ -70,7 +72,7 @@ def failure(
             "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
             "first_in_log": any(one.begins for one in shown),
             "close": close(verdict),
-            "spread": spread(verdict),
+            "spread": spread(verdict, detail.row),
             "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
             "strip": rank_strip(detail),
@@ -157,7 +159,7 @@ def close(verdict: Mapping[str, Any]) -> list[str]:
     return [code for code in verdict.get("cause_top") or () if code != verdict["cause"]]
 
 
-def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
+def spread(verdict: Mapping[str, Any], row: FailureRow) -> dict[str, Any]:
     """Propagation of the failure: ranks by role, the node of the first one, and ranks without output."""
     ranks: dict[str, list[int]] = {"initiating": [], "cascade": [], "teardown": []}
     for line in verdict.get("evidence") or ():
@@ -167,7 +169,7 @@ def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
     followed = sorted(set(ranks["cascade"] + ranks["teardown"]) - set(ranks["initiating"]))
     return {
         "first": sorted(ranks["initiating"])[:RANKS_NAMED],
-        "node": first.get("node") if first is not None else None,
+        "node": suspected_node(first.get("node"), row.side, abstained=row.abstained) if first is not None else None,
         "followed": followed[:RANKS_NAMED],
         "more": max(0, len(followed) - RANKS_NAMED),
         "silent": [what for what in verdict.get("missing") or () if "rank" in what],
@@ -177,7 +179,7 @@ def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
 def suspect(found: Mapping[str, Any] | None, row: FailureRow) -> str:
     """Where the failure most likely began; without the node and GPU where pages suspect none."""
     parts = dict(found or {})
-    if not suspects_nodes(row):
+    if not suspects_nodes(row.side, abstained=row.abstained):
         parts = {name: parts[name] for name in parts if name == "rank"}
     named = (("node", "node"), ("gpu", "GPU"), ("rank", "rank"))
     return ", ".join(f"{word} {parts[name]}" for name, word in named if parts.get(name) is not None)

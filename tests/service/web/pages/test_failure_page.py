@@ -93,11 +93,12 @@ def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monke
     suspect = replace(HARDWARE.suspect, node="gpu019", gpu=None, rank=1) if HARDWARE.suspect else None
     nodes = {"nodes": ["gpu018", "gpu019"]}
     for verdict in (GUESS, HARDWARE):
-        monkeypatch.setitem(BY_WORD, verdict.side, replace(verdict, suspect=suspect))
+        monkeypatch.setitem(BY_WORD, verdict.side, replace(verdict, suspect=suspect, retry_outlook="helps_elsewhere"))
     of_user = words(page_of(client, event("1", logs=[log("user")], **nodes)))
     assert "Began at rank 1." in of_user
     assert "suspected gpu019" not in of_user
     assert "on node gpu019" not in of_user
+    assert "First: rank 0." in of_user
     assert "gpu018 +1" in words(client.get("/failures").text)
     alone = event("3", logs=[log("user")], nodes=["gpu018"], ended_at=(NOW - timedelta(minutes=2)).isoformat())
     assert "on node" not in words(page_of(client, alone))
@@ -106,6 +107,11 @@ def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monke
     assert "Began at node gpu019, rank 1." in of_node
     assert "suspected gpu019" in of_node
     assert "on node gpu019" in of_node
+    assert "First: rank 0 on gpu018." in of_node
+    items = client.get("/api/v1/failures").json()["items"]
+    advice = {row["side"]: client.get(f"/api/v1/failures/{row['id']}").json()["verdict"] for row in items}
+    assert (advice["user"]["exclude_nodes"], advice["user"]["resubmit"]) == ([], False)
+    assert advice["hardware"]["exclude_nodes"] == ["gpu019"]
 
 
 def test_a_job_id_that_is_used_again_is_another_job(client: TestClient) -> None:
