@@ -1,11 +1,13 @@
 """The texts that people read lie in one catalogue and are plain standard English."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.architecture.visible_texts import CATALOGUE, python_texts, template_texts, visible_texts
 
+TEMPLATES = Path(__file__).parents[2] / "service/web/templates"
 NOT_STANDARD = re.compile(
     r"said and done|would have been asked for|nothing would have been|what became of|reckon\w*|\banew\b|by itself"
     r"|\bthat fit\b|\bbeside\b|\bkin\b|\bdeeds?\b|\btold\b|speaks? for|of those ticked",
@@ -19,6 +21,14 @@ def test_the_catalogue_holds_all_visible_texts() -> None:
     changes = [f"new:  {line}" for line in sorted(current - stored)]
     changes += [f"gone: {line}" for line in sorted(stored - current)]
     assert not changes, "\n".join([*changes, "Write the catalogue with: python -m tests.architecture.visible_texts"])
+
+
+def test_table_heads_buttons_and_summaries_begin_with_a_capital_letter() -> None:
+    lower_case = re.compile(r"<(?:th|button|summary)\b(?:[^<>\"]|\"[^\"]*\")*>(?:<span class=\"hidden\">)?[a-z][^<{]*")
+    templates = sorted(TEMPLATES.rglob("*.html"))
+    assert len(templates) > 10
+    found = [f"{one.name}: {text}" for one in templates for text in lower_case.findall(one.read_text(encoding="utf-8"))]
+    assert found == []
 
 
 def test_no_visible_text_has_nonstandard_phrases_or_double_spaces() -> None:

@@ -112,7 +112,7 @@ def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, wo
         )
     open_failure(page, "GPU fell off the bus")
     text = main_text(page)
-    assert "Nearest resolved failure of the same kind" in text
+    assert "Nearest resolved failure of the same group" in text
     assert "on other nodes, without gpu018" in text
     assert "Other failures on gpu018, within a week" in text
     page.goto("/failures?q=xid")

@@ -1,1 +1,1 @@
-"""Composes long runs of many ranks on a time line: routine lines, the failure of one rank, the reactions to it."""
+"""Composes long runs of many ranks on a timeline: routine lines, the failure of one rank, the reactions to it."""

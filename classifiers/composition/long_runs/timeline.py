@@ -1,4 +1,4 @@
-"""The time line of one long run: start, training, and the lines of ranks and launcher with their times."""
+"""The timeline of one long run: start, training, and the lines of ranks and launcher with their times."""
 
 import random
 from dataclasses import dataclass, field

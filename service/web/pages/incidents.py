@@ -1,5 +1,8 @@
 """GET /incidents and /incidents/{id}: incidents, the jobs they hold, and actions on them."""
 
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, get_args
 
 from fastapi import APIRouter, Form, Path, Query, Request
@@ -17,6 +20,7 @@ from service.web.views import LONGEST_ID
 router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 JOBS_SHOWN = 50
+_JOB = re.compile(r"\b(job )(\S+?)(?=:?(?:\s|$))")
 KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
 
 
@@ -56,10 +60,23 @@ def incident(request: Request, services: InjectedServices, incident_id: Id, noti
             "detail": found,
             "incident": found.incident,
             "rows": rows,
+            "parts_of": partial(parts_of, failures={job.job_id: job.failure_id for job in reversed(found.jobs)}),
             "shown": JOBS_SHOWN,
             "message": message(notice),
         }
         return render(request, "incident.html", context, services=snapshot)
+
+
+def parts_of(text: str, failures: Mapping[str, int]) -> Iterator[tuple[str, int | None]]:
+    """A text of the history in parts: job ids with the job's newest failure, and what is between them."""
+    end = 0
+    for found in _JOB.finditer(text):
+        failure_id = failures.get(found[2])
+        if failure_id is not None:
+            yield text[end : found.start(2)], None
+            yield found[2], failure_id
+            end = found.end()
+    yield text[end:], None
 
 
 @router.post("/incidents/open")

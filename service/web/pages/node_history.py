@@ -1,4 +1,4 @@
-"""One time line of a node: its events, repairs and failures; and the commands that take it out of service."""
+"""One timeline of a node: its events, repairs and failures; and the commands that take it out of service."""
 
 import shlex
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ REASON = "Faultline: jobs fail here more often than elsewhere"
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One entry of the time line, with the failure or the event that it shows."""
+    """One entry of the timeline, with the failure or the event that it shows."""
 
     at: datetime
     kind: Literal["failure", "event", "repair"]

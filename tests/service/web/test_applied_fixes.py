@@ -76,7 +76,7 @@ def test_forms_say_it_and_pages_show_it(stocked: TestClient, world: World) -> No
     assert "Later advice on failures of this cause takes it into account." in page
     assert "Fixed by M8 Node De-commission" in page
     other = words(stocked.get(f"/failures/{newest}").text)
-    assert "Fix applied to a failure of the same kind, orion / x0 : M8 Node De-commission" in other
+    assert "Fix applied to a failure of the same group, orion / x0 : M8 Node De-commission" in other
     [group] = [one["id"] for one in stocked.get("/api/v1/groups").json()["items"]]
     assert 'name="fixed_by"' in stocked.get(f"/groups/{group}").text
     assert "resolved it by M4" in words(post(stocked, f"/groups/{group}/act", action="resolve", fixed_by="M4"))

@@ -91,6 +91,18 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "Rack r7 fails jobs" in page
 
 
+def test_jobs_in_the_history_of_an_incident_are_links(hook: TestClient) -> None:
+    tell(hook, *(job(str(n), GONE.format(n=n), nodes=[f"n{n}", "m"], user=f"u{n}") for n in range(6)))
+    failures = {row["job_id"]: row["id"] for row in hook.get("/api/v1/failures").json()["items"]}
+    post(hook, "/incidents/1/hold", comment="after job 99 and <b>job 2</b>: see job 3")
+    post(hook, "/incidents/1/release")
+    [probe] = lease(hook)
+    number = probe["job_id"]
+    history = hook.get("/incidents/1").text.partition("<h2>History</h2>")[2].partition("</section>")[0]
+    assert f'job <a href="/failures/{failures[number]}">{number}</a> is released as the probe' in history
+    assert f'after job 99 and &lt;b&gt;job 2&lt;/b&gt;: see job <a href="/failures/{failures["3"]}">3</a>' in history
+
+
 def test_an_incident_s_page_says_how_many_attempts_it_does_not_list(
     hook: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +134,7 @@ def test_the_funnel_counts_each_stage_and_what_shadow_mode_left_undone(hook: Tes
         json={"lease_token": given["lease_token"], "result": "done", "new_job_id": "2"},
     )
     funnel = words(hook.get("/automation").text.partition('<section class="funnel">')[2].partition("</section>")[0])
-    for stage in ("advised 1 100", "opted in 1 100", "sent to a hook 1 100", "resubmitted 1 100", "helped 0 0"):
+    for stage in ("Advised 1 100", "Opted in 1 100", "Sent to a hook 1 100", "Resubmitted 1 100", "Helped 0 0"):
         assert stage in funnel
     assert "would have been requested" not in funnel
 

@@ -1,4 +1,4 @@
-"""The page of one failure: links, advice and time line agree with the failure."""
+"""The page of one failure: links, advice and timeline agree with the failure."""
 
 import re
 from dataclasses import replace

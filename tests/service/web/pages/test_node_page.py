@@ -1,4 +1,4 @@
-"""The page of one node: one time line, and commands that take it out of service."""
+"""The page of one node: one timeline, and commands that take it out of service."""
 
 from datetime import timedelta
 
