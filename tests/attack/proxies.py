@@ -143,7 +143,7 @@ def _running(
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from service.web.connections import HEADER_S
 from tests.attack import proxies
 from tests.attack.proxies import BASIC, Proxy
 from tests.attack.server import PROXY_SECRET, Server, serving
@@ -115,13 +116,13 @@ def test_slow_clients_do_not_keep_others_out(proxy: Proxy, behind: Server) -> No
         b"GET / HTTP/1.1\r\nHost: x\r\n",
         b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\nname=",
     )
+    began = time.monotonic()
     with ExitStack() as held:
         for number in range(150):
             made = held.enter_context(proxy.connected())
             made.sendall(half[number % len(half)])
-        began = time.monotonic()
         assert status(proxy.ask(PAGE, {"Authorization": f"Bearer {behind.token}"})) == 200
-        assert time.monotonic() - began < 5
+    assert time.monotonic() - began < HEADER_S, "answered before anybody gave up a slow client"
 
 
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: x\r\nX-User: root\r\n\r\n"

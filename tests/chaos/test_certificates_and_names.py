@@ -102,7 +102,12 @@ def use(server: Postgres, certificate: tuple[str, str]) -> None:
         os.chown(path, owner.st_uid, owner.st_gid)
         path.chmod(0o600)
     server.sql("ALTER SYSTEM SET ssl = on")
+    before = server.sql("SELECT pg_conf_load_time()")
     server.sql("SELECT pg_reload_conf()")
+    deadline = time.monotonic() + 60
+    while server.sql("SELECT pg_conf_load_time()") == before:  # of a new connection: the time its parent read them
+        assert time.monotonic() < deadline, "the server does not read its settings"
+        time.sleep(0.02)
 
 
 def test_postgresql_is_used_again_when_its_certificate_was_renewed(
@@ -113,13 +118,11 @@ def test_postgresql_is_used_again_when_its_certificate_was_renewed(
         with closing(Store(url)) as store:
             for fault in BAD:
                 use(postgres_server, certificates[fault])
-                time.sleep(0.2)  # the server reads its settings
                 with pytest.raises(Unavailable, match="certificate") as refused:
                     store.ping()
                 if fault != "other host":
                     assert "sslrootcert (FAULTLINE_DATABASE_URL)" in refused.value.detail
             use(postgres_server, certificates["good"])
-            time.sleep(0.2)
             store.ping()
     finally:
         postgres_server.sql("ALTER SYSTEM RESET ssl")

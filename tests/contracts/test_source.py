@@ -168,7 +168,7 @@ def test_a_killed_member_is_back_with_its_partitions_in_a_moment(harness: Harnes
     assert values(take(second, 5)) == [f"0-{n}".encode() for n in range(5, 10)]
     took = time.monotonic() - started
     print(f"a killed member was back after {took:.2f} s (its session lasts 45 s)")
-    assert took < 15
+    assert took < 35
 
 
 def test_paused_it_brings_nothing_and_goes_on_where_it_was(harness: Harness) -> None:

@@ -35,7 +35,7 @@ def test_a_run_becomes_a_labelled_case_that_tells_nothing_of_this_machine(declar
 
 def test_a_killed_rank_is_told_by_its_signal_and_others_keep_their_logs(declare: Declare) -> None:
     code = (
-        "import os, time\nfor step in range(100):\n"
+        "import os, time\nfor step in range(100 if os.environ['RANK'] != '1' else 100_000):\n"
         "    print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], 'step', step)\n"
         "    time.sleep(0.02)\n"
     )
@@ -48,7 +48,7 @@ def test_a_killed_rank_is_told_by_its_signal_and_others_keep_their_logs(declare:
     made = case(captured)
     streams = {log["rank"]: log["tail"] for log in made["event"]["logs"] if log["stream"] == "stdout"}
     assert set(streams) == {0, 1, 2}
-    assert "step 99" not in streams[1]
+    assert made["event"]["status"] == "failed"
     assert "step 99" in streams[0]
     assert made["event"].get("signal") == 9 or made["event"]["exit_code"] == 137
     assert len(set(made["event"]["nodes"])) == 3
@@ -75,7 +75,7 @@ def test_the_time_limit_ends_a_run_and_all_it_started(declare: Declare) -> None:
     plan = declare(code, "timeout_s = 0.6\nroot = {}\n")
     captured = Lab().run(plan, 1)
     assert case(captured)["event"]["status"] == "timeout"
-    assert captured.outcome.ended - captured.outcome.started < 15
+    assert captured.outcome.ended - captured.outcome.started < 45  # what it started would take 60
 
 
 def test_a_file_fault_waits_for_its_line(declare: Declare) -> None:
@@ -143,9 +143,13 @@ def test_a_cut_rank_hears_nothing_more(declare: Declare) -> None:
     code = (
         "import os, socket, time\nat = (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']))\n"
         "if os.environ['RANK'] == '0':\n    peer = socket.create_server(at).accept()[0]\n"
-        "    for _ in range(40):\n        peer.send(b'.')\n        time.sleep(0.1)\n"
-        "else:\n    time.sleep(0.5)\n    link = socket.create_connection(at, timeout=1.5)\n    print('joined')\n"
-        "    while True:\n        link.recv(1)\n"
+        "    while not os.path.exists('over'):\n        peer.send(b'.')\n        time.sleep(0.1)\n"
+        "else:\n    link = None\n    while link is None:\n        try:\n"
+        "            link = socket.create_connection(at, timeout=30)\n"
+        "        except ConnectionRefusedError:\n            time.sleep(0.05)\n"
+        "    link.settimeout(3)\n    print('joined')\n"
+        "    try:\n        while link.recv(1):\n            pass\n"
+        "    finally:\n        open('over', 'w').close()\n"
     )
     plan = declare(
         code,

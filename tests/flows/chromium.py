@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests.labs.need import missing
 
@@ -39,6 +39,7 @@ class Variant:
         return {"viewport": {"width": self.width, "height": 900}, "java_script_enabled": self.scripts}
 
 
+PATIENCE_MS = 30_000  # of waits that end as soon as the page is as expected
 # Without scripts the narrow window is the harder one: what fits and can be reached there does on a wide one too.
 VARIANTS = [Variant(1440, scripts=True), Variant(390, scripts=True), Variant(390, scripts=False)]
 
@@ -50,6 +51,7 @@ def chromium() -> Iterator[Browser]:
     if program is None:
         missing("Chromium is not installed (make test-deps)")
     with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE_MS)
         made = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield made
         made.close()
@@ -60,7 +62,7 @@ def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
     """Yield a tab whose errors and requests are checked."""
     made_context = browser.new_context(base_url=site, **context)
     made = made_context.new_page()
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(PATIENCE_MS)
     faults: list[str] = []
     made.on("console", lambda message: faults.append(message.text) if message.type in {"error", "warning"} else None)
     made.on("pageerror", lambda error: faults.append(str(error)))
@@ -71,6 +73,11 @@ def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
     finally:
         made_context.close()
     assert faults == []
+
+
+def expect_text(place: Locator, words: str) -> None:
+    """Wait until an element shows these words: after a click, the former page may still be there."""
+    expect(place).to_contain_text(words, use_inner_text=True)
 
 
 def fits(page: Page) -> bool:

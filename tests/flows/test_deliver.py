@@ -57,14 +57,14 @@ def test_a_killed_process_loses_nothing(url: str, tmp_path: Path, monkeypatch: p
         given = {"FAULTLINE_DATABASE_URL": url, "FAULTLINE_DELIVERY_FILE": str(file)}
         with subprocess.Popen([sys.executable, "-c", TELL], env={**os.environ, **given}) as process:
             try:
-                assert all(arrived.acquire(timeout=60) for _ in range(30))
+                assert all(arrived.acquire(timeout=120) for _ in range(30))
             finally:
                 process.kill()
         before = len(set(here.ids))
         assert 30 <= before < MESSAGES
         with compose.build(settings.read(given)).delivering():
             while len(set(here.ids)) < MESSAGES:
-                assert arrived.acquire(timeout=30), f"only {len(set(here.ids))} of {MESSAGES} arrived"
+                assert arrived.acquire(timeout=120), f"only {len(set(here.ids))} of {MESSAGES} arrived"
         for got in here.got:
             Webhook(SECRET).verify(got.body, dict(got.headers))
     with store.reading() as reading:
@@ -89,7 +89,7 @@ def test_what_is_posted_is_told(place: Place) -> None:
         assert "the environment has no HOOK_SECRET" in wrong.stderr
         with Place(environ | {"HOOK_SECRET": SECRET}, place.folder).serving() as (address, _):
             assert ask(address, "/api/v1/events?wait=verdict", body=EVENT)[1]["accepted"] == 1
-            assert arrived.wait(30)
+            assert arrived.wait(120)
         [got] = here.got
         assert Webhook(SECRET).verify(got.body, dict(got.headers))["type"] == "failure.diagnosed"
         assert json.loads(got.body)["data"]["verdict"]["side"] == "user"

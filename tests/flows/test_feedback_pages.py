@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import fits, main_text, tab
+from tests.flows.chromium import expect_text, fits, main_text, tab
 from tests.service.web.live import serving
 from tests.service.web.stored_layers import LAYER, add_layer
 from tests.service.web.world import BY_WORD, NOW, OPEN, World, event, lines, log, make_world
@@ -67,11 +67,12 @@ def test_an_owner_s_objection_is_queued_until_somebody_judges(page: Page) -> Non
     page.get_by_text("Contest…").click()
     page.get_by_label("why it is wrong").fill("it is in the image")
     page.get_by_role("button", name="Contest", exact=True).click()
+    expect_text(page.locator("[role=status]").first, "objection")
     page.goto("/feedback")
-    assert "it is in the image" in page.locator("table.queue").inner_text()
+    expect_text(page.locator("table.queue"), "it is in the image")
     assert fits(page)
     page.get_by_role("button", name="Confirm verdict").click()
-    assert "No failure is waiting" in main_text(page)
+    expect_text(page.locator("main"), "No failure is waiting")
 
 
 def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> None:
@@ -81,7 +82,7 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     for text in ("flash_attn", "SomethingError"):
         page.locator("table.groups tbody tr", has_text=text).get_by_role("checkbox").check()
     page.get_by_role("button", name="Resolve").click()
-    assert "Resolved" in page.locator("[role=status]").inner_text()
+    expect_text(page.locator("[role=status]"), "Resolved")
     page.goto("/groups?state=resolved")
     expect(rows).to_have_count(2)
     page.get_by_role("link", name="flash_attn").first.click()
@@ -89,17 +90,17 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     page.get_by_text("Assign…").click()
     page.get_by_label("assignee").fill("ana")
     page.get_by_role("button", name="Assign", exact=True).click()
-    assert "with ana" in page.locator(".jobline").inner_text()
+    expect_text(page.locator(".jobline"), "with ana")
     page.get_by_label("comment").fill("seen <b>before</b>")
     page.get_by_role("button", name="Add comment").click()
-    assert "seen <b>before</b>" in page.locator(".notes").inner_text()
+    expect_text(page.locator(".notes"), "seen <b>before</b>")
     page.get_by_text("Mute…").click()
     page.get_by_role("button", name="Mute", exact=True).click()
-    assert "muted until" in page.locator(".jobline").inner_text()
+    expect_text(page.locator(".jobline"), "muted until")
     page.get_by_text("Split…").click()
     page.locator("select[name=value]").select_option("user: user1")
     page.get_by_role("button", name="Split off").click()
-    assert "Split off manually: failures with user user1" in main_text(page)
+    expect_text(page.locator("main"), "Split off manually: failures with user user1")
     page.goto("/groups")
     expect(rows).to_have_count(4)
     assert fits(page)
@@ -142,14 +143,15 @@ def test_the_audit_shows_no_verdict_before_it_is_judged(page: Page, world: World
     assert world.services.feedback.draw() == 9
     page.goto("/feedback")
     page.locator(".sample a").first.click()
+    page.wait_for_url("**/feedback/audit/**")
     text = main_text(page)
     assert "sure" not in text
-    assert page.locator(".initiating").count() == 0
+    expect(page.locator(".initiating")).to_have_count(0)
     page.locator("select[name=cause]").select_option("USER.1")
     page.get_by_role("button", name="Submit").click()
-    assert "Audit answer saved. Thank you." in page.locator("[role=status]").inner_text()
+    expect_text(page.locator("[role=status]"), "Audit answer saved. Thank you.")
     page.goto("/feedback")
-    assert "1 of 9 audited" in main_text(page)
+    expect_text(page.locator("main"), "1 of 9 audited")
 
 
 @pytest.mark.parametrize("path", ["/", "/failures"])
@@ -160,10 +162,10 @@ def test_new_failures_are_offered_as_they_come(browser: Browser, world: World, p
         with world.client() as client:
             client.post("/api/v1/events", content=lines(event("fresh"), event("fresher")))
         offer = made.get_by_role("link", name="2 new failures, show")
-        expect(offer).to_be_visible(timeout=15_000)
+        expect(offer).to_be_visible()
         assert made.locator("table.failures").last.inner_text() == before, "tables stand still"
         offer.click()
-        assert "fresher" in made.locator("table.failures").last.inner_text()
+        expect_text(made.locator("table.failures").last, "fresher")
 
 
 def test_the_answer_of_the_gate_is_read_and_a_model_is_rolled_back(page: Page, world: World) -> None:
@@ -171,18 +173,20 @@ def test_the_answer_of_the_gate_is_read_and_a_model_is_rolled_back(page: Page, w
     page.goto("/model")
     page.get_by_role("link", name="what the labels of this site changed").click()
     page.get_by_role("link", name=LAYER).click()
-    assert page.locator("h1").inner_text() == "The gate asks: a person has to promote the candidate."
-    assert "a second person has to agree" in page.locator(".reasons").inner_text()
-    assert "flexnet: no seat left" in page.locator("table.changed").inner_text()
+    expect(page.locator("h1")).to_have_text(
+        "The gate asks: a person has to promote the candidate.", use_inner_text=True
+    )
+    expect_text(page.locator(".reasons"), "a second person has to agree")
+    expect_text(page.locator("table.changed"), "flexnet: no seat left")
     assert fits(page)
     page.get_by_label("reason").fill("checked all labels")
     page.get_by_role("button", name="Promote").click()
-    assert "within ten seconds" in page.locator("[role=status]").first.inner_text()
-    assert "This layer is in use." in main_text(page)
+    expect_text(page.locator("[role=status]").first, "within ten seconds")
+    expect_text(page.locator("main"), "This layer is in use.")
     page.get_by_role("button", name="Roll back").click()
-    assert "Rolled back" in page.locator("[role=status]").first.inner_text()
-    assert page.locator("table.layers strong").count() == 0
-    assert "checked all labels" in page.locator("table.promotions").inner_text()
+    expect_text(page.locator("[role=status]").first, "Rolled back")
+    expect(page.locator("table.layers strong")).to_have_count(0)
+    expect_text(page.locator("table.promotions"), "checked all labels")
     assert fits(page)
 
 
@@ -202,6 +206,6 @@ def test_ten_groups_are_labelled_by_the_keyboard_alone(
         page.keyboard.press("Tab")
         with page.expect_navigation():
             page.keyboard.press("Enter")
-        assert "Labelled." in page.locator("[role=status]").first.inner_text()
-    assert "10 of 10 groups labelled this week: done" in main_text(page)
+        expect_text(page.locator("[role=status]").first, "Labelled.")
+    expect_text(page.locator("main"), "10 of 10 groups labelled this week: done")
     assert fits(page)

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
+from service.kubernetes.paths import named
 from service.settings import default_model_dir
 from tests.labs import kubernetes
 from tests.labs.kubernetes import NAMESPACE, Kubernetes
@@ -73,6 +74,12 @@ class Site:
         state = str(self.folder / "watch.json")
         where = ["--cluster", CLUSTER, "--kubeconfig", kubeconfig, "--state", state, "--url", self.url]
         self.start("watch", "watch", "kubernetes", *where)
+
+    def pods_read_up_to(self) -> str:
+        """The version of the pods that the watcher has saved; it saves from time to time as changes come."""
+        change = {"metadata": {"annotations": {"changed-at": str(time.monotonic())}}}
+        self.cluster.api.patch(named("batch/v1", "jobs", NAMESPACE, "memory"), change)
+        return str(json.loads((self.folder / "watch.json").read_text())["versions"]["pods|*"])
 
     def hook(self) -> None:
         where = ["--cluster", CLUSTER, "--kubeconfig", str(self.folder / "hook.kubeconfig"), "--url", self.url]
@@ -185,7 +192,7 @@ def job(name: str, container: str, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.lab
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)
 def test_memory_is_advised_a_lost_node_is_left_and_a_job_with_tries_left_is_left_alone(site: Site) -> None:
     cluster = site.cluster
     for container, text in {"trainer": OUT_OF_MEMORY, "loader": BAD_DEVICE}.items():
@@ -205,10 +212,12 @@ def test_memory_is_advised_a_lost_node_is_left_and_a_job_with_tries_left_is_left
     site.wait(lambda: taken(cluster, "lost"), "the node to be lost", NODE_LOST_S)
     assert site.end("watch", signal.SIGKILL) == -signal.SIGKILL
     assert site.end("hook", signal.SIGKILL) == -signal.SIGKILL
+    before = site.pods_read_up_to()
     cluster.restart_api_server()
     cluster.compact()  # the watcher's resourceVersion has expired: 410
     site.watch()
     site.wait(lambda: "listing anew" in site.output_text("watch"), "a new list")
+    site.wait(lambda: site.pods_read_up_to() != before, "the pods to be listed", NODE_LOST_S)
     site.hook()
     cluster.give_up_node(lost_on)
     a_lost_node_is_left(site, lost_on)

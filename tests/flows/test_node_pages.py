@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
-from tests.flows.chromium import fits, tab
+from tests.flows.chromium import expect_text, fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
@@ -61,16 +61,16 @@ def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterato
 def test_the_worst_node_stands_first_and_its_page_says_why(page: Page) -> None:
     page.goto("/nodes")
     assert fits(page)
-    assert "1 node fails more often" in page.locator("h1").inner_text()
+    expect_text(page.locator("h1"), "1 node fails more often")
     first = page.locator("table.nodes tbody tr").first
     assert "gpu018" in first.inner_text()
     assert "suspect" in first.inner_text()
     first.get_by_role("link").first.click()
+    expect_text(page.locator("h1"), "times as often")
     assert fits(page)
-    assert "times as often" in page.locator("h1").inner_text()
     page.wait_for_load_state("domcontentloaded")
     assert XID in page.content()
-    assert "Maintenance 2026-11-20" in page.locator(".answer").inner_text()
+    expect_text(page.locator(".answer"), "Maintenance 2026-11-20")
     failed = page.locator("table.node-events tr", has_text="job failed").first.bounding_box()
     assert failed is not None
     assert failed["height"] < 200, "the cells of a row stand side by side"
@@ -79,7 +79,7 @@ def test_the_worst_node_stands_first_and_its_page_says_why(page: Page) -> None:
 def test_what_a_node_said_is_text_and_holds_no_secret(page: Page) -> None:
     page.goto("/nodes/orion/gpu018")
     assert "owned" not in page.title()
-    assert "<script>document" in page.locator("table.node-events").inner_text()
+    expect_text(page.locator("table.node-events"), "<script>document")
     assert "hunter2" not in page.content()
     page.goto("/nodes?sort=node")
     assert fits(page)
@@ -93,5 +93,5 @@ def test_an_operator_marks_it_as_repaired(page: Page) -> None:
     page.goto("/nodes/orion/gpu003" if size["width"] > 1_000 else "/nodes/orion/gpu004")
     page.get_by_label("repair").fill("NIC replaced")
     page.get_by_role("button", name="Mark as repaired").click()
-    assert "The repair is recorded" in page.locator("[role=status]").inner_text()
-    assert "NIC replaced" in page.locator(".answer").inner_text()
+    expect_text(page.locator("[role=status]"), "The repair is recorded")
+    expect_text(page.locator(".answer"), "NIC replaced")

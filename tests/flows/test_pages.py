@@ -1,5 +1,6 @@
 """An operator's navigation through the pages, in Chromium: with and without scripts, on phone and desktop."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -8,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import VARIANTS, Variant, fits, tab
+from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
@@ -61,17 +62,17 @@ def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterato
 
 def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_two_clicks(page: Page) -> None:
     page.goto("/")
-    assert "of 91 jobs failed" in page.locator("h1").inner_text()
+    expect_text(page.locator("h1"), "of 91 jobs failed")
     assert fits(page)
     costliest = page.locator("table.groups tbody tr", has_text="new").first
     assert "GPU fell off the bus (Xid 79)" in costliest.inner_text()
     costliest.get_by_role("link").first.click()
-    assert "/groups/" in page.url
+    expect(page).to_have_url(re.compile("/groups/"))
     assert fits(page)
     page.locator("table.failures a").first.click()
-    assert "/failures/" in page.url
-    assert "GPU fell off the bus (Xid 79) on gpu018" in page.locator("h1").inner_text()
-    assert "Node gpu018 lost GPU 3" in page.locator(".answer .says").inner_text()
+    expect(page).to_have_url(re.compile("/failures/"))
+    expect_text(page.locator("h1"), "GPU fell off the bus (Xid 79) on gpu018")
+    expect_text(page.locator(".answer .says"), "Node gpu018 lost GPU 3")
     page.wait_for_load_state()
     first = page.locator(".evidence .initiating").first
     box = first.bounding_box()
@@ -80,7 +81,7 @@ def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_tw
     assert FIRST in first.inner_text()
     assert "rank 1" in first.inner_text()
     assert "301" in first.inner_text()
-    assert "Resubmit without gpu018" in page.locator(".answer .do").inner_text()
+    expect_text(page.locator(".answer .do"), "Resubmit without gpu018")
     assert fits(page)
 
 
@@ -89,18 +90,18 @@ def test_filters_live_in_the_url_and_are_kept_from_page_to_page(page: Page) -> N
     page.get_by_label("side").select_option("user")
     page.get_by_label("words in the log").fill("flash_attn")
     page.get_by_role("button", name="Show").click()
-    assert "side=user" in page.url
-    assert "q=flash_attn" in page.url
+    expect(page).to_have_url(re.compile("side=user"))
+    expect(page).to_have_url(re.compile("q=flash_attn"))
     rows = page.locator("table.failures tbody tr")
     expect(rows).to_have_count(30)
     assert page.locator("table.failures .side").all_inner_texts() == ["user"] * 30
     page.goto(page.url + "&limit=20")
     page.get_by_role("link", name="Next 20").click()
     expect(rows).to_have_count(10)
-    assert "side=user" in page.url
+    expect(page).to_have_url(re.compile("side=user"))
     page.locator(".chips a", has_text="flash_attn").click()
-    assert "q=" not in page.url
-    assert "side=user" in page.url
+    expect(page).not_to_have_url(re.compile("q="))
+    expect(page).to_have_url(re.compile("side=user"))
     page.goto(page.url)
     assert page.get_by_label("side").input_value() == "user"
     assert fits(page)
@@ -119,6 +120,7 @@ def test_hostile_content_is_text_everywhere(page: Page) -> None:
     page.goto("/failures?q=ModuleNotFoundError")
     page.goto("/failures?status=failed")
     page.locator("tr", has_text="hostile").get_by_role("link").first.click()
+    page.wait_for_url("**/failures/*")
     text = page.locator("body").inner_text()
     assert "<script>document.title='owned'</script>" in text
     assert "{{ 7*7 }}" in text
@@ -136,6 +138,7 @@ def test_hostile_content_is_text_everywhere(page: Page) -> None:
 def test_hostile_content_is_text_on_the_pages_of_groups_too(page: Page) -> None:
     page.goto("/groups?user=" + quote(HOSTILE))
     page.locator("table.groups .what a").first.click()
+    page.wait_for_url("**/groups/*")
     assert "owned" not in page.title()
     text = page.locator("body").inner_text()
     assert "<script>document.title='owned'</script>" in text
@@ -158,11 +161,11 @@ def test_hostile_content_that_arrives_live_is_text(browser: Browser, site: str) 
         asked = made.request.post(f"/api/v1/failures/{number}:resubmit", data={"comment": HOSTILE})
         assert asked.ok
         stands = made.locator("#automation p[aria-live]")
-        expect(stands).to_contain_text("waiting", timeout=10_000)
+        expect(stands).to_contain_text("waiting")
         made.request.post(f"/api/v1/failures/{number}:never", data={"comment": HOSTILE})
-        expect(stands).to_contain_text("Never resubmitted", timeout=10_000)
+        expect(stands).to_contain_text("Never resubmitted")
         made.locator("#automation summary").last.click()
-        assert "<script>document.title='owned'</script>" in made.locator("#automation ol").inner_text()
+        expect_text(made.locator("#automation ol"), "<script>document.title='owned'</script>")
         assert "owned" not in made.title()
         assert made.locator("main script, main svg[onload]").count() == 0
 
@@ -180,7 +183,7 @@ def test_counts_beside_the_filters_open_what_they_count(page: Page) -> None:
     page.goto("/failures?status=failed")
     page.locator(".facets summary").click()
     page.locator(".facets").get_by_role("link", name="hardware", exact=True).click()
-    assert "side=hardware" in page.url
+    expect(page).to_have_url(re.compile("side=hardware"))
     expect(page.locator("table.failures tbody tr")).to_have_count(10)
 
 
@@ -188,18 +191,20 @@ def test_filters_are_saved_under_a_name_and_forgotten(page: Page) -> None:
     page.goto("/failures?side=hardware")
     page.get_by_label("save these filters as").fill("lost GPUs")
     page.get_by_role("button", name="Save").click()
-    assert "Saved" in page.locator("[role=status]").inner_text()
+    expect_text(page.locator("[role=status]"), "Saved")
     page.goto("/failures")
     page.get_by_role("link", name="lost GPUs").click()
-    assert page.url.endswith("/failures?side=hardware")
+    expect(page).to_have_url(re.compile(r"/failures\?side=hardware$"))
     page.get_by_role("button", name="delete").click()
-    assert page.get_by_role("link", name="lost GPUs").count() == 0
+    expect_text(page.locator("[role=status]"), "Deleted.")
+    expect(page.get_by_role("link", name="lost GPUs")).to_have_count(0)
 
 
 def test_the_whole_log_opens_as_text(page: Page) -> None:
     page.goto("/failures?side=hardware")
     page.locator("table.failures tbody a").first.click()
     page.get_by_role("link", name="Full log as text").first.click()
+    page.wait_for_url("**/logs/**")
     shown = page.locator("body").inner_text()
     assert "step 0" in shown
     assert FIRST in shown
@@ -210,7 +215,7 @@ def test_a_link_to_a_line_of_a_log_opens_at_this_line(page: Page) -> None:
     page.locator("table.failures tbody a").first.click()
     page.get_by_role("link", name="Open with search and links to lines").first.click()
     page.locator(".jumps a").first.click()
-    assert "#L" in page.url
+    expect(page).to_have_url(re.compile("#L"))
     page.goto(page.url)  # as a colleague who got the link
     marked = page.locator("tr:target")
     assert FIRST in marked.inner_text()
@@ -220,7 +225,7 @@ def test_a_link_to_a_line_of_a_log_opens_at_this_line(page: Page) -> None:
 def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
     page.goto("/dead-letters")
     page.locator("tr", has_text="{broken").get_by_role("button", name="Resend").click()
-    assert "still cannot be read" in page.locator("[role=status]").inner_text()
+    expect_text(page.locator("[role=status]"), "still cannot be read")
     expect(page.locator("tr", has_text="{broken").get_by_role("button")).to_have_count(1)
 
 
@@ -239,16 +244,16 @@ def test_j_k_and_enter_go_through_a_list_and_can_be_switched_off(browser: Browse
         made.goto("/failures?side=hardware")
         for key in "jjjk":
             made.keyboard.press(key)
-        assert made.locator("tr.here").count() == 1
+        expect(made.locator("tr.here")).to_have_count(1)
         second = made.locator("table.failures .what a").nth(1).get_attribute("href")
         made.keyboard.press("Enter")
         made.wait_for_url(f"**{second}")
         made.keyboard.press("?")
-        assert "next row" in made.get_by_role("dialog").inner_text()
+        expect_text(made.get_by_role("dialog"), "next row")
         made.get_by_role("button", name="Switch the keys off").click()
         made.goto("/failures")
         made.keyboard.press("j")
-        assert made.locator("tr.here").count() == 0
+        expect(made.locator("tr.here")).to_have_count(0)
 
 
 def test_the_keyboard_reaches_the_first_failure(page: Page) -> None:
@@ -270,12 +275,13 @@ def test_logging_in_with_a_pasted_token(browser: Browser, tmp_path: Path) -> Non
         made.goto("/failures?side=user")
         made.get_by_label("API token").fill("flt_wrong")
         made.get_by_role("button", name="Log in").click()
-        assert "This token is unknown" in made.locator("[role=alert]").inner_text()
+        expect_text(made.locator("[role=alert]"), "This token is unknown")
         made.get_by_label("API token").fill(secret)
         made.get_by_role("button", name="Log in").click()
-        assert made.url.endswith("/failures?side=user")
+        expect(made).to_have_url(re.compile(r"/failures\?side=user$"))
         made.get_by_role("button", name="Log out").click()
+        expect(made).to_have_url(re.compile("/login"))
         made.goto("/")
-        assert "/login" in made.url
+        expect(made).to_have_url(re.compile("/login"))
         context.close()
     world.store.close()

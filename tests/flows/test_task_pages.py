@@ -1,5 +1,6 @@
 """Tasks of operators and owners, each in Chromium on desktop and phone, with and without scripts."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, cast
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import VARIANTS, Variant, fits, main_text, tab
+from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, tab
 from tests.flows.tasks import Site, running
 from tests.service.web.world import NOW, event, log
 
@@ -64,24 +65,25 @@ def page(browser: Browser, site: Site, variant: Variant) -> Iterator[Page]:
         yield made
 
 
-def output(page: Page) -> str:
+def expect_output(page: Page, words: str) -> None:
+    """Wait for a page that says this, and until the whole page is there."""
+    expect_text(page.locator("[role=status]").first, words)
     page.wait_for_load_state("domcontentloaded")
-    return page.locator("[role=status]").first.inner_text()
 
 
 def test_a_verdict_is_confirmed_and_corrected(site: Site, page: Page, variant: Variant) -> None:
     [number] = site.tell(event(f"correct {variant}"))
     page.goto(f"/failures/{number}")
     page.get_by_role("button", name="Confirm", exact=True).click()
-    assert "Verdict confirmed" in output(page)
-    assert "A person set this verdict" in page.locator(".sure").inner_text()
+    expect_output(page, "Verdict confirmed")
+    expect_text(page.locator(".sure"), "A person set this verdict")
     page.get_by_text("Correct…").click()
     form = page.locator(".judge details.act").first
     form.locator("select[name=cause]").select_option("USER.4")
     form.get_by_label("why").fill("needs a newer CUDA")
     page.get_by_role("button", name="Correct", exact=True).click()
-    assert "new version" in output(page)
-    assert "Software Incompatibility" in page.locator(".sure").inner_text()
+    expect_output(page, "new version")
+    expect_text(page.locator(".sure"), "Software Incompatibility")
     notes = page.locator(".notes").first.inner_text()
     assert "needs a newer CUDA" in notes
     assert "verdict was Buggy Code" in notes
@@ -101,11 +103,11 @@ def test_many_verdicts_are_corrected_at_once(site: Site, page: Page, variant: Va
     expect(boxes.and_(page.locator(":checked"))).to_have_count(4)
     boxes.first.uncheck()
     if variant.scripts:
-        assert "3 selected" in page.locator(".bulk").inner_text()
+        expect_text(page.locator(".bulk"), "3 selected")
     page.locator(".bulk select[name=cause]").select_option("system")
     page.locator(".bulk select[name=symptom]").select_option("none")
     page.get_by_role("button", name="Correct", exact=True).click()
-    assert "3 verdicts corrected" in output(page)
+    expect_output(page, "3 verdicts corrected")
     assert f"user={user}" in page.url
     expect(rows).to_have_count(4)
     assert sorted(page.locator("table.failures .side").all_inner_texts()) == ["system"] * 3 + ["user"]
@@ -122,8 +124,8 @@ def test_a_novelty_group_is_labelled_once_for_all_of_its_failures(
         assert "3" in row.inner_text()
         row.locator("select[name=cause]").select_option("SYS.5")
         row.get_by_role("button", name="Label").click()
-        assert "new version" in output(page)
-        assert page.locator("table.novel").count() == 0
+        expect_output(page, "new version")
+        expect(page.locator("table.novel")).to_have_count(0)
         page.goto("/failures?cause=SYS.5")
         expect(page.locator("table.failures tbody tr")).to_have_count(3)
         assert fits(page)
@@ -137,13 +139,13 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
     page.wait_for_load_state()
     assert "Shadow mode" in page.locator("#automation").inner_text(), "Enter alone triggers none of the actions"
     page.get_by_role("button", name="Resubmit now").click()
-    assert "Requested. The next hook takes it." in output(page)
+    expect_output(page, "Requested. The next hook takes it.")
     stands = page.locator("#automation p[aria-live]")
 
     def arrives(words: str) -> None:
         if not variant.scripts:
             page.reload()
-        expect(stands).to_contain_text(words, timeout=10_000)
+        expect(stands).to_contain_text(words)
 
     arrives("waiting")
     if variant.scripts:
@@ -158,7 +160,7 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
         assert page.get_by_label("comment", exact=True).input_value() == "being typed"
     assert fits(page)
     page.goto("/automation?state=done")
-    assert "succeeded" in page.locator("table.requests tr", has_text=job).first.inner_text()
+    expect_text(page.locator("table.requests tr", has_text=job).first, "succeeded")
 
 
 def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant) -> None:
@@ -168,7 +170,7 @@ def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant
     page.get_by_label("cluster").fill("orion")
     page.get_by_label("name", exact=True).fill(f"/{share}")
     page.get_by_role("button", name="Open and hold affected jobs").click()
-    assert "Failures over this resource are held from now on." in output(page)
+    expect_output(page, "Failures over this resource are held from now on.")
     address = page.url.partition("?")[0]
     labels = {"faultline/resubmit": "auto"}
     stale = [
@@ -183,16 +185,17 @@ def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant
     ]
     site.tell(*stale)
     page.goto(address)
-    assert "3 resubmissions are held." in page.locator(".sure").inner_text()
+    expect_text(page.locator(".sure"), "3 resubmissions are held.")
     page.get_by_role("button", name="Release one probe job").click()
-    assert "One probe job runs next" in output(page)
+    expect_output(page, "One probe job runs next")
     page.get_by_label("comment").fill("storage looks")
     page.get_by_role("button", name="Hold manually").click()
-    assert "Held by a person: no probe job is released." in page.locator(".sure").inner_text()
-    assert "storage looks" in page.locator("table.notes").inner_text()
+    expect_text(page.locator(".sure"), "Held by a person: no probe job is released.")
+    expect_text(page.locator("table.notes"), "storage looks")
     page.get_by_label("comment").fill("failed over")
     page.get_by_role("button", name="Close and release 3").click()
-    assert "Closed by ola" in page.locator(".sure").inner_text()
+    expect_text(page.locator(".sure"), "Closed by ola")
+    page.wait_for_load_state("domcontentloaded")
     assert page.locator("table.failures").inner_text().count("waiting") == 3
     assert fits(page)
     page.goto("/incidents")
@@ -221,11 +224,12 @@ def test_an_owner_contests_a_verdict_and_an_operator_judges(
         assert mine in shown
         assert other not in shown
         own.locator("table.failures tr", has_text=mine).get_by_role("link").first.click()
-        assert own.get_by_role("button", name="Confirm", exact=True).count() == 0
+        own.wait_for_url("**/failures/*")
+        expect(own.get_by_role("button", name="Confirm", exact=True)).to_have_count(0)
         own.get_by_text("Contest…").click()
         own.get_by_label("why it is wrong").fill(f"it is in the image {variant}")
         own.get_by_role("button", name="Contest", exact=True).click()
-        assert "your objection" in output(own).lower()
+        expect(own.locator("[role=status]").first).to_contain_text("your objection", ignore_case=True)
         assert fits(own)
         answer = own.request.get(f"/failures/{foreign}")
         assert answer.status == 404
@@ -234,9 +238,9 @@ def test_an_owner_contests_a_verdict_and_an_operator_judges(
     assert mine in row.inner_text()
     assert fits(page)
     row.get_by_role("button", name="Confirm verdict").click()
-    assert page.locator("table.queue tbody tr", has_text=f"it is in the image {variant}").count() == 0
+    expect(page.locator("table.queue tbody tr", has_text=f"it is in the image {variant}")).to_have_count(0)
     page.goto(f"/failures/{number}")
-    assert "A person set this verdict" in page.locator(".sure").inner_text()
+    expect_text(page.locator(".sure"), "A person set this verdict")
 
 
 def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, variant: Variant) -> None:
@@ -245,17 +249,17 @@ def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, vari
     site.tell(event(job, nodes=[node], labels=labels, logs=[log(XID, 1, node=node)]))
     page.goto("/failures")
     page.locator("header").get_by_role("button", name="Stop").click()
-    assert "Stopped." in output(page)
-    assert "Automation is stopped" in page.locator("h1").inner_text()
-    assert "Stopped by ola" in main_text(page)
+    expect_output(page, "Stopped.")
+    expect_text(page.locator("h1"), "Automation is stopped")
+    expect_text(page.locator("main"), "Stopped by ola")
     asked = {"hook": "slurm@login1", "cluster": "orion", "max": 10, "seconds": 600}
     assert site.hook.post("/api/v1/resubmissions:lease", json=asked).json() == []
     page.goto("/")
-    assert "stopped" in page.locator("header").inner_text()
+    expect_text(page.locator("header"), "stopped")
     assert fits(page)
     page.goto("/automation")
     page.get_by_role("button", name="Start automation again").click()
-    assert "Started." in output(page)
+    expect_output(page, "Started.")
     site.done(site.lease(job), f"{job}-2")
 
 
@@ -265,9 +269,9 @@ def test_the_cause_of_a_spike_is_named_after_one_zoom(fleet: int, page: Page) ->
     bars = page.locator("svg.stack").first.locator("a")
     heights = [bar.locator("rect.system").count() for bar in bars.all()]
     bars.nth(heights.index(1)).click()
-    assert "until=" in page.url
-    assert "team=speech" in page.url
-    assert "32 of" in page.locator("h1").inner_text()
+    expect(page).to_have_url(re.compile("until="))
+    expect(page).to_have_url(re.compile("team=speech"))
+    expect_text(page.locator("h1"), "32 of")
     causes = page.locator("section", has=page.get_by_role("heading", name="By cause")).locator("tbody tr")
     assert "Transient Service Outage" in causes.first.inner_text()
     assert "30" in causes.first.inner_text()
@@ -291,12 +295,13 @@ def test_what_shadow_mode_would_have_saved_is_read_in_figures(fleet: int, page: 
     del fleet
     page.goto("/")
     page.get_by_role("link", name="Automation", exact=True).click()
+    page.wait_for_url("**/automation*")
     text = page.locator("section.funnel").inner_text()
     assert "Shadow mode:" in text
     assert "would have been requested" in text
     assert "GPU-hours" in text
     page.locator("section.funnel").get_by_role("link", name="Show them").click()
-    assert "state=shadow" in page.url
+    expect(page).to_have_url(re.compile("state=shadow"))
     expect(page.locator("table.requests tbody tr")).not_to_have_count(0)
     assert fits(page)
 
@@ -321,11 +326,11 @@ def test_a_person_subscribes_to_the_report_of_a_team_and_ends_it(fleet: int, pag
     page.get_by_role("link", name="2026-W47").first.click()
     page.get_by_label("team").fill("speech")
     page.get_by_role("button", name="Show").click()
-    assert "team speech" in page.locator("h1").inner_text()
+    expect_text(page.locator("h1"), "team speech")
     assert fits(page)
     page.get_by_text("Get this report every week").click()
     page.get_by_role("button", name="Subscribe").click()
-    assert "Subscribed: ola by mail: team speech." in output(page)
+    expect_output(page, "Subscribed: ola by mail: team speech.")
     assert fits(page)
     page.get_by_role("button", name="Unsubscribe ola by mail: team speech").click()
-    assert "no longer sent" in output(page)
+    expect_output(page, "no longer sent")

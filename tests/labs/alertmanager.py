@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.labs.need import need
 
 CONFIG = "route:\n  receiver: nobody\nreceivers:\n  - name: nobody\n"
-START_S = 20
+START_S = 60
 
 
 @contextmanager

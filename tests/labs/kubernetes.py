@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -30,8 +29,10 @@ from service.kubernetes.connect import connect
 from service.kubernetes.paths import collection, named
 from tests.labs.kubernetes_install import installed
 from tests.labs.need import need
+from tests.labs.ports import free_ports
 
 START_SECONDS = 90
+RUNNING_SECONDS = 240  # other labs may share the cores
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
 GPUS = 8
 NAMESPACE = "ml"
@@ -128,15 +129,16 @@ class Kubernetes:
             f"--token-auth-file={self.folder}/tokens.csv",
             "--authorization-mode=RBAC",
             "--service-account-issuer=https://lab",
+            # KWOK's watches begin at version 0, which the server takes as a request for a list within the watch. With
+            # an etcd before 3.4.31 it refuses that, and KWOK would only list, with pauses of up to a minute.
+            "--feature-gates=WatchList=false",
             *keys,
             "--service-cluster-ip-range=10.96.0.0/16",
             f"--default-unreachable-toleration-seconds={STAY_SECONDS}",
             f"--default-not-ready-toleration-seconds={STAY_SECONDS}",
         )
-        self.wait(self._api_server_is_ready, "the API server")
-
-    def _api_server_is_ready(self) -> bool:
-        return self.api.text_tail("/readyz", {}, keep=10, read_at_most=1000, within_s=5) == "ok"
+        ask = {"keep": 10, "read_at_most": 1000, "within_s": 5}
+        self.wait(lambda: self.api.text_tail("/readyz", {}, **ask) == "ok", "the API server")
 
     def _program(self, part: str) -> list[str]:
         return [str(self.programs / "bin" / "controlplane"), part, f"--kubeconfig={self.kubeconfig}"]
@@ -226,7 +228,7 @@ class Kubernetes:
             found[:] = [pod for pod in self.pods(job) if pod["status"].get("phase") == "Running"]
             return bool(found)
 
-        self.wait(there, f"a running pod of {job}", seconds=240)  # other labs may share the cores
+        self.wait(there, f"a running pod of {job}", seconds=RUNNING_SECONDS)
         return found[0]
 
     def end_pod(self, pod: Mapping[str, Any], code: int = 1, reason: str = "Error", message: str | None = None) -> None:
@@ -264,7 +266,7 @@ class Kubernetes:
             pods = self.api.get(collection("v1", "pods", NAMESPACE), {"fieldSelector": f"spec.nodeName={node}"})
             return not pods["items"]
 
-        self.wait(let_go, f"the pods of {node} to be let go")
+        self.wait(let_go, f"the pods of {node} to be let go", seconds=RUNNING_SECONDS)
 
     def account(self, name: str, *objects: Mapping[str, Any]) -> Path:
         """Return a kubeconfig for a service account of NAMESPACE, after applying `objects` (its permissions)."""
@@ -310,9 +312,20 @@ class Kubernetes:
         process.wait(30)
 
     def restart_api_server(self) -> None:
-        """Kill it and start it again on the same data."""
+        """Kill it and start it again on the same data; returns once all running nodes are connected to it again."""
         self.end("apiserver")
         self.start_api_server()
+        # A pod that is bound to a node which is still silent could be evicted before it ever runs. The first renewals
+        # of a lease prove nothing: they may come from what the node remembers.
+        renewals = {name.removeprefix("kubelet-"): set[str]() for name in self.processes if name.startswith("kubelet-")}
+
+        def connected() -> bool:
+            for node, seen in renewals.items():
+                lease = self.api.get(named("coordination.k8s.io/v1", "leases", "kube-node-lease", node))
+                seen.add(lease["spec"]["renewTime"])
+            return all(len(seen) > 2 and self.ready(node) for node, seen in renewals.items())
+
+        self.wait(connected, "the nodes to be connected again", seconds=RUNNING_SECONDS)
 
     def compact(self) -> None:
         """Compact the whole history of etcd: a watch from an older resourceVersion gets 410 Gone."""
@@ -359,16 +372,6 @@ def plural(kind: str) -> str:
     if name.endswith("y"):
         return f"{name[:-1]}ies"
     return f"{name}es" if name.endswith("s") else f"{name}s"
-
-
-def free_ports(count: int) -> list[int]:
-    """Return free TCP ports."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.labs.need import missing
 
-START_S = 20
+START_S = 60
 INSTALL = Path(__file__).with_name("install-object-storage-lab")
 
 

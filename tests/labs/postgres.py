@@ -96,8 +96,11 @@ class Postgres:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        deadline = time.monotonic() + 30
-        while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        deadline = time.monotonic() + 60
+        while Path(f"/proc/{pid}").exists():
+            assert time.monotonic() < deadline, (
+                f"process {pid} of PostgreSQL is still there, a minute after its SIGKILL"
+            )
             time.sleep(0.02)
 
     def copy_from(self, primary: "Postgres", slot: str) -> None:

@@ -203,7 +203,7 @@ def test_bad_endpoints_delay_no_other(store: Store, clock: FrozenClock) -> None:
     over = threading.Event()
     with ExitStack() as stack:
         bad = {name: stack.enter_context(receiver()) for name in ("slow", "broken", "moved", "huge", "gone", "good")}
-        bad["slow"].before_answer = lambda: over.wait(5)
+        bad["slow"].before_answer = lambda: over.wait(60)
         bad["broken"].status, bad["gone"].status = 500, 410
         bad["moved"].status, bad["moved"].headers = 301, {"Location": bad["good"].url}
         bad["huge"].answer = b"x" * 5_000_000

@@ -46,7 +46,7 @@ def test_of_a_huge_answer_only_the_beginning_is_read(good: Receiver) -> None:
 
 def test_a_slow_answer_ends_at_the_deadline(good: Receiver) -> None:
     over = threading.Event()
-    good.before_answer = lambda: over.wait(10)
+    good.before_answer = lambda: over.wait(60)
     with pytest.raises(NoAnswer, match=r"within 0\.2 s"):
         poster(timeout_s=0.2).post(good.url, b"{}", {})
     over.set()
@@ -69,7 +69,7 @@ def test_an_answer_that_drips_ends_at_the_deadline_too() -> None:
         started = time.monotonic()
         with pytest.raises(NoAnswer):
             poster(timeout_s=0.4).post(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"{}", {})
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 25  # the whole answer would take 50
         over.set()
         thread.join()
 

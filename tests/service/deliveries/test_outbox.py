@@ -62,7 +62,7 @@ def test_rivals_share_the_work(open_store: Callable[[], Store]) -> None:
 
     def drain(store: Store, owner: str) -> None:
         try:
-            gate.wait(10)
+            gate.wait(60)
             while True:
                 with store.unit_of_work() as work:
                     leased = [one.id for one in work.outbox.lease(owner, limit=3, seconds=60)]

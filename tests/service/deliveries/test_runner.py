@@ -36,16 +36,16 @@ def sqlite(tmp_path: Path, clock: FrozenClock) -> Store:
 def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock: FrozenClock) -> None:
     store = sqlite(tmp_path, clock)
     let_go, result = threading.Event(), threading.Semaphore(0)
-    stuck, broken, good = Channel(lambda: let_go.wait(20)), Channel(lambda: 1 / 0), Channel(result.release)
+    stuck, broken, good = Channel(lambda: let_go.wait(120)), Channel(lambda: 1 / 0), Channel(result.release)
     runner = Runner(
         drain(store, clock, [target("stuck", stuck), target("broken", broken), target("good", good)]),
         look_every_s=0.02,
     )
     put(store, 1, 2, 3)
     runner.start()
-    assert all(result.acquire(timeout=10) for _ in range(3))
+    assert all(result.acquire(timeout=60) for _ in range(3))
     put(store, 4)
-    assert result.acquire(timeout=10)
+    assert result.acquire(timeout=60)
     let_go.set()
     runner.close()
     assert good.closed
@@ -62,6 +62,6 @@ def test_a_database_that_is_away_is_tried_again(tmp_path: Path, clock: FrozenClo
     path.mkdir()
     store.upgrade()
     put(store, 1)
-    assert result.wait(10)
+    assert result.wait(60)
     runner.close()
     store.close()

@@ -65,7 +65,7 @@ def test_a_program_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Pa
     settled = CommandScheduler(["/bin/sh", "-c", shell], timeout_s=1.5).execute(request(), Lasting())
     assert isinstance(settled, Settled)
     assert settled.result == "unknown"  # nobody knows how far it got
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     for pid in map(int, kept.read_text().split()):
         while alive(pid):
             assert time.monotonic() < deadline

@@ -143,7 +143,7 @@ def test_concurrent_writers_of_the_same_events_store_each_once(open_store: Calla
 
     def compete(store: Store, order: list[str]) -> None:
         try:
-            gate.wait(10)
+            gate.wait(60)
             results.append(put(store, [job(key) for key in order]))
         except BaseException as error:  # noqa: BLE001 - handed to the test
             failed.append(error)
@@ -238,7 +238,7 @@ def test_pods_of_one_controller_at_concurrent_workers_are_one_failure(open_store
 
     def compete(store: Store, n: int) -> None:
         try:
-            gate.wait(10)
+            gate.wait(60)
             put(store, [pod(f"p{n}-{m}", m) for m in range(5)])
         except BaseException as error:  # noqa: BLE001 - handed to the test
             failed.append(error)

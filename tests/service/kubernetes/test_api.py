@@ -156,7 +156,7 @@ def test_a_watch_that_falls_silent_ends_and_one_that_breaks_says_so(api: Kuberne
     def silent(self: Handler) -> None:
         self.say(200, b'{"type": "ADDED", "object": {}}\n', content_length="1000")
         self.wfile.flush()
-        over.wait(10)
+        over.wait(60)
 
     handler.reply = silent
     assert len(list(api.watch(JOBS, {}, silence_s=0.3))) == 1

@@ -19,7 +19,7 @@ class FakeObjects:
 
     def put(self, key: str, data: bytes) -> None:
         self._call()
-        self.proceed.wait(10)
+        self.proceed.wait(60)
         self.content[key] = data
 
     def get(self, key: str, size: int) -> bytes:

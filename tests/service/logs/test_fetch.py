@@ -31,7 +31,7 @@ def fetcher(tmp_path: Path) -> Iterator[LogFetcher]:
 
 
 def one(fetcher: LogFetcher, *logs: dict[str, Any], user: str | None = ME) -> FetchedLogs:
-    [fetched] = fetcher.fetch_all([job(*logs, user=user)], 10)
+    [fetched] = fetcher.fetch_all([job(*logs, user=user)], 60)
     return fetched
 
 
@@ -62,7 +62,7 @@ def test_each_event_gets_its_own_logs_in_order(fetcher: LogFetcher, tmp_path: Pa
     for number in range(40):
         (tmp_path / f"{number}.log").write_text(f"log {number}\n")
         events.append(job({"tail": f"tail {number}"}, {"uri": f"{tmp_path}/{number}.log"}))
-    for number, fetched in enumerate(fetcher.fetch_all(events, 10)):
+    for number, fetched in enumerate(fetcher.fetch_all(events, 60)):
         assert [stream.text for stream in fetched.streams] == [f"tail {number}", f"log {number}\n"]
     assert fetcher.fetch_all([], 10) == []
 
@@ -98,7 +98,7 @@ def test_a_log_that_is_not_there_yet_is_worth_a_later_try(fetcher: LogFetcher, t
     [ref] = found.pending
     assert ref.rank == 1
     (tmp_path / "late.log").write_text("came\n")
-    later = fetcher.fetch_all([job().model_copy(update={"logs": found.pending})], 10)[0]
+    later = fetcher.fetch_all([job().model_copy(update={"logs": found.pending})], 60)[0]
     assert later.streams[0].text == "came\n"
     assert not later.pending
 
@@ -126,12 +126,12 @@ def test_of_a_log_beyond_what_is_scanned_the_end_counts(fetcher: LogFetcher, tmp
         file.truncate(SCAN_BYTES + 10_000_000)  # a hole of null bytes
         file.seek(0, os.SEEK_END)
         file.write(b"\nBus error\nlast line\n")
-    started = time.monotonic()
+    used = time.process_time()
     [stream] = one(fetcher, {"uri": f"{tmp_path}/a.log"}).streams
     assert stream.text == "\nBus error\nlast line\n"
     assert "long ago" not in stream.text
     assert stream.first_line is None
-    assert time.monotonic() - started < 5
+    assert time.process_time() - used < 5
 
 
 def test_a_single_line_of_fifty_megabytes(fetcher: LogFetcher, tmp_path: Path) -> None:
@@ -206,23 +206,23 @@ def test_what_has_not_arrived_in_time_is_pending_and_holds_up_nobody(
 
     def slow(self: LogFetcher, uri: str, owner: JobOwner) -> Any:
         if uri.endswith("slow.log"):
-            release.wait(30)
+            release.wait(60)
         return opened(self, uri, owner)
 
     monkeypatch.setattr(LogFetcher, "_opened", slow)
     events = [job({"uri": f"{tmp_path}/slow.log"}), job({"uri": f"{tmp_path}/quick.log"})]
     started = time.monotonic()
-    late, quick = fetcher.fetch_all(events, 2.0)
-    assert time.monotonic() - started < 5
+    late, quick = fetcher.fetch_all(events, 4.0)
+    assert time.monotonic() - started < 30  # the slow one takes 60
     assert quick.streams[0].text == "quick\n"
-    assert late.streams[0].missing == f"{tmp_path}/slow.log: not arrived within 2 s"
+    assert late.streams[0].missing == f"{tmp_path}/slow.log: not arrived within 4 s"
     assert [ref.uri for ref in late.pending] == [f"{tmp_path}/slow.log"]
     release.set()
 
 
 def test_a_job_of_very_many_ranks_has_shorter_ends(fetcher: LogFetcher) -> None:
     tail = "line of a rank\n" * 10_000
-    [found] = fetcher.fetch_all([job(*({"rank": rank, "tail": tail} for rank in range(512)))], 30)
+    [found] = fetcher.fetch_all([job(*({"rank": rank, "tail": tail} for rank in range(512)))], 60)
     assert len(found.streams) == 512
     assert sum(len(stream.text) for stream in found.streams) <= 20 * 1024 * 1024
     assert all(stream.text for stream in found.streams)

@@ -20,7 +20,7 @@ def test_does_it_now_and_then_whatever_comes_of_it_until_closed(caplog: pytest.L
     with caplog.at_level(logging.INFO):
         beside.start()
         for _ in range(5):
-            assert done.acquire(timeout=10)
+            assert done.acquire(timeout=60)
         beside.close()
     assert "later: the database does not answer" in caplog.text
     assert "failed and will be retried" in caplog.text

@@ -14,10 +14,10 @@ def test_is_set_by_a_signal_and_ends_a_wait_at_once() -> None:
         assert not stop.wait(0.01)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
         started = time.monotonic()
-        assert stop.wait(20)
-        assert time.monotonic() - started < 5
+        assert stop.wait(120)
+        assert time.monotonic() - started < 60
         assert stop.is_set()
-        assert stop.wait(20)  # and stays so
+        assert stop.wait(120)  # and stays so
     finally:
         signal.signal(signal.SIGTERM, kept[0])
         signal.signal(signal.SIGINT, kept[1])

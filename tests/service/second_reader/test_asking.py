@@ -169,13 +169,13 @@ def test_two_processes_do_not_ask_about_the_same_failure(world: World) -> None:
     class Slow(Scripted):
         def ask(self, asked: Question) -> Reply:
             entered.set()
-            leave.wait(10)
+            leave.wait(60)
             return super().ask(asked)
 
     slow, other = Slow(), Scripted()
     thread = threading.Thread(target=asking(world, slow))
     thread.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     assert asking(world, other)() == 0
     leave.set()
     thread.join()

@@ -73,7 +73,7 @@ def test_another_protocol_is_no_reply(endpoint: ChatEndpoint, body: bytes) -> No
 
 def test_a_slow_model_ends_at_the_deadline(endpoint: ChatEndpoint) -> None:
     over = threading.Event()
-    endpoint.before_answer = lambda: over.wait(10)
+    endpoint.before_answer = lambda: over.wait(60)
     with pytest.raises(NoReply, match=r"0\.2 s"):
         reader(endpoint, timeout_s=0.2).ask(QUESTION)
     over.set()

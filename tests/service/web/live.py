@@ -21,7 +21,7 @@ def serving(app: FastAPI) -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while not server.started:
                 if not thread.is_alive() or time.monotonic() > deadline:
                     raise RuntimeError("the server did not start")
