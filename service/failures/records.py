@@ -174,7 +174,8 @@ class ListedFailure:
 class FailureFilter:
     """Filters of the failures list; None does not filter.
 
-    Codes and names match exactly. `group` is a fingerprint. `q`: every word must occur in the headline, the
+    Codes and names match exactly. `group` is a fingerprint. `node` ran the job, `suspect` is the node that the verdict
+    suspects. `q`: every word must occur in the headline, the
     most significant evidence line, in any case; a page may then hold fewer items than `limit` and still have a
     `next_cursor`. `job`: the id of the job, or its name among the newest 10,000 failures. `since` ≤ ended_at < `until`.
     """
@@ -188,6 +189,7 @@ class FailureFilter:
     team: str | None = None
     user: str | None = None
     node: str | None = None
+    suspect: str | None = None
     group: str | None = None
     status: str | None = None
     abstained: bool | None = None

@@ -39,7 +39,7 @@ class FacetCounts:
     """For each filter, its most common values among the newest `of` matching failures.
 
     `whole`: no other failure matches. `since`: when the oldest counted failure ended, None if none matches. An
-    abstained verdict counts as side and cause "unknown"; `node` is the suspected one.
+    abstained verdict counts as side and cause "unknown"; `node` is the suspected one, as in the filter `suspect`.
     """
 
     of: int

@@ -248,9 +248,10 @@ def index_scan(
         )  # the rows of the period are sorted: no index has both columns
     conditions: list[ColumnElement[bool]] = []
     tests = equality_tests(filters)
-    # The first, most selective filter chooses the index; a small set of known rows needs none.
+    # The first, most selective filter chooses the index, except suspect_node, which has none; a small set of known rows
+    # needs none.
     bounded = known is not None or (by_cost and short)
-    driving = [] if by_node or (by_cost and not short) else tests[:1]
+    driving = [] if by_node or (by_cost and not short) else [one for one in tests[:1] if one[0] != "suspect_node"]
     inside = tests if bounded else driving
     for name, test in inside:
         # SQLite has few statistics and might choose another index; it uses no index for an expression.
@@ -290,6 +291,10 @@ def equality_tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
     ]
     if filters.abstained is not None:
         found.append(("abstained", (lambda column: column) if filters.abstained else (lambda column: ~column)))
+    if filters.suspect is not None:  # the rule of classifiers.suspected_place
+        found.append(("suspect_node", equal(filters.suspect)))
+        found.append(("abstained", lambda column: ~column))
+        found.append(("side", lambda column: column != "user"))
     return found
 
 

@@ -58,7 +58,8 @@ def text_filters(
     queue: Text = None,
     team: Text = None,
     user: Text = None,
-    node: Text = None,
+    node: Annotated[str | None, Query(max_length=200, description="a node that ran the job")] = None,
+    suspect: Annotated[str | None, Query(max_length=200, description="the node that the verdict suspects")] = None,
     group: Annotated[str | None, Query(max_length=200, description="a fingerprint")] = None,
     status: Text = None,
     q: Annotated[
@@ -77,6 +78,7 @@ def text_filters(
         "team": team,
         "user": user,
         "node": node,
+        "suspect": suspect,
         "group": group,
         "status": status,
         "q": q,

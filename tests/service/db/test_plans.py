@@ -101,6 +101,7 @@ PAGES = {
     "nobody": FailureFilter(user="nobody"),
     "node": FailureFilter(node="gpu7"),
     "node and side": FailureFilter(node="gpu7", side="user"),
+    "suspect": FailureFilter(suspect="gpu7"),
     "group": FailureFilter(group="v1:3"),
     "status": FailureFilter(status="hung"),
     "abstained": FailureFilter(abstained=True),

@@ -118,3 +118,8 @@ def test_facets_count_only_suspected_nodes(store: Store) -> None:
     with store.reading() as reading:
         counts = reading.failures.facets(FailureFilter()).counts
     assert [(one.value, one.failures) for one in counts["node"]] == [("gpu1", 2)]
+    for sort in ("-ended_at", "ended_at", "-gpu_hours_lost"):
+        rows = walked(store, FailureFilter(suspect="gpu1"), sort, 50)
+        assert sorted(row.side for row in rows) == ["hardware", "hardware"]
+        assert walked(store, FailureFilter(suspect="gpu1", side="user"), sort, 50) == []
+    assert walked(store, FailureFilter(suspect="gpu2"), "-ended_at", 50) == []

@@ -152,3 +152,19 @@ def test_what_speaks_for_a_verdict_is_said_in_words() -> None:
         ("signatures that name Buggy Code", "strong"),
         ("odd", "strong"),
     ]
+
+
+def test_the_count_of_a_suspected_node_opens_the_failures_that_it_counts(client: TestClient) -> None:
+    minutes = [{"ended_at": (NOW - timedelta(minutes=ago)).isoformat(), "nodes": ["gpu018"]} for ago in (1, 2, 3)]
+    of_user = log("ModuleNotFoundError: No module named 'flash_attn'")
+    given = [event(str(number), logs=[log(XID, 1)], **at) for number, at in enumerate(minutes[:2])]
+    given.append(event("9", logs=[of_user], **minutes[2]))
+    assert client.post("/api/v1/events", content=lines(*given)).json()["accepted"] == len(given)
+    shown = client.get("/failures").text
+    link = re.search(r'href="(/failures\?suspect=gpu018)">gpu018</a> <span class="n">(\d)</span>', shown)
+    assert link is not None
+    assert link[2] == "2"
+    assert "suspected node gpu018 ×" in words(client.get(link[1]).text)
+    rows = client.get(f"/api/v1{link[1]}").json()["items"]
+    assert [row["side"] for row in rows] == ["hardware", "hardware"]
+    assert len(client.get("/api/v1/failures?node=gpu018").json()["items"]) == len(given)
