@@ -136,6 +136,9 @@ class WeeklyActionCountReader:
             select(func.count(), func.coalesce(func.sum(failures.c.gpu_hours_lost), 0.0)).where(
                 failures.c.cluster == cluster,
                 failures.c.suspect_node == node,
+                # The rule of classifiers.suspected_place.
+                ~failures.c.abstained,
+                failures.c.side != "user",
                 failures.c.ended_at >= utc(since),
                 failures.c.ended_at < utc(until),
                 *in_scope(failures, scope),

@@ -63,6 +63,14 @@ def test_actions_of_an_empty_week_are_zero(store: Store) -> None:
         assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == (0, 0.0)
 
 
+def test_only_failures_that_suspect_a_node_are_attributed_to_it(store: Store) -> None:
+    put(store, [job("a", gpu_hours_lost=2.0)], side="user")
+    put(store, [job("b", gpu_hours_lost=3.0)], side="hardware", abstained=True)
+    put(store, [job("c", gpu_hours_lost=5.0)], side="hardware")
+    with store.reading() as reading:
+        assert reading.weekly_action_counts.lost_on("gpu1", "orion", SINCE, UNTIL) == (1, 5.0)
+
+
 def test_one_holder_performs_a_task_and_a_dead_one_is_replaced(store: Store) -> None:
     lease = timedelta(minutes=5)
     with store.unit_of_work() as work:
