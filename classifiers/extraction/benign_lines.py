@@ -39,8 +39,15 @@ _RANGE: Final = 400  # characters of a line that are read (judgement)
 _MAKE_IGNORED: Final = re.compile(r"g?make(?:\[\d+\])?: \[.*\(ignored\)\s*$")
 _SHELL_TRACE: Final = re.compile(r"\++ ")
 _SHELL_TRUE: Final = re.compile(r"\++ (?:true|:)\s*$")
-_WARNING_HEADING: Final = re.compile(r"(?:\u2502 )?(?:CMake )?[Ww]arning\b|(?:\u2502 )?WARNING\b")
+_WARNING_HEADING: Final = re.compile(r"(?:\u2502 )?(?:CMake )?(?:[Ww]arning|WARNING|NOTE|Note|INFO|HINT|Hint)\b")
 _BLOCK_MARKS: Final = (" ", "\t", "\u2502")
+# A setting as programs print all of theirs at the start: its name, dots, its value.
+_SETTING: Final = re.compile(r"[\w.-]{2,80} \.{4,}")
+# The settings of an object on one line: Namespace(...), TrainingArguments(...).
+_SETTINGS: Final = re.compile(r"(?:Namespace|\w*(?:Arguments|Args|Config|Options|Settings))\(")
+_PLAIN_SETTING: Final = re.compile(r"\b\w+=(?:true|false|none|[\d.]+(?:e[+-]?\d+)?)(?=[,)\s])")
+# After a line that ends with its trouble, as HTTP clients print it.
+_RETRY_ANNOUNCED: Final = re.compile(r"(?i)\b(?:retrying|retry|trying again|will retry) (?:in|after) \d")
 _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
 
 
@@ -67,14 +74,18 @@ def is_benign(line: str) -> bool:
 
 
 def says_none_failed(message: str, words: Iterable[str]) -> bool:
-    """Whether a line has words of failure only in paths, or to say that there was none ("0 errors").
+    """Whether a line has words of failure only in paths and settings, or to say that there was none ("0 errors").
 
     Args:
         message: the line without its header.
         words: the words of failure in it, in lower case.
     """
+    if _SETTING.match(message) is not None:
+        return True
     low = message[:_RANGE].lower()
     rest = _COUNTED_NONE.sub(" ", low) if _ZERO.search(low) else low
+    if "=" in rest and _SETTINGS.match(message) is not None:
+        rest = _PLAIN_SETTING.sub(" ", rest)
     rest = _METRIC.sub(" ", rest) if "err" in rest else rest
     if "/" in rest:
         rest = _PATH.sub(" ", rest)
@@ -96,15 +107,20 @@ def is_tolerated(text: str, offset: int, end: int) -> bool:
         end: where it ends.
     """
     following = text[end + 1 : end + 1 + _RANGE].partition("\n")[0]
-    if _MAKE_IGNORED.match(following) or _SHELL_TRUE.match(following):
+    if _MAKE_IGNORED.match(following) or _SHELL_TRUE.match(following) or _announces_retry(following):
         return True
     if _SHELL_TRACE.match(following) and is_overcome(following):
         return True
     return text.startswith(_BLOCK_MARKS, offset) and _is_in_warning(text, offset)
 
 
+def _announces_retry(line: str) -> bool:
+    """Whether a line says that what failed before it is tried again after a time."""
+    return ("etry" in line or "again" in line) and _RETRY_ANNOUNCED.search(line) is not None
+
+
 def _is_in_warning(text: str, offset: int) -> bool:
-    """Whether an indented line belongs to a paragraph that a tool begins with the word "Warning"."""
+    """Whether an indented line belongs to a paragraph that a tool begins with "Warning", "Note" or the like."""
     for _ in range(_MOST_LINES):
         begin = text.rfind("\n", 0, max(0, offset - 1)) + 1
         if begin >= offset:

@@ -22,6 +22,7 @@ from classifiers.extraction.evidence_items import (
     ExtractedCase,
 )
 from classifiers.extraction.line_headers import strip_colors
+from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
 from classifiers.extraction.stream_reader import MOST_LINES, StreamText
@@ -49,10 +50,17 @@ def scheduler_message(raw: RawCase) -> str:
 
 
 class Extractor:
-    """Extracts cases with one scanner."""
+    """Extracts cases with one scanner.
 
-    def __init__(self, scanner: Scanner) -> None:
+    Args:
+        scanner: the scanner.
+        log_odds: by the words of a line, the log odds that a failure began with it, None without words. It is asked
+            only where no line shows a failure by a known sign; without it, such a case has no beginning.
+    """
+
+    def __init__(self, scanner: Scanner, log_odds: LogOdds | None = None) -> None:
         self._scanner = scanner
+        self._log_odds = log_odds
         self._scheduler_lines: dict[str, list[ScannedLine]] = {}
         self._event_lines: dict[str, tuple[str, ScannedLine | None]] = {}
 
@@ -80,7 +88,7 @@ class Extractor:
         events = self._scan_events([one.text for one in raw.node_events])
         # Without node events: what a log's line means must not change with what a node happens to report.
         present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
-        return Extraction(raw, streams, events, present)
+        return Extraction(raw, streams, events, present, self._log_odds)
 
     def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:
         """Each text as one line, with what was found in it, None without a hit; all new ones in one pass."""

@@ -135,11 +135,12 @@ def detect_style(samples: list[list[str]], text: str = "", *, has_master: bool =
         return PrefixStyle()
     counts = _count_prefixes(lines)
     name = _confirmed_style(counts, len(lines))
-    if not name and not counts.has_logger_ranks:
+    if not name and (not counts.has_logger_ranks or _may_be_named(counts, len(lines))):
         more = _middle_lines(text)
         if more:
-            counts = _count_prefixes(more)
-            name = _confirmed_style(counts, len(more))
+            found = _count_prefixes(more)
+            name = _confirmed_style(found, len(more))
+            counts = found if name or not counts.has_logger_ranks else counts
     if name == "pod" and not _are_replicas(counts.prefixes["pod"]):
         counts = _PrefixCounts(_count_prefixes(_middle_lines(text)).prefixes, counts.logger_ranks)
         name = "pod" if _are_replicas(counts.prefixes.get("pod", ())) else "host"
@@ -220,6 +221,11 @@ def _confirmed_style(counts: _PrefixCounts, lines: int) -> str:
     """The most frequent style that is confirmed by its counts, "" for none."""
     by_count = sorted(counts.prefixes.items(), key=lambda one: -one[1].total())
     return next((name for name, prefixes in by_count if _is_confirmed(name, prefixes, lines)), "")
+
+
+def _may_be_named(counts: _PrefixCounts, lines: int) -> bool:
+    """Whether most lines have the name of a host or pod: a job script may print a banner before the launcher starts."""
+    return any(counts.prefixes.get(name, Counter()).total() > _SHARE_OF_LINES * lines for name in ("host", "pod"))
 
 
 def _is_confirmed(name: str, prefixes: Counter[str], lines: int) -> bool:

@@ -35,6 +35,8 @@ _WARNING_LEVEL: Final = re.compile(
     r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d"
     r"|(?:\d\d:\d\d:\d\d[^\n]{0,60}?[\s\[|:-]|^\[?)(?:WARN|WARNING|INFO|DEBUG)[\]\s|:-]"
 )
+# Python's logging without a set format: "INFO:package.module:message".
+_LOW_LEVEL_HEAD: Final = re.compile(r"(?:WARNING|INFO|DEBUG):[\w.]+:")
 _RAISED_AGAIN: Final = re.compile(r"\bCaught \w+ in (?:DataLoader worker process|replica|pin memory thread)\b")
 # The level that a logging library prints, after a time or in brackets, and not a word of the message.
 _ERROR_LEVEL: Final = re.compile(
@@ -146,7 +148,7 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
     # Beyond ASCII, letters of other alphabets may match where case is ignored: the parts do not hold then.
     low = message[:_RANGE].lower() if message.isascii() else None
     if (low is None or contains_any(low, _RETRY_PARTS)) and _RETRY.search(message, 0, _RETRY_RANGE):
-        return "initiating", max(onset, Onset.RETRIED)
+        return "initiating", Onset.RETRIED
     if undecided and (facts.exception in _CONSEQUENCE_EXCEPTIONS or _is_timeout(message, low)):
         return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)
     return "initiating", onset
@@ -187,7 +189,7 @@ def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
     if (
         (entry.strength != "decisive" or _is_of_user(entry))
         and facts.traceback is None
-        and _WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE)
+        and (_WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE) or _LOW_LEVEL_HEAD.match(facts.message))
     ):
         return "initiating", Onset.RETRIED  # the program goes on: it comes first only where nothing else does
     if entry.strength == "weak" and (facts.traceback is not None or facts.exception):

@@ -49,6 +49,8 @@ class Onset(IntEnum):
     """A launcher's report of a process that printed nothing itself."""
     ERROR_WORDS = auto()
     """General words of failure."""
+    TELLING_WORDS = auto()
+    """No known sign, but words as the first lines of failures have them, where no other line shows a failure."""
     SURVIVED_DECISIVE_ENTRY = auto()
     """`DECISIVE_ENTRY`, after which the run went on."""
     SCHEDULER_WEAK_ENTRY = auto()

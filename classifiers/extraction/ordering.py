@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
@@ -33,6 +33,9 @@ _AT_ONCE_S: Final = 2.0
 _CLOCK_SKEW_S: Final = 10.0
 _SHORT_LOG: Final = 3  # lines
 _NO_TIME: Final = 1e12  # sorts last
+_KEPT: Final = frozenset({Onset.SURVIVED_DECISIVE_ENTRY, Onset.SURVIVED_ERROR})  # clear signs, although survived
+
+LogOdds: TypeAlias = Callable[[str], float | None]
 
 
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
@@ -75,6 +78,38 @@ def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
     only = None if promoted else only_line(items)
     if only is not None:
         only.role, only.onset = "initiating", Onset.ONLY_LINE
+
+
+def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> None:
+    """Choose, where no line shows a failure by a known sign, the one whose words first lines of failures have.
+
+    Attempts that are made again, the scheduler's weak words and an only line give way to it.
+
+    Args:
+        items: all items; changed in place.
+        log_odds: the log odds that a failure began with a line, None for a line without words.
+    """
+    leading = min((item for item in items if item.role == "initiating"), key=sort_key, default=None)
+    if leading is not None and (leading.onset <= Onset.TELLING_WORDS or leading.onset in _KEPT):
+        return
+    least = 0.0 if leading is None else max(0.0, log_odds(leading.message) or 0.0)
+    best = None
+    for item in items:
+        if item.role in {"initiating", "context"} and item.line_number is not None and not item.from_scheduler:
+            odds = log_odds(item.message)
+            if odds is not None and odds > least and not _is_harmless(item):
+                best, least = item, odds
+    if best is not None:
+        best.role, best.onset = "initiating", Onset.TELLING_WORDS
+
+
+def _is_harmless(item: EvidenceItem) -> bool:
+    """Whether any run prints such a line, or it calls its own trouble overcome."""
+    return (
+        benign_lines.is_benign(item.text)
+        or benign_lines.says_none_failed(item.message.lstrip(), item.error_words)
+        or is_overcome(item.message)
+    )
 
 
 def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
@@ -244,7 +279,8 @@ def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
     shown = [item for item in items if item.line_number and not item.from_scheduler and _is_sign_of_end(item)]
     if not shown:
         return False
-    line = min(shown, key=_time_and_position)
+    # What a launcher says of a process that ended by itself comes after what the processes say.
+    line = min(shown, key=lambda item: (item.reports_exit and not item.reports_kill, _time_and_position(item)))
     line.role, line.onset = "initiating", min(first.onset, Onset.SCHEDULER_STRONG_ENTRY)
     line.time = first.time = None if first.time is None else line.time
     return True
@@ -286,10 +322,7 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     earlier = [
         item
         for item in complaints
-        if names
-        and not is_overcome(item.message)
-        and not benign_lines.is_benign(item.text)
-        and not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+        if names and not _is_harmless(item) and not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
     ]
     if not earlier:
         return False

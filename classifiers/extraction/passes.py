@@ -32,6 +32,7 @@ class Extraction:
         streams: its log streams and, last, the scheduler's message.
         node_events: the text of each node event, and what the scanner found in it, None without a hit.
         present: ids of all catalogue entries that match a line of the logs or of the scheduler's message.
+        log_odds: the log odds, by its words, that a failure began with a line; None if no model of lines is at hand.
         findings: evidence items, process exits and missing ranks.
         attributions: who printed which line, by stream; None for a stream without text and the scheduler's message.
         suspect: the suspect.
@@ -45,6 +46,7 @@ class Extraction:
     streams: list[StreamText]
     node_events: list[tuple[str, ScannedLine | None]]
     present: frozenset[str]
+    log_odds: ordering.LogOdds | None = None
     findings: StreamFindings = field(default_factory=lambda: StreamFindings([], [], []))
     attributions: list[LineAttribution | None] = field(default_factory=list)
     suspect: Suspect | None = None
@@ -230,6 +232,12 @@ def promote_first_sign(extraction: Extraction) -> None:
     ordering.promote_first_sign(extraction.items)
 
 
+def promote_telling_line(extraction: Extraction) -> None:
+    """Choose a beginning by its words where no line shows a failure by a known sign."""
+    if extraction.log_odds is not None:
+        ordering.promote_telling_line(extraction.items, extraction.log_odds)
+
+
 def sort_items(extraction: Extraction) -> None:
     """Sort by role, onset and time."""
     ordering.complete_times(extraction.items)
@@ -295,6 +303,7 @@ PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("judge the node events", judge_node_events),
     ("withdraw survived trouble again", withdraw_survived),
     ("promote the first sign", promote_first_sign),
+    ("promote a telling line", promote_telling_line),
     ("sort", sort_items),
     ("infer ranks", infer_ranks),
     ("read the progress", read_progress),

@@ -24,6 +24,7 @@ _COMPLAINTS: Final = (
     "error", "timeout", "timed out", "fail", "exception", "traceback", "abort", "warn", 'file "', "frame #", "signal",
     "closed", "retry", "killed", "nccl info", " at 0x",
 )  # fmt: skip
+_FRAME: Final = '  File "'
 # When a shape counts as progress (judgement).
 _FEWEST_REGIONS: Final = 2
 _FEWEST_LINES: Final = 4
@@ -118,7 +119,9 @@ def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
     for region, sampled in enumerate(samples):
         complaining = _complaining(sampled)
         for number, line in enumerate(sampled):
-            shape = () if number in complaining else _shape_of(line)
+            # Below a frame of a traceback stands a source line, which many ranks print alike.
+            is_source = number > 0 and _FRAME in sampled[number - 1][:_LINE_RANGE]
+            shape = () if number in complaining or is_source else _shape_of(line)
             if shape:
                 lines[shape].append(line)
                 regions[shape].add(region)

@@ -190,7 +190,7 @@ class StreamReader:
         role, onset = self._classify(LineFacts(line, message.lstrip(), hits, traceback, exception, self._is_only_log))
         if (
             role == "initiating"
-            and Onset.DECISIVE_ENTRY < onset < Onset.RETRIED
+            and Onset.DECISIVE_ENTRY < onset <= Onset.ERROR_WORDS
             and traceback is None
             and is_tolerated(self._stream.text, line.offset, line.offset + len(line.text))
         ):

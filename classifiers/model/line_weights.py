@@ -32,12 +32,16 @@ class LineWeights:
 
     def weight(self, line: str) -> float:
         """How much the words of a line count, from `constants.LEAST_LINE_WEIGHT` to 1."""
+        odds = self.log_odds(line)
+        least = constants.LEAST_LINE_WEIGHT
+        return least if odds is None else least + (1.0 - least) / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
+
+    def log_odds(self, line: str) -> float | None:
+        """The log odds that a line is where a failure began, None for a line without words."""
         found = words(line)
         if not found:
-            return constants.LEAST_LINE_WEIGHT
-        score = self.intercept + sum(map(self.words.get, found, repeat(0.0))) / math.sqrt(len(found))
-        least = constants.LEAST_LINE_WEIGHT
-        return least + (1.0 - least) / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
+            return None
+        return self.intercept + sum(map(self.words.get, found, repeat(0.0))) / math.sqrt(len(found))
 
 
 # Without a fitted model all lines count alike.

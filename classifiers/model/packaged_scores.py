@@ -47,7 +47,7 @@ class PackagedClassifier:
     def __init__(self, model: Model, catalogue: Catalogue) -> None:
         self.model = model
         self.catalogue = catalogue
-        self.extractor = Extractor(Scanner(catalogue))
+        self.extractor = Extractor(Scanner(catalogue), model.lines.log_odds)
         self.fusion = LabelFusion(model.text.classes, model.fusion, model.retry_by_cause, catalogue)
 
     def scores(self, cases: Sequence[RawCase]) -> PackagedScores:

@@ -125,7 +125,7 @@ def _all_inputs(raws: Sequence[RawCase], catalogue: Catalogue, lines: LineWeight
     """Features and fusion input of each case, by as many processes as there are processors."""
     processes = _processors()
     if processes == 1 or len(raws) < constants.CASES_WORTH_PROCESSES:
-        return _inputs(Extractor(Scanner(catalogue)), lines, raws)
+        return _inputs(Extractor(Scanner(catalogue), lines.log_odds), lines, raws)
     size = math.ceil(len(raws) / (processes * _CHUNKS_PER_PROCESS))
     chunks = [raws[begin : begin + size] for begin in range(0, len(raws), size)]
     context = multiprocessing.get_context("spawn")
@@ -144,7 +144,7 @@ def _inputs(extractor: Extractor, lines: LineWeights, raws: Sequence[RawCase]) -
 
 def _prepare_process(catalogue: Catalogue, lines: LineWeights) -> None:
     gc.disable()
-    _READERS.append((Extractor(Scanner(catalogue)), lines))
+    _READERS.append((Extractor(Scanner(catalogue), lines.log_odds), lines))
 
 
 def _packed_inputs(raws: Sequence[RawCase]) -> _Packed:

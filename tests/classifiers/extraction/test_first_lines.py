@@ -18,6 +18,7 @@ import zstandard
 from classifiers import signatures
 from classifiers.contracts import Evidence, JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.scan import Scanner, tidy
 
 LOGS = Path(__file__).parents[2] / "data" / "first_lines" / "first_lines.jsonl.zst"
@@ -64,8 +65,8 @@ def test_the_first_initiating_line_is_the_line_that_began_the_failure(half: str,
     assert 1 - len(wrong) / len(logs) >= floor, wrong
 
 
-def first_line(text: str, status: str = "failed") -> str:
-    extractor = Extractor(Scanner(signatures.packaged()))
+def first_line(text: str, status: str = "failed", log_odds: LogOdds | None = None) -> str:
+    extractor = Extractor(Scanner(signatures.packaged()), log_odds)
     job = JobFacts(status=status, exit_code=1)
     case = extractor.extract(RawCase(job=job, streams=(LogStream(text=text),))).case
     return next(line.text for line in case.evidence if line.role == "initiating")
@@ -139,6 +140,22 @@ def test_trouble_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerat
     assert first_line(f"{tolerated}\ncp: cannot stat 'src': No such file or directory\n").startswith("cp: ")
 
 
+@pytest.mark.parametrize(
+    "routine",
+    [
+        "NOTE: no shared cache.\n   The space may be insufficient for large sets.",
+        "ReadError('hub.example: timed out') thrown while requesting GET https://hub.example/a\nRetrying in 1s [1/5].",
+        "  exit_on_error ................................... False",
+        "TrainingArguments(fail_fast=True, timeout=1800, max_errors=0, output_dir=out)",
+        "[rank0]: INFO:backends.probe:Unable to open libfast.so: cannot open shared object file",
+    ],
+    ids=["note", "retry", "setting", "settings", "information"],
+)
+def test_what_a_program_prints_as_routine_is_no_beginning(routine: str) -> None:
+    failure = "the row counts of the two towers mismatch"
+    assert first_line(f"{routine}\nstep 1\n{failure}\n") == failure
+
+
 def test_a_preempted_job_begins_with_the_notice_in_its_log() -> None:
     notice = "W1025 00:59:39.903149 30350 handler.py:44] SIGTERM received, node is being reclaimed"
     closed = "RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.1]:4711"
@@ -169,3 +186,31 @@ def test_a_tool_that_fails_begins_the_failure_of_a_single_log_only(ranks: int) -
     case = extractor.extract(RawCase(job=JobFacts(status="failed", exit_code=1), streams=streams)).case
     begun = next(line.text for line in case.evidence if line.role == "initiating")
     assert begun.startswith("fatal: ") == (ranks == 1), begun
+
+
+ROUTINE = ["reading shards from /data", "model has 7 parameters groups", "step 1 done", "step 2 done"]
+TELLING = "the towers disagree about their number of rows"
+
+
+def odds(line: str) -> float | None:
+    """As a fitted model would: high for the line that tells the failure, low for the others."""
+    return 3.0 if TELLING in line else -4.0
+
+
+@pytest.mark.parametrize("routine", [[], ["upload failed, retrying in 5 s"]], ids=["no sign", "a retry"])
+def test_a_line_without_a_known_sign_leads_by_its_words_where_no_other_shows_a_failure(routine: list[str]) -> None:
+    lines = [*ROUTINE, *routine, TELLING, "writing the summary", "closing the loader"]
+    assert first_line("\n".join(lines), log_odds=odds) == TELLING
+    error = "KeyError: 'weight_decay'"
+    assert first_line("\n".join([*lines, error]), log_odds=odds) == error
+
+
+def test_no_line_leads_whose_words_do_not_tell() -> None:
+    with pytest.raises(StopIteration):
+        first_line("\n".join(ROUTINE), log_odds=odds)
+
+
+def test_a_report_of_an_exit_comes_after_what_the_processes_say() -> None:
+    lost = "RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.1]:4711"
+    report = "  time      : 2026-11-20_10:00:00\n  exitcode  : 1 (pid: 4711)"
+    assert first_line(f"step 1\n{lost}\n{report}\n", status="node_fail") == lost

@@ -78,6 +78,13 @@ def test_hosts_are_no_ranks_and_the_rank_after_a_host_is_read() -> None:
     assert attribution_of(text).parse_header("dgx-31: ValueError: x").rank is None
 
 
+def test_hosts_are_read_below_a_banner_of_the_job_script() -> None:
+    banner = "".join(f"== setting {number} of the job ==\n" for number in range(9))
+    lines = "".join(f"r{number % 2}i3n7: [rank{number % 4}]: step {number} of a long run\n" for number in range(300))
+    header = attribution_of(banner + lines).parse_header("r1i3n7: [rank3]: KeyError: 'y'")
+    assert (header.host, header.rank) == ("r1i3n7", 3)
+
+
 def test_workers_count_from_one_when_there_is_a_master() -> None:
     text = "".join(
         f"[pod/t5-{pod}/pytorch] {words}\n" for words in WORDS for pod in ("master-0", "worker-0", "worker-1")

@@ -42,6 +42,18 @@ def test_repeated_complaints_are_no_progress() -> None:
     assert progress_of(text).last_offset() == 0
 
 
+def test_source_lines_below_frames_of_many_ranks_are_no_progress() -> None:
+    steps = "".join(f"[1,0]<stderr>:(0) step {number} loss 1.0\n" for number in range(30))
+    ended = "".join(
+        f"[1,{rank}]<stderr>:Traceback (most recent call last):\n"
+        f'[1,{rank}]<stderr>:  File "train.py", line 7, in <module>\n[1,{rank}]<stderr>:    train(epoch)\n'
+        f"[1,{rank}]<stderr>:RuntimeError: a peer left: {'x' * 900}\n"
+        for rank in range(24)
+    )
+    text = steps + "KeyError: 'y'\n" + ended
+    assert not progress_of(text).continues_after(len(steps), process_ended=True)
+
+
 def test_the_time_of_the_last_progress_lines() -> None:
     text = "".join(f"2026-11-20 10:{number // 60:02d}:{number % 60:02d} step {number}\n" for number in range(600))
     last = progress_of(text).last_time()
