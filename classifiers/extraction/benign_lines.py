@@ -23,7 +23,7 @@ _PYTHON_WARNING: Final = re.compile(r"(?:\.py|>):\d+: \w*Warning: ")
 _ZERO: Final = re.compile(r"\b(?:0|0\.0+%?|no|zero|none|false|without)\b")
 _TROUBLE: Final = (
     r"(?:\w*(?:error|fail|corrupt|missing|mismatch|skip|stall|lost|invalid|unexpected|time-?out|retr|drop|exceed|nan"
-    r"|overflow)\w*)"
+    r"|overflow|stopp|abort|hang|kill|cancel|interrupt|crash|preempt|evict|stragg|reject|expired)\w*)"
 )
 _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"

@@ -1,5 +1,8 @@
 """Evidence items: the candidate lines that extraction ranks and that the classifier reads."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +12,7 @@ from classifiers.extraction.process_exits import ProcessExit
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 NODE: Final = "node"
 SCHEDULER: Final = "scheduler"
 STRENGTH_ORDER: Final = {"decisive": 0, "strong": 1, "weak": 2}
@@ -108,3 +112,25 @@ class ExtractedCase:
     cues: tuple[str, ...] = ()
     stage: str = ""
     short_log_lines: tuple[str, ...] = ()
+
+
+def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
+    """The items without those whose words, numbers aside, the same rank printed before."""
+    alike = Counter(map(_rank_and_first_character, items))
+    seen: set[tuple[str, int | None]] = set()
+    out: list[EvidenceItem] = []
+    for item in items:
+        may_repeat = alike[_rank_and_first_character(item)] > 1
+        if may_repeat and (item.role != "context" or item.onset <= Onset.NEUTRAL):  # the others are few
+            key = (_NUMBER.sub("#", item.message[:300]), item.rank)
+            if key in seen:
+                continue
+            seen.add(key)
+        out.append(item)
+    return out
+
+
+def _rank_and_first_character(item: EvidenceItem) -> tuple[int | None, str]:
+    """What repeats have in common, and is found without a search for numbers."""
+    first = item.message[:1]
+    return item.rank, "#" if first.isdigit() else first

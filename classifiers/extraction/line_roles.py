@@ -27,7 +27,7 @@ _SHELL: Final = re.compile(
     r"^[\w./-]+: (?:line )?\d+: |^(?:sed|awk|grep|tar|cp|mv|rm|ln|mkdir|cat|ls|chmod|ssh|scp|rsync): "
 )
 _RETRY: Final = re.compile(
-    r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back"
+    r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back|\bbacking off\b"
 )
 _TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
 _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
@@ -46,7 +46,7 @@ _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )
 # One of these is part of every match of the expression above it, and is found faster.
-_RETRY_PARTS: Final = ("attempt ", "retry", "trying again", "falling back")
+_RETRY_PARTS: Final = ("attempt ", "retry", "trying again", "falling back", "backing off")
 _TIMEOUT_PARTS: Final = ("time", "deadline", "heartbeat")
 _WITNESS_PARTS: Final = ("successfully reached", "Please check rank", "another ")
 _TRACEBACK_PARTS: Final = (
@@ -206,7 +206,7 @@ def _by_form(facts: LineFacts) -> Onset | None:
     """The onset by the form of a line, None for a line without any sign of failure."""
     if facts.exception is not None and not is_informational(facts.line.text):
         return Onset.NAMED_EXCEPTION
-    if _SHELL.match(facts.message) is not None:
+    if _SHELL.match(facts.message) is not None and ": warning: " not in facts.message[:_RANGE]:
         return Onset.SHELL_ERROR
     if facts.is_only_log and declares_error(facts.message):
         return Onset.LOGGED_ERROR

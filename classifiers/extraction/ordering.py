@@ -1,7 +1,7 @@
-"""The order of a case's evidence items: repeats removed, survived trouble withdrawn, a beginning chosen."""
+"""The order of a case's evidence items: survived trouble withdrawn, a beginning chosen."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -33,31 +33,18 @@ _AT_ONCE_S: Final = 2.0
 _CLOCK_SKEW_S: Final = 10.0
 _SHORT_LOG: Final = 3  # lines
 _NO_TIME: Final = 1e12  # sorts last
-_KEPT: Final = frozenset({Onset.SURVIVED_DECISIVE_ENTRY, Onset.SURVIVED_ERROR})  # clear signs, although survived
+# Of a beginning whose own words speak against it: log odds by which another line's words have to lead (held-out kinds
+# among neutral lines: with these, few first lines are lost for the many that are found).
+_LEAD_OVER_SIGN: Final = 3.0
+_LEAD: Final = {
+    Onset.ERROR_WORDS: 1.0,
+    Onset.STRONG_ENTRY: _LEAD_OVER_SIGN,
+    Onset.TRACEBACK: _LEAD_OVER_SIGN,
+    Onset.SHELL_ERROR: _LEAD_OVER_SIGN,
+}
+_CLEAR_SIGNS: Final = frozenset({Onset.SURVIVED_DECISIVE_ENTRY, Onset.SURVIVED_ERROR})  # although survived
 
 LogOdds: TypeAlias = Callable[[str], float | None]
-
-
-def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
-    """The items without those whose words, numbers aside, the same rank printed before."""
-    alike = Counter(map(_rank_and_first_character, items))
-    seen: set[tuple[str, int | None]] = set()
-    out: list[EvidenceItem] = []
-    for item in items:
-        may_repeat = alike[_rank_and_first_character(item)] > 1
-        if may_repeat and (item.role != "context" or item.onset <= Onset.NEUTRAL):  # the others are few
-            key = (_NUMBER.sub("#", item.message[:300]), item.rank)
-            if key in seen:
-                continue
-            seen.add(key)
-        out.append(item)
-    return out
-
-
-def _rank_and_first_character(item: EvidenceItem) -> tuple[int | None, str]:
-    """What repeats have in common, and is found without a search for numbers."""
-    first = item.message[:1]
-    return item.rank, "#" if first.isdigit() else first
 
 
 def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
@@ -81,26 +68,46 @@ def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
 
 
 def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> None:
-    """Choose, where no line shows a failure by a known sign, the one whose words first lines of failures have.
+    """Choose the line whose words first lines of failures have, where the signs of the others are weaker.
 
-    Attempts that are made again, the scheduler's weak words and an only line give way to it.
+    That is so where no line shows a failure by a known sign: attempts that are made again, the scheduler's weak words
+    and an only line give way. A beginning whose own words speak against it is withdrawn for a line that leads clearly.
 
     Args:
         items: all items; changed in place.
         log_odds: the log odds that a failure began with a line, None for a line without words.
     """
-    leading = min((item for item in items if item.role == "initiating"), key=sort_key, default=None)
-    if leading is not None and (leading.onset <= Onset.TELLING_WORDS or leading.onset in _KEPT):
-        return
-    least = 0.0 if leading is None else max(0.0, log_odds(leading.message) or 0.0)
+    while True:
+        leading = min((item for item in items if item.role == "initiating"), key=sort_key, default=None)
+        least = 0.0 if leading is None else _least_odds(leading, log_odds)
+        telling = None if least is None else _most_telling(items, least, log_odds)
+        if telling is None:
+            return
+        if leading is not None and leading.line_number is not None and not leading.from_scheduler:
+            leading.role, leading.onset = "context", Onset.WITHDRAWN
+        telling.role, telling.onset = "initiating", min(telling.onset, Onset.TELLING_WORDS)
+
+
+def _least_odds(leading: EvidenceItem, log_odds: LogOdds) -> float | None:
+    """The log odds that a line needs to lead instead of a beginning, None where none can."""
+    if leading.onset > Onset.TELLING_WORDS:
+        return None if leading.onset in _CLEAR_SIGNS else max(0.0, log_odds(leading.message) or 0.0)
+    lead = _LEAD.get(leading.onset)
+    if lead is None or leading.line_number is None or leading.from_scheduler:
+        return None
+    own = log_odds(leading.message) or 0.0
+    return max(0.0, own + lead) if own < 0.0 else None
+
+
+def _most_telling(items: Sequence[EvidenceItem], least: float, log_odds: LogOdds) -> EvidenceItem | None:
+    """The line of a log with the most telling words, None if none has more than the least log odds."""
     best = None
     for item in items:
         if item.role in {"initiating", "context"} and item.line_number is not None and not item.from_scheduler:
             odds = log_odds(item.message)
             if odds is not None and odds > least and not _is_harmless(item):
                 best, least = item, odds
-    if best is not None:
-        best.role, best.onset = "initiating", Onset.TELLING_WORDS
+    return best
 
 
 def _is_harmless(item: EvidenceItem) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
-from classifiers.extraction import event_relevance, failure_stage, ordering, training_progress
+from classifiers.extraction import event_relevance, evidence_items, failure_stage, ordering, training_progress
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of, time_of_instant
@@ -193,7 +193,7 @@ def fold_repeats(extraction: Extraction) -> None:
     """Remove lines that the same rank printed before, numbers aside."""
     of_logs = [item for item in extraction.items if item.stream < len(extraction.streams)]
     of_nodes = [item for item in extraction.items if item.stream >= len(extraction.streams)]
-    extraction.findings.items = [*ordering.fold_repeats(of_logs), *of_nodes]
+    extraction.findings.items = [*evidence_items.fold_repeats(of_logs), *of_nodes]
 
 
 def withdraw_survived_in_logs(extraction: Extraction) -> None:

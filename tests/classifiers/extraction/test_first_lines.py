@@ -148,8 +148,12 @@ def test_trouble_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerat
         "  exit_on_error ................................... False",
         "TrainingArguments(fail_fast=True, timeout=1800, max_errors=0, output_dir=out)",
         "[rank0]: INFO:backends.probe:Unable to open libfast.so: cannot open shared object file",
+        "iter 7: early_stopped False, killed_workers 0, cancelled: none",
+        "cp: warning: source file 'a' specified more than once, second one not found",
+        "ERROR exporter: the gateway refused the push, training is not affected",
+        "bucket: 429 Too Many Requests, backing off 2.0 s",
     ],
-    ids=["note", "retry", "setting", "settings", "information"],
+    ids=["note", "retry", "setting", "settings", "information", "none", "warning", "not affected", "back-off"],
 )
 def test_what_a_program_prints_as_routine_is_no_beginning(routine: str) -> None:
     failure = "the row counts of the two towers mismatch"
@@ -193,11 +197,15 @@ TELLING = "the towers disagree about their number of rows"
 
 
 def odds(line: str) -> float | None:
-    """As a fitted model would: high for the line that tells the failure, low for the others."""
-    return 3.0 if TELLING in line else -4.0
+    """As a fitted model would: high for the lines that tell a failure, low for the others."""
+    return 3.0 if TELLING in line or "KeyError" in line else -4.0
 
 
-@pytest.mark.parametrize("routine", [[], ["upload failed, retrying in 5 s"]], ids=["no sign", "a retry"])
+@pytest.mark.parametrize(
+    "routine",
+    [[], ["upload failed, retrying in 5 s"], ["the queue has 3 lost entries and goes down"]],
+    ids=["no sign", "a retry", "words of failure in an ordinary line"],
+)
 def test_a_line_without_a_known_sign_leads_by_its_words_where_no_other_shows_a_failure(routine: list[str]) -> None:
     lines = [*ROUTINE, *routine, TELLING, "writing the summary", "closing the loader"]
     assert first_line("\n".join(lines), log_odds=odds) == TELLING

@@ -3,7 +3,7 @@
 from typing import Any
 
 from classifiers.extraction import ordering
-from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.evidence_items import EvidenceItem, fold_repeats
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.progress_lines import ProgressLines
 from classifiers.taxonomy import Role
@@ -15,7 +15,7 @@ def item(text: str, role: Role, onset: Onset = Onset.NEUTRAL, position: int = 0,
 
 def test_a_line_of_the_same_words_on_the_same_rank_is_kept_once() -> None:
     items = [item(f"error {number}", "cascade", position=number, rank=number % 2) for number in range(6)]
-    assert [one.text for one in ordering.fold_repeats(items)] == ["error 0", "error 1"]
+    assert [one.text for one in fold_repeats(items)] == ["error 0", "error 1"]
 
 
 def test_the_earliest_consequence_is_promoted_where_no_line_is_a_beginning() -> None:
