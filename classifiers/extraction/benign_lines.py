@@ -23,12 +23,14 @@ _PYTHON_WARNING: Final = re.compile(r"(?:\.py|>):\d+: \w*Warning: ")
 _ZERO: Final = re.compile(r"\b(?:0|0\.0+%?|no|zero|none|false|without)\b")
 _TROUBLE: Final = (
     r"(?:\w*(?:error|fail|corrupt|missing|mismatch|skip|stall|lost|invalid|unexpected|time-?out|retr|drop|exceed|nan"
-    r"|overflow|stopp|abort|hang|kill|cancel|interrupt|crash|preempt|evict|stragg|reject|expired)\w*)"
+    r"|overflow)\w*)"
 )
+_ENDED: Final = r"\w*(?:stopp|abort|hang|kill|cancel|interrupt|crash|preempt|evict|stragg|reject|expired)\w*"
 _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
     rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?"
     rf"(?:0(?:\.0+)?%?\b|none\b|false\b|no\b(?! +\w)|\[\])"
+    rf"|{_ENDED}[\"']?\s{{0,2}}[:=]?\s{{0,3}}(?:0\b|none\b|false\b)"
 )
 # An error that is measured, as in "word error rate 0.12" or "val_error=3.1e-02".
 _METRIC: Final = re.compile(

@@ -70,7 +70,8 @@ _OVERCOME: Final = re.compile(
     r"\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b"
     r"|the ipv6 network addresses of|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
     r"|, (?:training )?continu(?:es|ing)\b|\bfalling back to\b|\(handled \w+\)|, rebuilt\b|\bdisabled, \w+ continues\b"
-    r"|\(optional\)|\breplaced by the\b|\bwill be (?:ignored|skipped|none)\b|\bdefaulting to\b|\bsuppressed\b|\b(?:is|are) not affected\b"
+    r"|\(optional\)|\breplaced by the\b|\bwill be (?:ignored|skipped|none)\b|\bdefaulting to\b|\bsuppressed\b"
+    r"|\b(?:is|are) not affected\b"
 )
 _PEERS: Final = re.compile(
     r"(?:gloo|nccl|socketprogress|socketpoll|collective|allreduce|all_?gather|reduce|broadcast|horovod|\bring|c10d|tcpstore).{0,400}?"
