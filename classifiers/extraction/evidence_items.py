@@ -101,7 +101,9 @@ class ExtractedCase:
         lines: lines of all logs together.
         cues: names of the cues found around the first item (`failure_stage`).
         stage: the training stage that is named last there, "" if none.
-        short_log_lines: all lines of logs so short that they are read whole, else none.
+        short_log_lines: the lines of logs so short that they are read whole, from the first failing line on; else none.
+        earlier_lines: of such logs the lines before the first failing line of theirs.
+        first_line: the item of the first failing line of a log, None if it is not known.
     """
 
     case: Case
@@ -112,6 +114,8 @@ class ExtractedCase:
     cues: tuple[str, ...] = ()
     stage: str = ""
     short_log_lines: tuple[str, ...] = ()
+    earlier_lines: tuple[str, ...] = ()
+    first_line: EvidenceItem | None = None
 
 
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

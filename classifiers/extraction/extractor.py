@@ -24,6 +24,7 @@ from classifiers.extraction.evidence_items import (
 from classifiers.extraction.line_headers import strip_colors
 from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
+from classifiers.extraction.report_detection import is_report
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
 from classifiers.extraction.stream_reader import MOST_LINES, StreamText
 from classifiers.signatures import Signature
@@ -134,9 +135,8 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     )
     logs = extraction.log_texts
     chars = sum(map(len, logs))
-    short = [line for text in logs for line in text.splitlines()] if chars <= _SHORT_LOG else None
-    if short is not None and raw.good_run is not None:
-        short = [line for line in short if not line_hashes.has_line(raw.good_run, line)]
+    first = _first_line(items)
+    short, earlier = _short_log_lines(extraction, first) if chars <= _SHORT_LOG else ((), ())
     return ExtractedCase(
         case=case,
         items=items,
@@ -145,8 +145,38 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         lines=sum(one.count_lines() for one in extraction.streams if one.text and not one.is_scheduler),
         cues=extraction.stage.found,
         stage=extraction.stage.last_stage,
-        short_log_lines=benign_lines.drop_benign(short) if short is not None else (),
+        short_log_lines=short,
+        earlier_lines=earlier,
+        first_line=first,
     )
+
+
+def _first_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
+    """The item of the first failing line, where the log is no text of a person; None if it is not known."""
+    first = next((item for item in items if item.role == "initiating"), None)
+    if first is None or first.line_number is None or first.from_scheduler:
+        return None
+    return first
+
+
+def _short_log_lines(extraction: Extraction, first: EvidenceItem | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lines of logs that are read whole, and of these the ones before the first failing line of its log."""
+    good_run = extraction.raw.good_run
+    lines: list[str] = []
+    earlier: list[str] = []
+    for stream in extraction.streams:
+        if stream.is_scheduler:
+            continue
+        before = stream.text[: first.start_offset] if first is not None and first.stream == stream.index else ""
+        if before and is_report(stream.text):
+            before = ""
+        earlier += before.splitlines()
+        lines += stream.text[len(before) :].splitlines()
+    if good_run is not None:
+        lines = [line for line in lines if not line_hashes.has_line(good_run, line)]
+        earlier = [line for line in earlier if not line_hashes.has_line(good_run, line)]
+    kept = benign_lines.drop_benign(lines)
+    return kept, tuple(line for line in earlier if not benign_lines.is_benign(line))
 
 
 def _is_uncorroborated(items: Sequence[EvidenceItem]) -> bool:

@@ -55,6 +55,7 @@ def _context_item(stream: StreamText, offset: int, number: int, line: str, posit
         rank=header.rank if header.rank is not None and not header.is_local else stream.source.rank,
         node=stream.source.node or header.host,
         message_start=header.message_start,
+        start_offset=offset,
     )
 
 

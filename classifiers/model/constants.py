@@ -27,6 +27,8 @@ WORD_WEIGHT_OF_ROLE: Final[Mapping[Role, float]] = {
     "initiating": 1.0, "cascade": 0.35, "teardown": 0.25, "context": 0.4,
 }  # fmt: skip
 FOLLOWING_LINE_WEIGHT: Final = 0.6
+# Held-out kinds among neutral lines: of a short log, weight of the lines before the first failing line.
+EARLIER_LINE_WEIGHT: Final = 0.35
 # Judgement: the least that a line of a log counts, relative to one that surely tells the cause: the words of some
 # twenty lines of banners and progress together count less than that line.
 LEAST_LINE_WEIGHT: Final = 0.05

@@ -73,7 +73,9 @@ def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterab
     for index, item in enumerate(extracted.items[: constants.EVIDENCE_ITEMS]):
         if item.derived or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text))):
             continue  # that a job failed is no word of its log, nor are notices
-        if extracted.short_log_lines or extracted.chars == 0 or (not any_initiating and item.role != "initiating"):
+        if _is_earlier(item, extracted):
+            yield item.message, constants.EARLIER_LINE_WEIGHT
+        elif extracted.short_log_lines or extracted.chars == 0 or (not any_initiating and item.role != "initiating"):
             yield item.message, 1.0
         elif item.role == "initiating" and index:
             yield item.message, constants.FOLLOWING_LINE_WEIGHT
@@ -81,6 +83,19 @@ def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterab
             yield item.message, constants.WORD_WEIGHT_OF_ROLE[item.role]
     for line in extracted.short_log_lines[-constants.SHORT_LOG_LINES :]:
         yield line, 1.0
+    for line in extracted.earlier_lines[-constants.SHORT_LOG_LINES :]:
+        yield line, constants.EARLIER_LINE_WEIGHT
+
+
+def _is_earlier(item: EvidenceItem, extracted: ExtractedCase) -> bool:
+    """Whether an item stands before the first failing line of a short log."""
+    first = extracted.first_line
+    return (
+        bool(extracted.earlier_lines)
+        and first is not None
+        and item.stream == first.stream
+        and item.offset < first.start_offset
+    )
 
 
 def _add_words(lines: Iterable[tuple[str, float]], prefix: str, length: float, out: dict[str, float]) -> None:

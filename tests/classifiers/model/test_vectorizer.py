@@ -29,6 +29,21 @@ def test_every_line_of_a_short_log_counts(extractor: Extractor) -> None:
     assert "i:socket" in found
 
 
+def test_lines_before_the_first_failing_line_of_a_short_log_count_less(extractor: Extractor) -> None:
+    found = _features(extractor, "the banner greets everybody\nKeyError: 'weight_decay'\nthe summary follows\n")
+    assert 0 < found["w:greets"] < 0.5 * found["w:summary"]
+    unknown = _features(extractor, "the banner greets everybody\nthe end is reached\nthe summary follows\n")
+    assert unknown["w:greets"] == unknown["w:summary"]
+
+
+def test_what_a_person_wrote_before_the_error_counts_as_much(extractor: Extractor) -> None:
+    prose = "I train a small model on two machines and it stops when the second epoch begins, what can I do?\n"
+    found = _features(
+        extractor, f"{prose}{prose}ValueError: the towers differ\nThe same script works on one machine.\n"
+    )
+    assert found["w:machines"] == found["w:towers"]
+
+
 def test_of_a_long_log_only_the_evidence_counts(extractor: Extractor) -> None:
     calm = "\n".join(f"epoch 1 batch {number} of the gate, all is well" for number in range(90))
     found = _features(extractor, f"{calm}\n{FAILURE}\n")
