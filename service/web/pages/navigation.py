@@ -15,7 +15,7 @@ TRIAGE: tuple[Link, ...] = (
 FLEET: tuple[Link, ...] = (
     ("/nodes", "Nodes", False),
     ("/automation", "Automation", False),
-    ("/goodput", "Goodput", False),
+    ("/goodput", "Goodput", True),
     ("/reports", "Reports", False),
 )
 QUALITY: tuple[Link, ...] = (

@@ -39,6 +39,13 @@ def test_the_chart_covers_the_whole_chosen_period(client: TestClient, since: str
     assert len(re.findall(r'<rect class="hardware"', shown)) == 2
 
 
+def test_the_period_is_kept_from_page_to_page(client: TestClient) -> None:
+    for path in ("/", "/failures", "/goodput"):
+        shown = client.get(f"{path}?since=7d").text
+        for address in ("/", "/failures", "/goodput"):
+            assert f'<li><a href="{address}?since=7d"' in shown
+
+
 def test_the_period_before_is_compared(client: TestClient) -> None:
     before = (NOW - timedelta(hours=30)).isoformat()
     events = [event("1"), event("2", ended_at=before, started_at=before), event("3", status="succeeded", logs=[])]
