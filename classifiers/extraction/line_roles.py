@@ -30,9 +30,10 @@ _RETRY: Final = re.compile(
     r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back|\bbacking off\b"
 )
 _TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
-_INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
+# Levels of glog ("I0502 07:08:09") and of TensorFlow and XLA ("I tensorflow/core/framework/op.cc:12]").
+_INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])(?:\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d|I [\w./-]{3,90}\.(?:cc|h):\d)")
 _WARNING_LEVEL: Final = re.compile(
-    r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d"
+    r"(?:^|[\s:\]])(?:\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d|W [\w./-]{3,90}\.(?:cc|h):\d)"
     r"|(?:\d\d:\d\d:\d\d[^\n]{0,60}?[\s\[|:-]|^\[?)(?:WARN|WARNING|INFO|DEBUG)[\]\s|:-]"
 )
 # Python's logging without a set format: "INFO:package.module:message".

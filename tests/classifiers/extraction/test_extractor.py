@@ -47,6 +47,18 @@ def test_line_numbers_are_those_of_the_file_when_only_its_end_was_read() -> None
     assert extract(gap).evidence[0].line == 900
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "I tensorflow/core/framework/local_rendezvous.cc:421] Aborting with status: OUT_OF_RANGE: End of sequence",
+        "2026-11-20 03:51:07.123456: W external/xla/nvptx_compiler.cc:76] Your input ran out of data, End of sequence",
+    ],
+)
+def test_what_tensorflow_logs_below_an_error_begins_nothing_before_the_end_of_a_process(line: str) -> None:
+    end = "srun: error: n1: task 3: Killed"
+    assert beginnings(extract(LogStream(text=f"step 10 loss 2.0\n{line}\n{end}\n"), job=TWO)) == [end]
+
+
 def test_the_rank_that_failed_first_is_the_suspect() -> None:
     late = LogStream(
         text="2026-11-20 10:00:09 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=0, node="a"
