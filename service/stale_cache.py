@@ -35,22 +35,47 @@ class StaleCache(Generic[V]):
             now: the current time in seconds.
             cacheable: whether to cache a value; others are computed on every call.
         """
-        found = self._find(key)
-        if found is not None and 0 <= now - found[0] < FRESH_S:
+        found = self._usable(key, compute, now)
+        if found is not None:
             return found[1]
-        if found is not None and 0 <= now - found[0] < USABLE_S:
-            turn = self._turn(key)
-            if turn.acquire(blocking=False):
-                threading.Thread(target=self._recompute, args=(key, compute, now, turn), daemon=True).start()
-            return found[1]
+        stale = self._find(key)
         with self._turn(key):
             again = self._find(key)
-            if again is not None and again is not found:
+            if again is not None and again is not stale:
                 return again[1]  # another thread has computed it in the meantime
             made = compute()
             if cacheable(made):
                 self._put(key, made, now)
             return made
+
+    def get_computed(self, key: Hashable, compute: Callable[[], V], now: float) -> V | None:
+        """Return the value of a key, at most `USABLE_S` old, or None until a background thread has computed it.
+
+        Args:
+            key: the key of the value.
+            compute: computes the value. Its errors are logged.
+            now: the current time in seconds of a monotonic clock.
+        """
+        found = self._usable(key, compute, now)
+        if found is None:
+            self._begin(key, compute, now)
+            return None
+        return found[1]
+
+    def _usable(self, key: Hashable, compute: Callable[[], V], now: float) -> tuple[float, V] | None:
+        """The value, unless it is too old; if it is not fresh, a thread begins to recompute it."""
+        found = self._find(key)
+        if found is None or not 0 <= now - found[0] < USABLE_S:
+            return None
+        if now - found[0] >= FRESH_S:
+            self._begin(key, compute, now)
+        return found
+
+    def _begin(self, key: Hashable, compute: Callable[[], V], now: float) -> None:
+        """Recompute the value in a thread, unless one does so already."""
+        turn = self._turn(key)
+        if turn.acquire(blocking=False):
+            threading.Thread(target=self._recompute, args=(key, compute, now, turn), daemon=True).start()
 
     def _recompute(self, key: Hashable, compute: Callable[[], V], now: float, turn: threading.Lock) -> None:
         try:

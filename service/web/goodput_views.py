@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
 from service.goodput import figures
 from service.goodput.records import Goodput, Scope, TrendPart
+from service.statistics.records import Stats
 from service.web.services import Services
 from service.web.url_times import instant
 
 DEFAULT_RANGE = "28d"
 LARGE = 20_000  # attempts of a period; above it, the figures take too long for a page and are cached
+SMALL = 5_000  # ended jobs of both periods; above it, a page does not wait for their goodput
 MOST_DAYS = 92  # longer periods are divided into weeks
 LONGEST = timedelta(days=731)
 
@@ -60,16 +63,53 @@ def compared(services: Services, found: Goodput, key: Hashable) -> tuple[TrendPa
         found: the figures of the period.
         key: what the caller asked for, as a key of the cache.
     """
-    bounds = (found.since - (found.until - found.since), found.since, found.until)
 
     def compute() -> tuple[TrendPart, TrendPart]:
         with services.store.reading() as reading:
-            before, now = figures.trend(bounds, reading.goodput.attempts(bounds, found.scope))
-        return before, now
+            return _with_before(reading, found.since, found.until, found.scope)
 
     return services.goodput_comparisons.get(
         key, compute, services.clock.monotonic(), cacheable=lambda _: found.attempts >= LARGE
     )
+
+
+def summary(
+    services: Services, stats: Stats, before: Stats | None, scope: Scope, key: Hashable
+) -> tuple[TrendPart, TrendPart] | None:
+    """The GPU-hours of the period of equal length before the one of `stats`, and those of its own.
+
+    Those of large periods are computed in the background, and are None until then.
+
+    Args:
+        services: the services of the page, with its snapshot.
+        stats: the figures of the period.
+        before: those of the period before.
+        scope: which jobs count.
+        key: what the caller asked for, as a key of the cache.
+    """
+    if stats.finished + (before.finished if before else 0) < SMALL:
+        with services.reading() as reading:
+            return _with_before(reading, stats.since, stats.until, scope)
+
+    def compute() -> tuple[TrendPart, TrendPart]:
+        with services.store.reading() as reading:
+            return _with_before(reading, stats.since, stats.until, scope)
+
+    return services.goodput_summaries.get_computed(key, compute, services.clock.monotonic())
+
+
+def _with_before(reading: ReadSession, since: datetime, until: datetime, scope: Scope) -> tuple[TrendPart, TrendPart]:
+    bounds = (_earlier(since, until), since, until)
+    before, now = figures.trend(bounds, reading.goodput.attempts(bounds, scope))
+    return before, now
+
+
+def _earlier(since: datetime, until: datetime) -> datetime:
+    """The begin of the period of equal length before [since, until), or the first time there is."""
+    try:
+        return since - (until - since)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def parts(since: datetime, until: datetime, zone: ZoneInfo) -> tuple[datetime, ...]:

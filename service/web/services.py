@@ -111,6 +111,7 @@ class Services:
         report_receivers: the endpoints that people can subscribe to the weekly report.
         goodput_figures: cache of goodput figures of periods with many jobs.
         goodput_comparisons: cache of the goodput of a period and of the one before it.
+        goodput_summaries: the same for the overview, which does not wait for it.
         gpu_hour_price: price of a GPU-hour in `gpu_hour_currency`; None: no costs are shown.
         outcome_tallies: cache of outcomes of resubmissions.
         funnels: cache of the funnel of automatic resubmission.
@@ -142,6 +143,7 @@ class Services:
     report_receivers: tuple[ReportReceiver, ...] = ()
     goodput_figures: StaleCache[Goodput] = field(default_factory=StaleCache)
     goodput_comparisons: StaleCache[tuple[TrendPart, TrendPart]] = field(default_factory=StaleCache)
+    goodput_summaries: StaleCache[tuple[TrendPart, TrendPart]] = field(default_factory=StaleCache)
     gpu_hour_price: float | None = None
     gpu_hour_currency: str = "USD"
     outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)

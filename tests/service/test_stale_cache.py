@@ -35,3 +35,20 @@ def test_a_value_that_is_too_old_is_recomputed_first() -> None:
     cache.get("a", lambda: "old", 0.0, cacheable=bool)
     assert cache.get("a", lambda: "new", USABLE_S + 1, cacheable=bool) == "new"
     assert cache.get("b", lambda: "other", 0.0, cacheable=bool) == "other"
+
+
+def test_a_value_that_nobody_waits_for_is_there_as_soon_as_it_is_computed() -> None:
+    cache, go = StaleCache[str](), threading.Event()
+
+    def slow() -> str:
+        go.wait(60)
+        return "first"
+
+    assert cache.get_computed("a", slow, 0.0) is None
+    assert cache.get_computed("a", lambda: "second", 0.0) is None  # one thread is at it already
+    go.set()
+    until = time.monotonic() + 60
+    while cache.get_computed("a", lambda: "never", 0.0) != "first":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert cache.get_computed("a", lambda: "third", USABLE_S + 1) is None

@@ -10,10 +10,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from classifiers import taxonomy
 from service.contracts.event import FAILURE_STATUSES
+from service.goodput.records import Scope
 from service.groups.records import GroupFilter, GroupRow
 from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
-from service.web import automation_views, fleet_views, group_views, views
+from service.web import automation_views, fleet_views, goodput_views, group_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.charts import sparklines, stacked_bars
 from service.web.pages.failures import newest
@@ -52,6 +53,8 @@ def overview(
         failure_query = FailureQuery(values, since=since, until=scope.until)
         parts = views.series(snapshot, stats.since, stats.until, **where)
         attention = groups_needing_attention(snapshot, scope)
+        before = views.before(snapshot, stats, **where)
+        goodput = goodput_views.summary(snapshot, stats, before, Scope(**where), (since, scope))
         context = {
             "attention": attention,
             "sparklines": sparklines.of_groups(snapshot, attention),
@@ -78,7 +81,8 @@ def overview(
             "parts": [(part, _when(part, parts, services.zone)) for part in parts],
             "per": stacked_bars.per(parts),
             "part_span": stacked_bars.part_span,
-            "before": views.before(snapshot, stats, **where),
+            "before": before,
+            "goodput": goodput,
             "problems": problems,
             "pipeline": views.pipeline(snapshot),
             "latest": views.failures(snapshot, failure_query, limit=LATEST).items,

@@ -1,6 +1,7 @@
 """The charts of the overview."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -9,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
+from service.web import goodput_views
 from service.web.pages.charts.stacked_bars import HEIGHT, charts
 from tests.service.web.world import NOW, event, lines, log
 
@@ -52,6 +54,42 @@ def test_the_period_before_is_compared(client: TestClient) -> None:
     client.post("/api/v1/events", content=lines(*events))
     assert "In the period before: 1 of 1 failed" in client.get("/?since=24h").text
     assert "In the period before" not in client.get("/?since=7d").text
+
+
+def hours_ago(hours: float) -> str:
+    return (NOW - timedelta(hours=hours)).isoformat()
+
+
+@pytest.fixture
+def ended_jobs(client: TestClient) -> TestClient:
+    events = [
+        event("1", status="succeeded", logs=[], gpus=8, started_at=hours_ago(12), ended_at=hours_ago(2)),
+        event("2", gpus=8, started_at=hours_ago(4), ended_at=hours_ago(2)),
+        event("3", gpus=8, started_at=hours_ago(31), ended_at=hours_ago(30)),
+    ]
+    assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == 3
+    return client
+
+
+def test_the_goodput_of_the_period_stands_beside_the_one_before(ended_jobs: TestClient) -> None:
+    shown = ended_jobs.get("/?since=24h").text
+    assert '<a href="/goodput?since=24h">Goodput 83.3\u00a0%</a>: 80 of 96 GPU-hours delivered; 0.0\u00a0%' in shown
+    shown = ended_jobs.get("/?since=7d&cluster=nowhere").text
+    assert "GPU-hours delivered" not in shown
+
+
+def test_a_page_does_not_wait_for_the_goodput_of_a_large_period(
+    ended_jobs: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ended_jobs.get("/?since=7d").text
+    monkeypatch.setattr(goodput_views, "SMALL", 0)
+    assert "of this period is being computed" in ended_jobs.get("/?since=7d").text
+    until = time.monotonic() + 60
+    while "being computed" in (shown := ended_jobs.get("/?since=7d").text):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    (summary,) = re.findall(r".*GPU-hours delivered.*", shown)
+    assert summary in small
 
 
 def test_sides_are_stacked_and_the_highest_bar_fits_the_axis() -> None:
