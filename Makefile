@@ -6,11 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 MODEL := $(VENV)/share/faultline/model
 # On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
-# All tests run on all cores, each worker with its own servers. Those that kill processes and check how fast the others
-# take over come last, two files at a time. The longest of the others come first.
-PARALLEL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/chaos tests/fuzz \
+# All tests run on all cores, each worker with its own servers. The longest come first.
+ALL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/chaos tests/fuzz \
 	tests/service tests/simulations_tests
-CRASH_TESTS := tests/flows/test_crashes.py tests/flows/test_hook_crashes.py
 UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
@@ -68,9 +66,7 @@ demo: install ## simulate four weeks of job completions and show them at http://
 	@$(BIN)/python -m service.demo --port $(DEMO_PORT)
 
 test: $(DEV_STAMP) $(MODEL)/.trained ## run the whole test suite; tests whose parts are missing on this machine are skipped with the reason
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(PARALLEL_TESTS) \
-		$(addprefix --ignore ,$(CRASH_TESTS)) $(PYTEST_ARGS)
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(CRASH_TESTS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ALL_TESTS) $(PYTEST_ARGS)
 
 test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)
 	@bash tests/labs/install-system-deps

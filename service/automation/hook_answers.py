@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from service.automation import lineage, notifications, outcome_matching
+from service.automation import incident_probes, lineage, notifications, outcome_matching
 from service.automation.time_limits import MAX_TRIES
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
@@ -87,9 +87,7 @@ def handle_no_job(work: UnitOfWork, request: StoredRequest, why: str, clock: Clo
     """A request ended without starting a job: if it was a probe or trial, another request may be chosen."""
     for incident in work.incidents.opened(request.cluster):
         if incident.probe_row == request.id:
-            work.incidents.change(incident.id, state="holding", probe_id=None, probe_at=clock.now())
-            text = f"probe job {request.job_id}: {why}; another job is released as the probe"
-            work.incidents.note(incident.id, "policy", "probe failed", text)
+            incident_probes.keep_holding(work, incident, request.job_id, why, clock.now())
     key = storm_key(request.cluster, request.cause, request.resource)
     storm = work.storms.held(request.cluster).get(key)
     if storm is not None and storm.trial == request.id:

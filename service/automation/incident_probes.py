@@ -37,7 +37,9 @@ def apply_outcome(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *
 def keep_holding(work: UnitOfWork, incident: Incident, probe: str, why: str, next_probe_at: datetime) -> None:
     """The probe did not succeed: all jobs stay held until the next probe."""
     work.incidents.change(incident.id, state="holding", probe_id=None, probe_at=next_probe_at)
-    work.incidents.note(incident.id, "policy", "probe failed", f"probe job {probe}: {why}; another job is tried later")
+    work.incidents.note(
+        incident.id, "policy", "probe failed", f"probe job {probe}: {why}; another job will be the probe"
+    )
 
 
 def close(work: UnitOfWork, incident: Incident, why: str, by: str, *, policy: Policy, clock: Clock) -> Incident:

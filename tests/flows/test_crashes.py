@@ -8,7 +8,7 @@ import pytest
 from tests.flows.crashes import Plan, Round, Trouble, labs, model_dir
 from tests.labs.need import missing, need
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
 
 SEED = 4021
 

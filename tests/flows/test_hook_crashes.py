@@ -12,7 +12,7 @@ from tests.labs.need import missing, need
 if TYPE_CHECKING:
     from tests.labs.postgres import Postgres
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
 
 ROUNDS, SEED = 20, 7105
 

@@ -13,6 +13,8 @@ from classifiers.composition.cases import compose
 from classifiers.composition.made_values import World
 from classifiers.data.labelled_cases import LabelledCase, check_ids
 
+pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
+
 MIN_KINDS = 3
 # What remains where the template language was not filled in.
 UNFILLED = re.compile(

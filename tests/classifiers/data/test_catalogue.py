@@ -10,6 +10,8 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction.scan import Scanner
 from classifiers.signatures import Catalogue
 
+pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
+
 LEAST = 400
 MOST_ROWS = 150
 MUST_FIRE = 0.6

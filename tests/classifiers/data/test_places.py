@@ -8,6 +8,8 @@ import pytest
 
 from classifiers.data.labelled_cases import LabelledCase
 
+pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
+
 # A build's own folder (/src/x.cc) says nothing of a place; a home or an index of packages does.
 _MADE = r"(?![\w.-]*\.(?:example|internal)\b)"
 PLACES = re.compile(

@@ -13,6 +13,8 @@ from tests.classifiers.data.test_places import PLACES
 from tests.unseen_failures import declarations
 from tests.unseen_failures.__main__ import DATA, HALVES
 
+pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
+
 LEAST = 150
 LEAST_SOURCES = 60
 

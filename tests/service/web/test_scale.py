@@ -22,7 +22,9 @@ from service.failures.repository import facets, job_search, signature_hits
 from service.failures.repository import listing as failure_listing
 from service.groups.repository import listing as group_listing
 from service.sql import bounded_count
+from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
+from service.web import goodput_views
 from service.web.app import create_app
 from service.web.services import Services
 from tests.bench import fill
@@ -42,9 +44,11 @@ SHORT_TABLES = {
     *("tokens", "accounts", "endpoints", "saved_views", "audits", "reports", "deliveries", "controllers"),
     *("report_subscriptions", "seals", "models", "model_promotions", "drift_reports", "fleet_priors"),
 }
-# PostgreSQL joins tables as small as these by reading them whole, whatever is wanted of them.
+# PostgreSQL joins tables as small as these by reading them whole, whatever is wanted of them. Plans without these joins
+# look expensive enough to be compiled, which takes longer than they do.
 AS_IF_LARGE = (
-    "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET gin_fuzzy_search_limit = 400"
+    "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; "
+    "SET gin_fuzzy_search_limit = 400"
 )
 # Less than half of what reading all failures of the long history takes: a list may fill up to its page and window.
 SPARE = {"sqlite": 50_000, "postgresql": 7_000}
@@ -112,6 +116,9 @@ def set_limits(patch: pytest.MonkeyPatch) -> None:
         (job_search, "NEWEST", 100),
     ):
         patch.setattr(module, name, value)
+    # Computed in the background: no page waits for it.
+    patch.setattr(goodput_views, "SMALL", 100)
+    patch.setattr(StaleCache, "get_computed", lambda *_: None)
     patch.setitem(facets.count.__kwdefaults__ or {}, "over", 300)
 
 
