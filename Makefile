@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 # Twice as fast as pip's own compilation: on all cores, and without the tests that packages carry.
 COMPILE_BYTECODE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
-COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	--no-emit-index-url --custom-compile-command 'make lock' --group build pyproject.toml
 RUNTIME_EXTRAS := postgres pdf logs-http object-storage kubernetes oidc chat dask
 # Everything that training depends on: its code and its data.

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib.metadata
 import re
 import sys
 import tomllib
@@ -133,6 +134,24 @@ def test_a_lock_file_fits_the_declared_ranges(path: str) -> None:
         if not versions or not all(wanted.specifier.contains(version, prereleases=True) for version in versions):
             wrong.append(f"{wanted} is locked as {versions or 'nothing'}")
     assert wrong == [], f"{path} does not fit pyproject.toml; run `make lock`"
+
+
+@pytest.mark.parametrize("path", LOCKS)
+def test_a_lock_file_keeps_the_extras_of_its_packages(path: str) -> None:
+    """Without them pip asks the index for the newest release, and refuses it for want of a hash."""
+    pins = locked(path)
+    wrong = []
+    for name in pins:
+        try:
+            needs = [Requirement(one) for one in importlib.metadata.requires(name) or ()]
+        except importlib.metadata.PackageNotFoundError:
+            continue  # for another platform or Python version
+        for wanted in needs:
+            own = pins.get(canonicalize_name(wanted.name), ())
+            applies = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
+            if applies and any(not wanted.extras <= pin.extras for pin in own):
+                wrong.append(f"{wanted} of {name}")
+    assert wrong == [], f"{path} lacks extras; run `make lock`"
 
 
 @pytest.mark.parametrize("path", LOCKS)
