@@ -104,6 +104,7 @@ class ExtractedCase:
         short_log_lines: the lines of logs so short that they are read whole, from the first failing line on; else none.
         earlier_lines: of such logs the lines before the first failing line of theirs.
         first_line: the item of the first failing line of a log, None if it is not known.
+        effects: the consequences and the lines of the teardown, more of them than `items` holds.
     """
 
     case: Case
@@ -116,6 +117,12 @@ class ExtractedCase:
     short_log_lines: tuple[str, ...] = ()
     earlier_lines: tuple[str, ...] = ()
     first_line: EvidenceItem | None = None
+    effects: Sequence[EvidenceItem] = ()
+
+
+def strongest(hits: Sequence[Signature]) -> Signature | None:
+    """The entry that tells most of those that match a line, None without any."""
+    return min(hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]), default=None)
 
 
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

@@ -15,11 +15,10 @@ from classifiers.extraction import benign_lines
 from classifiers.extraction.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,
-    ROLE_ORDER,
     SCHEDULER,
-    STRENGTH_ORDER,
     EvidenceItem,
     ExtractedCase,
+    strongest,
 )
 from classifiers.extraction.line_headers import strip_colors
 from classifiers.extraction.ordering import LogOdds
@@ -27,7 +26,6 @@ from classifiers.extraction.passes import PASSES, Extraction
 from classifiers.extraction.report_detection import is_report
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
 from classifiers.extraction.stream_reader import MOST_LINES, StreamText
-from classifiers.signatures import Signature
 
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
 _CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)
@@ -148,6 +146,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         short_log_lines=short,
         earlier_lines=earlier,
         first_line=first,
+        effects=extraction.effects,
     )
 
 
@@ -186,9 +185,7 @@ def _is_uncorroborated(items: Sequence[EvidenceItem]) -> bool:
 
 
 def _evidence(item: EvidenceItem, streams: Sequence[StreamText]) -> Evidence:
-    best: Signature | None = None
-    if item.hits:
-        best = min(item.hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]))
+    best = strongest(item.hits)
     stream = streams[item.stream] if item.stream < len(streams) else None
     name = NODE if stream is None else stream.source.stream
     return Evidence(

@@ -40,6 +40,7 @@ class Extraction:
         ranks_seen: how many different ranks have a stream or a line.
         stage: the cues around the first item.
         set_aside: node events that have nothing to do with the failure, and lines that the last good run printed too.
+        effects: the consequences and the lines of the teardown, more of them than `items` keeps.
     """
 
     raw: RawCase
@@ -54,6 +55,7 @@ class Extraction:
     ranks_seen: int = 0
     stage: failure_stage.StageCues = field(default_factory=failure_stage.StageCues)
     set_aside: list[EvidenceItem] = field(default_factory=list)
+    effects: list[EvidenceItem] = field(default_factory=list)
 
     @property
     def items(self) -> list[EvidenceItem]:
@@ -281,7 +283,8 @@ def name_few_beginnings(extraction: Extraction) -> None:
 
 
 def limit_items(extraction: Extraction) -> None:
-    """Keep the first items of each role."""
+    """Keep the first items of each role, and all consequences apart."""
+    extraction.effects = [item for item in extraction.items if item.role in {"cascade", "teardown"}]
     extraction.findings.items = ordering.limit(extraction.items)
 
 
