@@ -129,13 +129,6 @@ def time_of(line: str) -> float | None:
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
 
 
-def time_of_instant(at: datetime) -> float | None:
-    """`time_of` of an instant as it is written in ISO 8601; its zone is ignored."""
-    if not _YEARS.start <= at.year < _YEARS.stop:
-        return None
-    return seconds_into_year(at.month, at.day, at.hour, at.minute, at.second) + at.microsecond / 1e6
-
-
 # Most lines name nothing: their headers are made once.
 _EMPTY: Final = tuple(LineHeader(message_start=start) for start in range(200))
 

@@ -9,7 +9,6 @@ from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, S
 from classifiers.extraction import event_relevance, evidence_items, failure_stage, ordering, training_progress
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
-from classifiers.extraction.line_headers import time_of, time_of_instant
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks
@@ -211,8 +210,6 @@ def judge_node_events(extraction: Extraction) -> None:
         text, line = extraction.node_events[item.offset]
         assert line is not None
         item.role, item.onset = classify_line(LineFacts(line, text, item.hits))
-        at = extraction.raw.node_events[item.offset].at
-        item.time = time_of_instant(at) if at is not None else time_of(text)
 
     if extraction.node_events:
         extraction.findings.items, set_aside = event_relevance.judge_node_events(

@@ -47,11 +47,12 @@ _CORRECTED: Final = re.compile(
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
-    r"|\bexpected (?:change|reboot|during)\b"
+    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b|-> False\b"
+    r"|\bKubeletHas(?:Sufficient|No)\w+"
 )
 _UNCORRECTED: Final = re.compile(
     r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
-    r"|\bfatal\b(?<!non-fatal)"
+    r"|\bfatal\b(?<!non-fatal)|\binsufficient resources\b|\bpower(?:ed)? (?:down|off)\b"
 )
 _RECOVERY: Final = re.compile(
     r"(?i)\bOK\b|\blink (?:is )?(?:up|active)\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done"

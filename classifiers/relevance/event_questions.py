@@ -94,7 +94,8 @@ class Companions:
                 if _is_beside(one.event, other) and (same or self._reports((other, objects), one)):
                     return Reason.OTHER_PROCESS
         for other, objects in self._of_node(one.event.node):
-            of_nobody = objects.is_disclaimed or objects.is_corrected
+            # Corrected errors often come before the one that is not: they say nothing of an event that ends processes.
+            of_nobody = objects.is_disclaimed or (objects.is_corrected and "ends" not in one.traits.effects)
             same = one.objects.shares(objects) or not one.objects.filesystems.isdisjoint(objects.filesystems)
             if of_nobody and same and _is_beside(one.event, other):
                 return Reason.OTHER_DEVICE
@@ -243,17 +244,27 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
 def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
     failed = job.failed_or_ended
+    # What was in progress then has failed all the same, whatever works again soon after.
+    has_hit = _is_just_before(one, failed) and one.fits
     for end, objects in ends:
         if end.index == one.event.index or end.node != one.event.node or comes_before(end, one.event):
             continue
         if end.time is not None and failed is not None and end.time > failed:
             continue  # it was down while the job failed
+        if has_hit and not objects.is_repair:
+            continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
         repaired = objects.is_repair and not of_other
         if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
+
+
+def _is_just_before(one: Candidate, failed: float | None) -> bool:
+    """Whether the failure shows within the time that output may be buffered."""
+    time = one.event.time
+    return time is not None and failed is not None and 0 <= failed - time <= _BUFFERED_S
 
 
 def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
