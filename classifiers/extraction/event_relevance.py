@@ -18,7 +18,7 @@ from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
-from classifiers.relevance.event_rules import explained_by
+from classifiers.relevance.event_rules import explained_by, traits_of
 from classifiers.relevance.records import short_name
 
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
@@ -95,9 +95,9 @@ def judge_node_events(
 
 def _lead_what_it_explains(item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem]) -> None:
     """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
-    explained = explained_by(event.entries)
-    if item.role != "initiating":
+    if item.role != "initiating" or traits_of(event.entries).effects <= {"follows"}:
         return
+    explained = explained_by(event.entries)
     for line in of_logs:
         if line.role == "initiating" and any(hit.id in explained for hit in line.hits):
             item.onset = min(item.onset, line.onset)
@@ -197,7 +197,7 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
 
 
 def _telling_entries(item: EvidenceItem) -> frozenset[str]:
-    """The entries of a line that tell its cause: where a decisive one matches, the others are but parts of its words."""
+    """The entries of a line that tell its cause: next to a decisive one, the others are but parts of its words."""
     decisive = frozenset(hit.id for hit in item.hits if hit.strength == "decisive" and hit.role == "initiating")
     return decisive or frozenset(hit.id for hit in item.hits)
 

@@ -12,6 +12,7 @@ from typing import Final
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
+from classifiers.extraction.comparisons import observations
 from classifiers.extraction.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,
@@ -87,6 +88,7 @@ class Extractor:
         events = self._scan_events([one.text for one in raw.node_events])
         # Without node events: what a log's line means must not change with what a node happens to report.
         present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
+        present |= observations(raw.job, streams)
         return Extraction(raw, streams, events, present, self._log_odds)
 
     def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:

@@ -71,7 +71,7 @@ _OVERCOME: Final = re.compile(
     r"|the ipv6 network addresses of|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
     r"|, (?:training )?continu(?:es|ing)\b|\bfalling back to\b|\(handled \w+\)|, rebuilt\b|\bdisabled, \w+ continues\b"
     r"|\(optional\)|\breplaced by the\b|\bwill be (?:ignored|skipped|none)\b|\bdefaulting to\b|\bsuppressed\b"
-    r"|\b(?:is|are) not affected\b"
+    r"|\b(?:is|are) not affected\b|\bretried (?:ok|successfully)\b|\bok (?:after|on) (?:retry|attempt)\b"
 )
 _PEERS: Final = re.compile(
     r"(?:gloo|nccl|socketprogress|socketpoll|collective|allreduce|all_?gather|reduce|broadcast|horovod|\bring|c10d|tcpstore).{0,400}?"
@@ -85,7 +85,7 @@ _PEER_WORDS: Final = (
 _OVERCOME_WORDS: Final = (
     "skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network", ", using", "falling back",
     "continu", "(optional)", "handled", "rebuilt", "replaced by", "will be none", "defaulting to", "suppressed",
-    "not affected",
+    "not affected", "retried", "ok after", "ok on",
 )  # fmt: skip
 # How far into a line is searched, in characters (judgement).
 _RANGE: Final = 300

@@ -318,6 +318,8 @@ def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
     if job.ended is None:
         return False
     of_node = "node" in one.traits.objects
+    if not of_node and one.fit is Fit.NONE:
+        return time > job.ended  # nothing but its time could speak for it
     return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S)
 
 
