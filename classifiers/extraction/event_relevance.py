@@ -95,7 +95,7 @@ def judge_node_events(
 
 def _lead_what_it_explains(item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem]) -> None:
     """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
-    if item.role != "initiating" or traits_of(event.entries).effects <= {"follows"}:
+    if item.role != "initiating" or traits_of(event.entries).effects.isdisjoint({"ends", "stalls"}):
         return
     explained = explained_by(event.entries)
     for line in of_logs:

@@ -48,7 +48,7 @@ _CORRECTED: Final = re.compile(
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
     r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b|-> False\b"
-    r"|\bKubeletHas(?:Sufficient|No)\w+"
+    r"|\bKubeletHas(?:Sufficient|No)\w+|\|CE(?:CC)?\||\bMachine check events logged$"
 )
 _UNCORRECTED: Final = re.compile(
     r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
@@ -64,7 +64,7 @@ _RECOVERY: Final = re.compile(
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
-    r"(?i)\b(?:not|no longer|never) (?:cabled|connected|used|in use|allocated|mounted|affected|needed)\b"
+    r"(?i)\b(?:not|no longer|never) (?:cabled|configured|connected|used|in use|allocated|mounted|affected|needed)\b"
     r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"

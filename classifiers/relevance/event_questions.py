@@ -206,7 +206,7 @@ def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
 def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
     objects, kinds = one.objects, one.traits.objects
     if not kinds.isdisjoint({"node", "service", "port"}):
-        return False
+        return "node" in kinds and _is_of_other_pod(one, job)
     if _names_other_job(objects, job):
         return True
     names_program = bool(objects.programs) and not kinds.isdisjoint({"process", "gpu"})
@@ -216,9 +216,20 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
         return False
     if objects.of_node:
         return True
+    return bool(objects.pods) and not _is_own_pod(objects, job)
+
+
+def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is the trouble of a pod of another job, such as its eviction."""
+    if not one.objects.pods or _is_own_pod(one.objects, job):
+        return False
+    return not any(job.status in rule.status for rule in one.rules)
+
+
+def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
+    """Whether a pod that an event names is one of the job."""
     name = (job.job_id or "").rsplit("/", 1)[-1]
-    ours = any((name and name in pod) or job.mentions(pod.rsplit("/", 1)[-1]) for pod in objects.pods)
-    return bool(objects.pods) and not ours
+    return any((name and name in pod) or job.mentions(pod.rsplit("/", 1)[-1]) for pod in objects.pods)
 
 
 def _is_of_job(program: str, job: JobSeen) -> bool:
