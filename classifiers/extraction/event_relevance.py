@@ -8,7 +8,7 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
-from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, strongest
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
@@ -61,7 +61,8 @@ def judge_node_events(
         The items without those events, and the events among them that the catalogue knows, each with the reason.
     """
     of_logs = [item for item in items if item.stream < len(streams)]
-    suspects = [item for item in items if item.stream >= len(streams)]
+    # Serious words first: of what is set aside, a reader wants to know of these.
+    suspects = sorted((item for item in items if item.stream >= len(streams)), key=_seriousness)
     used: list[EvidenceItem] = []
     set_aside: list[EvidenceItem] = []
     if suspects:
@@ -91,6 +92,11 @@ def judge_node_events(
         for item in of_logs:  # the places in the one log are order enough, as without any event
             item.time = None
     return [*of_logs, *used], set_aside
+
+
+def _seriousness(item: EvidenceItem) -> int:
+    best = strongest(item.hits)
+    return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
 
 
 def _lead_what_it_explains(item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem]) -> None:
