@@ -12,7 +12,6 @@ from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, 
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.report_detection import is_prose
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
@@ -20,6 +19,7 @@ from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
 from classifiers.relevance.event_rules import explained_by, traits_of
 from classifiers.relevance.records import short_name
+from classifiers.report_detection import is_prose
 
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)

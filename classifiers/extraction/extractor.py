@@ -24,9 +24,9 @@ from classifiers.extraction.evidence_items import (
 from classifiers.extraction.line_headers import strip_colors
 from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
-from classifiers.extraction.report_detection import is_report
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
 from classifiers.extraction.stream_reader import MOST_LINES, StreamText
+from classifiers.report_detection import is_report
 
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
 _CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)

@@ -68,7 +68,8 @@ _DECLARED: Final = re.compile(
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(
     r"\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b"
-    r"|the ipv6 network addresses of|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
+    r"|the ipv6 network addresses of .{1,200}gai error: -(?!3 )"
+    r"|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
     r"|, (?:training )?continu(?:es|ing)\b|\bfalling back to\b|\(handled \w+\)|, rebuilt\b|\bdisabled, \w+ continues\b"
     r"|\(optional\)|\breplaced by the\b|\bwill be (?:ignored|skipped|none)\b|\bdefaulting to\b|\bsuppressed\b"
     r"|\b(?:is|are) not affected\b|\bretried (?:ok|successfully)\b|\bok (?:after|on) (?:retry|attempt)\b"

@@ -6,7 +6,14 @@ from typing import Final
 
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
-from classifiers.extraction import event_relevance, evidence_items, failure_stage, ordering, training_progress
+from classifiers.extraction import (
+    event_relevance,
+    evidence_items,
+    failure_stage,
+    ordering,
+    survival,
+    training_progress,
+)
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
@@ -200,7 +207,7 @@ def fold_repeats(extraction: Extraction) -> None:
 def withdraw_survived_in_logs(extraction: Extraction) -> None:
     """Withdraw trouble after which the run went on, by the logs alone."""
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
-    ordering.withdraw_survived([item for item in extraction.items if item.line_number is not None], progress)
+    survival.withdraw_survived([item for item in extraction.items if item.line_number is not None], progress)
 
 
 def judge_node_events(extraction: Extraction) -> None:
@@ -223,7 +230,7 @@ def withdraw_survived(extraction: Extraction) -> None:
     if not extraction.node_events:
         return
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
-    ordering.withdraw_survived(extraction.items, progress)
+    survival.withdraw_survived(extraction.items, progress)
 
 
 def promote_first_sign(extraction: Extraction) -> None:
