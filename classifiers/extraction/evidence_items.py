@@ -52,6 +52,7 @@ class EvidenceItem:
         set_aside: why a node event is not used as evidence, None if it is.
         derived: whether it sums up other records than a log, so that its words are no words of a log.
         uncorroborated: whether a node event is used although nothing but itself speaks for it.
+        survived: whether the run went on after it.
     """
 
     text: str
@@ -82,6 +83,7 @@ class EvidenceItem:
     set_aside: str | None = None
     derived: bool = False
     uncorroborated: bool = False
+    survived: bool = False
 
     @property
     def message(self) -> str:

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
+from classifiers.extraction.line_roles import announces_retry
 from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.onset import Onset
 from classifiers.taxonomy import Role
@@ -253,10 +254,15 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     if not complaints:  # few cases have any: names are searched only now
         return False
     names = {name for name in _OBJECT.findall(first.message[:_OBJECT_RANGE]) if not name.endswith(_CODE)}
+    entries = {hit.id for hit in first.hits if hit.role == "initiating" and hit.strength != "weak"}
     earlier = [
         item
         for item in complaints
-        if names and not _is_harmless(item) and not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+        if not _is_harmless(item)
+        and (
+            not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+            or (not item.survived and any(hit.id in entries for hit in item.hits) and announces_retry(item.message))
+        )
     ]
     if not earlier:
         return False

@@ -30,17 +30,17 @@ def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[Progress
         progress: the progress lines by stream, None for a stream without text.
     """
     startup = _startup_messages(items)
-    doubted = [
-        item
-        for item in items
-        if item.role in {"initiating", "cascade"}
-        and (item.onset is Onset.RETRIED or _is_survived(item, startup, progress))
-    ]
+    doubted = []
+    for item in items:
+        if item.role in {"initiating", "cascade"}:
+            item.survived = _is_survived(item, startup, progress)
+            if item.survived or item.onset is Onset.RETRIED:
+                doubted.append(item)
     if not doubted:
         return
     places = {id(item) for item in doubted}
     rest = [item for item in items if id(item) not in places and not item.from_scheduler]
-    cause = _retried_cause(doubted, rest, progress)
+    cause = _retried_cause(doubted, rest)
     if cause is not None:
         cause.onset = Onset.STRONG_ENTRY
         doubted = [item for item in doubted if item is not cause]
@@ -55,9 +55,7 @@ def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[Progress
             item.onset = AFTER_SURVIVAL.get(item.onset, item.onset)
 
 
-def _retried_cause(
-    doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]
-) -> EvidenceItem | None:
+def _retried_cause(doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem]) -> EvidenceItem | None:
     """The first trouble of the platform that was tried again until the processes gave up waiting; None without one.
 
     Where the run ends in lines that only say that a process waited or lost another one, such trouble is what they
@@ -66,14 +64,8 @@ def _retried_cause(
     beginnings = [item for item in rest if item.role == "initiating"]
     if not beginnings or any(not _is_wait(item) for item in beginnings):
         return None
-    return next(
-        (
-            item
-            for item in doubted
-            if item.onset is Onset.RETRIED and _is_of_platform(item) and not _is_survived(item, frozenset(), progress)
-        ),
-        None,
-    )
+    tried = (item for item in doubted if item.onset is Onset.RETRIED and not item.survived and _is_of_platform(item))
+    return next(tried, None)
 
 
 def _is_wait(item: EvidenceItem) -> bool:

@@ -38,7 +38,10 @@ _JOB: Final = re.compile(
     r"(?i)\b(?:job|step)(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b|\[(\d{4,12})\.(?:batch|extern"
     r"|interactive|\d{1,3})\]|\bSTEP (\d{2,12})\.|\*\*\* JOB (\d{2,12})\b"
 )
-_POD: Final = re.compile(r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})")
+_POD: Final = re.compile(
+    r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})"
+    r"|\bpod/([a-z0-9][\w.-]{1,80})"
+)
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
@@ -64,7 +67,8 @@ _RECOVERY: Final = re.compile(
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
-    r"(?i)\b(?:not|no longer|never) (?:cabled|configured|connected|used|in use|allocated|mounted|affected|needed)\b"
+    r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted|affected"
+    r"|needed)\b"
     r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"

@@ -205,18 +205,16 @@ def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
 
 def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
     objects, kinds = one.objects, one.traits.objects
+    if not kinds.isdisjoint({"node", "process"}) and _is_of_other_pod(one, job):
+        return True
     if not kinds.isdisjoint({"node", "service", "port"}):
-        return "node" in kinds and _is_of_other_pod(one, job)
+        return False
     if _names_other_job(objects, job):
         return True
     names_program = bool(objects.programs) and not kinds.isdisjoint({"process", "gpu"})
     if names_program and not any(_is_of_job(name, job) for name in objects.programs):
         return True
-    if "process" not in kinds:
-        return False
-    if objects.of_node:
-        return True
-    return bool(objects.pods) and not _is_own_pod(objects, job)
+    return "process" in kinds and objects.of_node
 
 
 def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
