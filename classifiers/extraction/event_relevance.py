@@ -37,6 +37,7 @@ _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
 _JUST_BEFORE_S: Final = 0.001
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
+_RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 _FRONT: Final = 40_000  # characters of a log in which devices are searched (judgement)
 
@@ -168,6 +169,7 @@ def _job_seen(
         started=clock.of(raw.job.started_at),
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
         failed=min(times, default=None) if clock.is_aligned else None,
+        stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         ended=clock.of(raw.job.ended_at),
         mentions=cache(lambda name: any(is_word_in(name, text) for text in texts)),
         several=len(raw.job.nodes) > 1
@@ -200,6 +202,18 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
         return False
     is_all = text.count("\n") < _FEW_LINES and len(own) == sum(not item.from_scheduler for item in of_logs)
     return is_all or is_prose(line) or any(item.role == "initiating" for item in last)
+
+
+def _stalled_since(of_logs: Sequence[EvidenceItem]) -> float | None:
+    """When the first collective began that did not end in time, None if no line says so."""
+    found = (
+        time - int(hit["ms"]) / 1_000
+        for item in of_logs
+        if item.role in {"initiating", "cascade"}
+        and (hit := _RAN_FOR.search(item.message)) is not None
+        and (time := time_of(item.text)) is not None
+    )
+    return min(found, default=None)
 
 
 def _telling_entries(item: EvidenceItem) -> frozenset[str]:

@@ -190,8 +190,8 @@ def _leading_hit(hits: Sequence[Signature]) -> Signature:
 
 
 def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
-    if entry.strength != "decisive" and (
-        "NCCL INFO " in facts.line.text[:_RANGE] or _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE)
+    if "NCCL INFO " in facts.line.text[:_RANGE] or (
+        entry.strength != "decisive" and _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE)
     ):
         return "context", Onset.NEUTRAL  # the program itself logs it as information
     if (

@@ -35,7 +35,8 @@ _BOILERPLATE_WORDS: Final = (
 )  # fmt: skip
 # The first line that a runtime prints of a crash: MPI, CPython, glibc, sanitizers and Valgrind, Rust, Go, assert().
 _CRASH: Final = (
-    r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: |(?:double free or corruption|free\(\): |malloc\(\): "
+    r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: (?!Aborted)"
+    r"|(?:double free or corruption|free\(\): |malloc\(\): "
     r"|munmap_chunk\(\): )|\*{3} stack smashing detected|==\d{1,9}==\s?(?:ERROR: \w{1,20}Sanitizer: "
     r"|Invalid (?:read|write|free)|Conditional jump or move depends on|Process terminating with)"
     r"|thread '[^']{0,200}' (?:\(\d+\) )?panicked at |panic: \S|fatal error: (?!error )\w+[^\n]{0,80}(?:!|$)"
@@ -43,7 +44,8 @@ _CRASH: Final = (
 )
 # A process that ended the job, or a child process that ended: the beginning, if no line shows more.
 _END: Final = (
-    r"terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
+    r"Fatal Python error: Aborted"
+    r"|terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
     r"|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
 )
 # A tool reports that a command, a build step or a check that it ran has failed: the error itself stands above.

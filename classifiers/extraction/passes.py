@@ -235,6 +235,7 @@ def withdraw_survived(extraction: Extraction) -> None:
 
 def promote_first_sign(extraction: Extraction) -> None:
     """Choose a beginning where no line shows one."""
+    survival.withdraw_unanswered(extraction.items)
     ordering.promote_first_sign(extraction.items)
 
 

@@ -9,7 +9,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
 from classifiers.extraction.progress_lines import ProgressLines
-from classifiers.relevance.event_rules import waits
+from classifiers.relevance.event_rules import of_programs, unanswered, waits
 
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 # Entries about services that processes of a job reach over the network.
@@ -110,3 +110,30 @@ def _others_went_on(item: EvidenceItem, own: ProgressLines, progress: Sequence[P
         return False
     others = (one.last_time() for one in progress if one is not None and one is not own)
     return any(other is not None and time < other - _CLOCK_SKEW_S for other in others)
+
+
+def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
+    """Let ranks that got no answer over the network be a consequence where another rank died of its own program.
+
+    Args:
+        items: all items; changed in place.
+    """
+    died = {
+        item.rank
+        for item in items
+        if item.role == "initiating"
+        and item.rank is not None
+        and item.ends_process
+        and not item.survived
+        and any(hit.id in of_programs() for hit in item.hits)
+    }
+    if not died:
+        return
+    for item in items:
+        if (
+            item.role == "initiating"
+            and item.line_number is not None
+            and item.rank not in died
+            and any(hit.id in unanswered() for hit in item.hits)
+        ):
+            item.role, item.onset = "cascade", Onset.NEUTRAL

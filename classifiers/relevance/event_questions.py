@@ -319,7 +319,9 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
 def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
     """Whether the run had stopped before an event for which only waiting processes speak."""
     last = job.last_progress
-    return last is not None and one.fit is Fit.WAITS and time > last + _STOPPED_WITHIN_S
+    if last is None or one.fit is not Fit.WAITS:
+        return False
+    return time > max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S)
 
 
 def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:

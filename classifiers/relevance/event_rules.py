@@ -62,6 +62,23 @@ def timeouts() -> frozenset[str]:
 
 
 @cache
+def unanswered() -> frozenset[str]:
+    """Ids of the entries by which a process says that another one does not answer; read once."""
+    return frozenset(_resolve(_read()["unanswered"], _known(), "unanswered"))
+
+
+@cache
+def of_programs() -> frozenset[str]:
+    """Ids of the entries whose causes are all on the user's side."""
+    side_of = taxonomy.load().side_of
+    return frozenset(
+        entry.id
+        for entry in signatures.packaged().entries
+        if entry.causes and all(side_of(cause) == "user" for cause in entry.causes)
+    )
+
+
+@cache
 def load() -> Mapping[str, EventRule]:
     """The rule of each catalogue entry that has one, by the entry's id; read once.
 
@@ -119,18 +136,7 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
 def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries that such an event makes a log show: none that only a program is the cause of."""
     explained = frozenset().union(*(rule.explains for rule in rules_of(entries)))
-    return (explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}) - _of_programs()
-
-
-@cache
-def _of_programs() -> frozenset[str]:
-    """Ids of the entries whose causes are all on the user's side."""
-    side_of = taxonomy.load().side_of
-    return frozenset(
-        entry.id
-        for entry in signatures.packaged().entries
-        if entry.causes and all(side_of(cause) == "user" for cause in entry.causes)
-    )
+    return (explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}) - of_programs()
 
 
 @cache

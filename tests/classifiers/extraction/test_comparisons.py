@@ -20,7 +20,7 @@ def entries(*streams: LogStream, scheduler: str | None = "slurm") -> set[str]:
     job = JobFacts(status="failed", scheduler=scheduler, gpus=8)
     extracted = EXTRACTOR.extract(RawCase(job=job, streams=streams))
     return {
-        hit.id for item in extracted.items if item.role == "initiating" for hit in item.hits if hit.strength == "strong"
+        hit.id for item in extracted.items if item.role == "initiating" for hit in item.hits if hit.strength != "weak"
     }
 
 
