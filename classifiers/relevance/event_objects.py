@@ -58,8 +58,8 @@ _RECOVERY: Final = re.compile(
     r"|succeeded))\b|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
-    r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b|\bundrain"
-    r"|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
+    r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
+    r"|\bundrain|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
     r"|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b|\bsession (?:re)?established\b|\bhealth_ok\b"
     r"|\bnow responding\b|\bis now: nodehas(?:sufficient|no)|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b"
 )

@@ -18,7 +18,7 @@ _KEYS: Final = frozenset(
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
     "nvidia.", "nvidia-health.", "accelerators.", "kernel.", "chassis.", "nodes.", "network.", "adapters.", "fabrics.",
-    "storage.", "slurm.", "kubernetes.", "cloud.", "containers.", "service.",
+    "storage.", "slurm.", "kubernetes.", "cloud.", "containers.", "service.", "events.",
 )  # fmt: skip
 
 
