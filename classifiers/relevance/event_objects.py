@@ -59,9 +59,12 @@ _RECOVERY: Final = re.compile(
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
     r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
-    r"|\bundrain|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
-    r"|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b|\bsession (?:re)?established\b|\bhealth_ok\b"
-    r"|\bnow responding\b|\bis now: nodehas(?:sufficient|no)|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b"
+    r"|\bundrain|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
+    r"|\bconnection (?:re)?established\b|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b"
+    r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
+    r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
+    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+    r"|\bno longer (?:degraded|throttl\w*|full)\b"
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(

@@ -184,3 +184,14 @@ def test_a_lost_gpu_begins_a_failure_only_where_the_log_does_not_end_in_other_wo
     text = "building the model\nloading 40 shards\nlooking for tokens\nreading the vocabulary\n" + end
     found = extractor.extract(RawCase(job=facts, streams=(LogStream(text=text),), node_events=(lost,)))
     assert (found.items[0].node == "gpu1" and found.items[0].role == "initiating") is is_used
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("health agent: GPU 3 does not respond", None),
+        ("health agent: GPU 3 did not respond for 9 s, responding again", Reason.RECOVERED),
+    ],
+)
+def test_general_words_count_unless_the_part_works_again(text: str, reason: Reason | None) -> None:
+    assert judged(event(text, entries=("events.gpu-failed",)), waiting()).reason is reason
