@@ -99,7 +99,7 @@ class Extractor:
         for first in range(0, len(new), _EVENTS_AT_ONCE):
             some = new[first : first + _EVENTS_AT_ONCE]
             written = [strip_colors(text).replace("\n", " ") for text in some]
-            lines = self._scanner.scan("\n".join(written).replace("\r", " "), known_only=True)
+            lines = self._scanner.scan("\n".join(written).replace("\r", " "), of_events=True)
             by_number = {line.line_number: line for line in lines}
             found |= {
                 text: (clean, by_number.get(number))

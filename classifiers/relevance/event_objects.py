@@ -64,8 +64,13 @@ _RECOVERY: Final = re.compile(
     r"|succeeded))\b|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
-    r"|\bremapped successfully\b|\breset (?:complete|succeeded|done)|\breturned to service\b|\bundrain"
-    r"|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
+    r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
+    r"|\bundrain|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
+    r"|\bconnection (?:re)?established\b|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b"
+    r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
+    r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
+    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+    r"|\bno longer (?:degraded|throttl\w*|full)\b"
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
@@ -76,6 +81,11 @@ _DISCLAIMED: Final = re.compile(
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
     r"|\boperation continuing\b|\bstays? (?:up|online)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
+)
+# A failure in words that else say that nobody uses the object.
+_STANDS: Final = re.compile(
+    r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
+    r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b"
 )
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
@@ -179,6 +189,11 @@ class EventObjects:
         """Whether a pattern matches."""
         return pattern.pattern in self._may and pattern.search(self._text) is not None
 
+    @property
+    def stands(self) -> bool:
+        """Whether the words that would disclaim it report its failure."""
+        return self.has(_STANDS) and _DISCLAIMED.search(_STANDS.sub("", self._text)) is None
+
     def shares(self, other: "EventObjects") -> bool:
         """Whether both name the same device, port, server, disk or process."""
         return (
@@ -206,7 +221,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
     "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED),
-    "is_disclaimed": lambda one: one.has(_DISCLAIMED),
+    "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY),
     "is_repair": lambda one: one.has(_REPAIR),
     "of_node": lambda one: one.has(_SLICE),
@@ -238,7 +253,7 @@ _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
         _GPU, _PCI, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE,
-        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _REPAIR, _RECOVERY, _MANAGEMENT,
+        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
 _OF_OTHERS: Final = _Prefilter((_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))

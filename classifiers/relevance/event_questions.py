@@ -25,6 +25,8 @@ BESIDE_S: Final = 120.0
 _SAME_MOMENT_S: Final = 2.0
 # Judgement: how long a run goes on after what stalls it, with the data that it has read ahead.
 _READ_AHEAD_S: Final = 300.0
+# The family of the catalogue whose entries know no message, only the part that it is about and words of failure.
+_GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 # Judgement: a run shows no more progress so soon after what stopped it, buffered output and late reports included.
@@ -132,7 +134,11 @@ def _is_beside(one: EventSeen, other: EventSeen) -> bool:
 
 
 def _asks_words(one: Candidate, _job: JobSeen) -> Reason | None:
-    return Reason.CORRECTED if one.objects.is_corrected or one.objects.is_disclaimed else None
+    if one.objects.is_corrected or one.objects.is_disclaimed:
+        return Reason.CORRECTED
+    # General wordings also match the report that the part works again.
+    is_general = all(entry.startswith(_GENERAL) for entry in one.event.entries)
+    return Reason.RECOVERED if is_general and one.event.entries and one.objects.is_recovery else None
 
 
 def _asks_node(one: Candidate, job: JobSeen) -> Reason | None:

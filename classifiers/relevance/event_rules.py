@@ -17,8 +17,8 @@ _KEYS: Final = frozenset(
 )
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
-    "nvidia.", "accelerators.", "kernel.", "network.", "fabrics.", "storage.", "slurm.", "kubernetes.", "cloud.",
-    "containers.", "service.",
+    "nvidia.", "nvidia-health.", "accelerators.", "kernel.", "chassis.", "nodes.", "network.", "adapters.", "fabrics.",
+    "storage.", "slurm.", "kubernetes.", "cloud.", "containers.", "service.", "events.",
 )  # fmt: skip
 
 
