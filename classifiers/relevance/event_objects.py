@@ -15,6 +15,7 @@ _PCI: Final = re.compile(
     r"\b[0-9a-f]{4,8}:([0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7]|:00)?\b|\b([0-9a-f]{2}:[0-9a-f]{2})\.[0-7]\b"
     r"|\bpci:([0-9a-f]{2}:[0-9a-f]{2})\b(?!:[0-9a-f])"
 )
+_UUID: Final = re.compile(r"\b((?:gpu|mig)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
 _PORT: Final = re.compile(
     r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn|rdma|roce|team|wlan|usb)[0-9]\w{0,14})\b"
 )
@@ -74,8 +75,8 @@ _RECOVERY: Final = re.compile(
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
-    r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted|affected"
-    r"|needed)\b"
+    r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted"
+    r"|affected|offered|needed)\b"
     r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
@@ -211,7 +212,7 @@ class EventObjects:
 _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "gpus": lambda one: frozenset(map(int, one.found(_GPU))),
     "names": lambda one: frozenset(
-        name for pattern in (_PCI, _PORT, _SERVER, _DISK) for name in one.found(pattern, low=True)
+        name for pattern in (_PCI, _UUID, _PORT, _SERVER, _DISK) for name in one.found(pattern, low=True)
     ),
     "mounts": lambda one: frozenset(path.rstrip("/") for path in one.found(_MOUNT)),
     "filesystems": lambda one: frozenset(one.found(_FILESYSTEM, low=True)),
@@ -252,7 +253,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
-        _GPU, _PCI, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE,
+        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE,
         _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
