@@ -317,7 +317,8 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
     waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
     is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
-    if is_before_start or (time < failed - within - waited and not when_stopped):
+    began = failed if job.stalled is None else min(failed, job.stalled)
+    if is_before_start or (time < began - within - waited and not when_stopped):
         return Reason.LONG_BEFORE
     return Reason.SURVIVED if last is not None and time < last - goes_on else None
 

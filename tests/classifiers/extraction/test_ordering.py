@@ -84,3 +84,39 @@ def test_the_suspect_rank_comes_first_among_equal_onsets() -> None:
 def test_the_items_of_each_role_are_limited() -> None:
     items = [item(str(number), "cascade", position=number) for number in range(50)]
     assert len(ordering.limit(items)) == 8
+
+
+def test_a_peer_without_an_answer_is_a_consequence_where_another_rank_died_of_its_program() -> None:
+    by_id = signatures.packaged().by_id
+    silent = item(
+        "completion 12", "initiating", Onset.STRONG_ENTRY, 0, rank=0, hits=(by_id["network.ib-completion-12"],)
+    )
+    error = item(
+        "KeyError: 'y'",
+        "initiating",
+        Onset.STRONG_ENTRY,
+        1,
+        rank=3,
+        hits=(by_id["python.key-error"],),
+        ends_process=True,
+    )
+    survival.withdraw_unanswered([silent, error])
+    assert (silent.role, error.role) == ("cascade", "initiating")
+    alone = item("completion 12", "initiating", Onset.STRONG_ENTRY, 0, rank=0, hits=silent.hits)
+    survival.withdraw_unanswered([alone, item("lost", "cascade", position=1, rank=3)])
+    assert alone.role == "initiating"
+
+
+def test_the_first_of_repeated_attempts_leads() -> None:
+    refused = (signatures.packaged().by_id["storage.s3-no-such"],)
+    first = item(
+        "connect refused, attempt 1 of 8",
+        "context",
+        Onset.WITHDRAWN,
+        0,
+        hits=refused,
+        error_words=frozenset({"refused"}),
+    )
+    last = item("ConnectionRefusedError: gave up", "initiating", Onset.TRACEBACK, 1, hits=refused)
+    assert ordering.promote_first_mention([last, first])
+    assert first.role == "initiating"

@@ -175,6 +175,29 @@ def test_the_eviction_of_another_pod_is_no_trouble_of_this_job() -> None:
     assert (judged(other, seen).reason, judged(own, seen).reason) == (Reason.OTHER_PROCESS, None)
 
 
+def test_a_stall_begins_when_the_collective_began_that_did_not_end() -> None:
+    waited = frozenset({"pytorch.nccl-watchdog-timeout"})
+    seen = job(own_entries=[], other_entries=waited, last_progress=END - 3_000, failed=END - 20, stalled=END - 1_820)
+    lost = event(at=END - 1_850)
+    assert judged(lost, seen).support is Support.TIME
+    assert (
+        judged(lost, job(own_entries=[], other_entries=waited, last_progress=END - 3_000)).reason is Reason.LATER
+    )
+
+
+def test_a_port_that_went_down_explains_that_a_peer_did_not_answer() -> None:
+    down = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link DOWN", entries=("network.ib-link-down",))
+    seen = job(own_entries=[frozenset({"fabrics.undeliverable", "python.io-error"})], other_entries=frozenset())
+    assert judged(down, seen).support is Support.LOG
+
+
+def test_a_device_that_is_not_offered_to_jobs_is_no_device_of_the_job() -> None:
+    uuid = "GPU-f2194681-b7eb-4369-acfc-6637a21601e1"
+    lost = event(f"XidCriticalError: Xid=79 on Device={uuid}; marking device as unhealthy.")
+    less = event(f"allocatable lowered from 8 to 7, {uuid} is not offered to pods", at=END - 18, index=1, entries=())
+    assert (judged(lost, job()).reason, judged(lost, job(), [less]).reason) == (None, Reason.OTHER_DEVICE)
+
+
 def test_an_event_after_the_end_needs_more_than_its_time() -> None:
     seen = job(own_entries=[], other_entries=frozenset(), failed=None)
     assert judged(event(at=END + 20), seen).reason is Reason.LATER
@@ -188,6 +211,9 @@ def test_an_event_after_the_end_needs_more_than_its_time() -> None:
             "is_corrected",
             True,
         ),
+        ("mce: [Hardware Error]: CPU 48: Machine Check: 0 Bank 12: 9c2040000000011b", "is_corrected", True),
+        ("mce: [Hardware Error]: CPU 48: Machine Check: 0 Bank 12: bc2040000000011b", "is_corrected", False),
+        ("Warning FailedMount pod/web-7c9d MountVolume.SetUp failed", "pods", frozenset({"web-7c9d"})),
         ("condition ReadonlyFilesystem=False reason=FilesystemIsNotReadOnly", "is_corrected", True),
         ("Power Unit Redundancy: Non-redundant:Insufficient Resources; System power down", "is_corrected", False),
         ("EDAC MC0: 1 CE memory read error (corrected)", "is_corrected", True),
