@@ -108,15 +108,15 @@ def test_a_peer_without_an_answer_is_a_consequence_where_another_rank_died_of_it
 
 
 def test_the_first_of_repeated_attempts_leads() -> None:
-    refused = (signatures.packaged().by_id["storage.s3-no-such"],)
+    missing = (signatures.packaged().by_id["storage.s3-no-such"],)
     first = item(
-        "connect refused, attempt 1 of 8",
+        "no such key, attempt 1 of 8",
         "context",
         Onset.WITHDRAWN,
         0,
-        hits=refused,
-        error_words=frozenset({"refused"}),
+        hits=missing,
+        error_words=frozenset({"no such"}),
     )
-    last = item("ConnectionRefusedError: gave up", "initiating", Onset.TRACEBACK, 1, hits=refused)
+    last = item("no such key, gave up", "initiating", Onset.TRACEBACK, 1, hits=missing, start_offset=100)
     assert ordering.promote_first_mention([last, first])
     assert first.role == "initiating"

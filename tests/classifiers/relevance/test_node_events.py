@@ -180,9 +180,7 @@ def test_a_stall_begins_when_the_collective_began_that_did_not_end() -> None:
     seen = job(own_entries=[], other_entries=waited, last_progress=END - 3_000, failed=END - 20, stalled=END - 1_820)
     lost = event(at=END - 1_850)
     assert judged(lost, seen).support is Support.TIME
-    assert (
-        judged(lost, job(own_entries=[], other_entries=waited, last_progress=END - 3_000)).reason is Reason.LATER
-    )
+    assert judged(lost, job(own_entries=[], other_entries=waited, last_progress=END - 3_000)).reason is Reason.LATER
 
 
 def test_a_port_that_went_down_explains_that_a_peer_did_not_answer() -> None:
