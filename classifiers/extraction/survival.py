@@ -13,7 +13,7 @@ from classifiers.relevance.event_rules import of_programs, unanswered, waits
 
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 # Entries about services that processes of a job reach over the network.
-_SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-resolution", "kubernetes.api-server")
+_SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-", "kubernetes.api-server")
 _ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike (judgement)
 _CLOCK_SKEW_S: Final = 10.0  # judgement
 

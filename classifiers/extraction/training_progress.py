@@ -12,7 +12,7 @@ from classifiers.contracts import Progress
 from classifiers.extraction.line_headers import time_of
 
 _STEP: Final = re.compile(
-    r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}"
+    r"(?i)(?:(?<!skipped )(?<!nan )\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}"
     r"|num_updates\s{1,8})"
     r"(?P<step>\d{1,12})(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
 )
@@ -22,7 +22,8 @@ _STEP_AT: Final = re.compile(
 )
 _LINE_TIME: Final = re.compile(r"[\[({]?(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:\d\d)?)")
 _WORDS: Final = ("step", "iter", "update", "batch")
-_MOST_TRIES: Final = 5
+_OTHER_COUNTS: Final = ("skipped ", "nan ")  # of Megatron-LM: "number of skipped iterations"
+_MOST_TRIES: Final = 8
 _CHECKPOINT: Final = re.compile(
     r"(?i)(?:sav(?:ed|ing|e)|wrote|writing|stored?)\b[^\n]{0,60}?\b(?:checkpoint|model|state|ckpt)s?\b[^\n]{0,40}?"
     r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s{0,8}[\"'`]?(?P<path>[\w.:/@+-]{0,1000}[\w/]\.?[\w/-]{1,1000})"
@@ -57,7 +58,7 @@ def _last_step(text: str, low: str, begin: int) -> tuple[int, int] | None:
             if at < 0:
                 break
             found = _STEP_AT.match(text, begin + at)
-            if found is not None:
+            if found is not None and not low.endswith(_OTHER_COUNTS, 0, at):
                 best = (at, int(found["step"]))
                 break
     return None if best is None else (begin + best[0], best[1])

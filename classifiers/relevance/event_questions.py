@@ -225,7 +225,7 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
 
 def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
     """Whether an event is the trouble of a pod of another job, such as its eviction."""
-    if not one.objects.pods or _is_own_pod(one.objects, job):
+    if not one.objects.pods or _is_own_pod(one.objects, job) or any(rule.shared for rule in one.rules):
         return False
     confirmed = any(job.status in rule.status for rule in one.rules)
     at_the_end = job.ended is None or one.event.time is None or abs(job.ended - one.event.time) <= BESIDE_S
@@ -261,6 +261,8 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
 def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
     failed = job.failed_or_ended
+    if one.fit is Fit.SLOWER:
+        return False  # the job stayed slow
     # What was in progress then has failed all the same, whatever works again soon after.
     has_hit = _is_just_before(one, failed) and one.fits
     for end, objects in ends:

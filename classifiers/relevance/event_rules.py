@@ -13,7 +13,7 @@ Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "servic
 Effect = Literal["ends", "stalls", "degrades", "follows"]
 _FILE: Final = "event_rules.toml"
 _KEYS: Final = frozenset(
-    {"id", "title", "signatures", "object", "effect", "persists", "explains", "status", "within_s", "source"}
+    {"id", "title", "signatures", "object", "effect", "persists", "shared", "explains", "status", "within_s", "source"}
 )
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
@@ -32,6 +32,7 @@ class EventRule:
         object: what the event is about.
         effect: what it does to a job that uses the object.
         persists: whether the state lasts until a repair.
+        shared: whether what it names serves all jobs, so that it may be a pod of another one.
         explains: ids of the catalogue entries that it makes a log show.
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
@@ -43,6 +44,7 @@ class EventRule:
     object: Object
     effect: Effect
     persists: bool
+    shared: bool
     explains: frozenset[str]
     status: frozenset[str]
     within_s: int
@@ -165,6 +167,7 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         object=row["object"],
         effect=row["effect"],
         persists=persists,
+        shared=bool(row.get("shared", False)),
         explains=frozenset(_resolve(row["explains"], known, row["id"])),
         status=frozenset(row["status"]),
         within_s=within_s,
