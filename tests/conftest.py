@@ -7,7 +7,9 @@ import pytest
 from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 
+from service.db import session
 from service.people import passwords
+from tests import cheap_engines
 
 # A busy machine is no failure: no limit depends on how long an example takes.
 settings.register_profile("faultline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,4 +47,12 @@ def cheap_password_hashes() -> Iterator[None]:
     cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", lambda: cheap)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engines() -> Iterator[None]:
+    """Make the engines of this process cheap."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "connect", cheap_engines.connect)
         yield
