@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+import gc
 import warnings
 from collections.abc import Iterator
 
@@ -14,6 +15,9 @@ from tests import cheap_engines
 # A busy machine is no failure: no limit depends on how long an example takes.
 settings.register_profile("faultline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("faultline")
+
+# Imports and tests make few cycles of many objects: searching for them as often as usual costs a third of collection.
+gc.set_threshold(50_000, 20, 20)
 
 pytest_plugins = ["tests.labs.fixtures"]
 
@@ -39,6 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays
 
 
 @pytest.fixture(scope="session", autouse=True)
