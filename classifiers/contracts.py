@@ -228,6 +228,34 @@ class Case:
     uncorroborated: bool = False
 
 
+ChainKind = Literal["beginning", "consequence", "teardown", "end", "set_aside"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainStep:
+    """One step from the beginning of a failure to its end, or what has nothing to do with it.
+
+    Attributes:
+        kind: what the step is to the failure.
+        text: its first line; of the end, how the scheduler says that the job ended.
+        title: what the line means, by the catalogue; of what was set aside, the reason; None if not known.
+        rank: the rank that printed it first, None if unknown.
+        node: its node, None if unknown.
+        ranks: how many ranks are known to have printed such lines.
+        lines: how many lines it stands for; 0 for the end.
+        after_s: seconds after the beginning, None if not known.
+    """
+
+    kind: ChainKind
+    text: str
+    title: str | None = None
+    rank: int | None = None
+    node: str | None = None
+    ranks: int = 0
+    lines: int = 0
+    after_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ContextLine:
     """One item of the fleet's evidence: a node event, or failures of other jobs.
@@ -296,7 +324,8 @@ class Verdict:
     `context` is the fleet's evidence, strongest first, and `log_verdict` the verdict without it (None where there is
     none). `disputed`: log and nodes are strong evidence for different sides. `uncorroborated`: it rests on a node event
     for which neither log, scheduler nor a second source speaks. `own_frame`: where in the job's own code an exception
-    came from, as `train.py:88`, None if no traceback shows it. `measures` belong to the classification, not to the
+    came from, as `train.py:88`, None if no traceback shows it. `chain`: from the beginning of the failure to the job's
+    end; empty for a verdict that was stored without. `measures` belong to the classification, not to the
     verdict: they are neither stored nor sent with it; None for a verdict that was stored before.
     """
 
@@ -324,4 +353,5 @@ class Verdict:
     context: tuple[ContextLine, ...] = ()
     log_verdict: LogVerdict | None = None
     own_frame: str | None = None
+    chain: tuple[ChainStep, ...] = ()
     measures: InputMeasures | None = field(default=None, compare=False, repr=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from classifiers import input_measures, owner_summary, signatures
 from classifiers.contracts import Evidence, RawCase, Verdict
+from classifiers.explanation.chain import chain_of
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
@@ -158,5 +159,6 @@ class Diagnoser:
             uncorroborated=case.uncorroborated,
             weighed=weighed,
             own_frame=own_frame(raw.streams, evidence),
+            chain=chain_of(diagnosis.extracted),
             measures=input_measures.measure(diagnosis.extracted, raw.streams, diagnosis.known),
         )

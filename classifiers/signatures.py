@@ -22,6 +22,7 @@ A catalogue is a folder of TOML files, one for each family (`nvidia.toml`, `pyto
     when = { status = ["failed"], exit_code = [139], signal = [11], scheduler = ["slurm"], stream = ["node"] }
     needs = ["nvidia.some-id"]             # optional: counts only if one of these is in the case too
     unless = ["pytorch.cuda-oom", "python.*"]  # optional: counts only as context if one of these is in the case too
+                                               # both may also name observations (`OBSERVATIONS`)
     source = "CUDA driver API, CUresult"   # the document or the origin of the message
     examples = ["RuntimeError: CUDA error: uncorrectable ECC error encountered"]   # each must match this entry
     near_misses = ["0 uncorrectable volatile ECC errors since boot"]               # similar lines; none may match
@@ -34,6 +35,7 @@ contain on every line. An entry matches one line; a line may match several entri
 Lines: a line of a log stream, the text of a node event (stream "node"), or a line of the scheduler's message (stream
 "scheduler"): `status=failed exit_code=137 signal=9` (the known facts, in this order), then `reason=NODE_FAIL` and
 `message=...`, each on its own line. So a signature can match facts alone: literals = ["status=node_fail"].
+An entry whose only stream is "node" is tried on node events and never on logs, so its words may be general.
 
 Role: `initiating` is the beginning of the failure (a root error), `cascade` an error of other processes because of it
 (a watchdog's timeout, connection closed by a peer, "another task died"), `teardown` a line after the end (SIGTERM to
@@ -62,6 +64,11 @@ from classifiers.contracts import JobFacts
 from classifiers.taxonomy import RetryOutlook, Role
 
 Strength = Literal["decisive", "strong", "weak"]
+# What the lines of a case show together (`classifiers.extraction.comparisons`): several ranks report a memory fault of
+# their own; most of a device's memory is held by a process of somebody else.
+FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
+MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
+OBSERVATIONS: Final = frozenset({FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS})
 
 
 class LinePattern:
@@ -357,7 +364,8 @@ def check_references(catalogue: Catalogue) -> None:
     families = {entry.family for entry in catalogue.entries}
     for entry in catalogue.entries:
         for other in (*entry.needs, *entry.unless):
-            if other not in catalogue.by_id and not (other.endswith(".*") and other[:-2] in families):
+            known = other in catalogue.by_id or other in OBSERVATIONS
+            if not known and not (other.endswith(".*") and other[:-2] in families):
                 raise CatalogueError(f"{entry.id}: needs/unless names {other!r}, which is not in the catalogue")
 
 

@@ -26,7 +26,10 @@ class Telemetry:
             "faultline_dead_letters", "Records that could not be read or handled", registry=self.registry
         )
         self.verdicts = Counter(
-            "faultline_verdicts", "Failures diagnosed, by side", ["side", "abstained"], registry=self.registry
+            "faultline_verdicts",
+            "Failures diagnosed, by side and whether the verdict abstained",
+            ["side", "abstained"],
+            registry=self.registry,
         )
         self.revisions = Counter(
             "faultline_verdict_revisions", "Verdicts revised when evidence arrived later", registry=self.registry

@@ -12,7 +12,7 @@ from typing import Final
 
 import ahocorasick_rs
 
-from classifiers.extraction import word_lists
+from classifiers.data import word_lists
 from classifiers.extraction.line_shapes import is_overcome
 
 _SHORTEST: Final = 8  # letters; a shorter phrase may be part of any line (judgement)

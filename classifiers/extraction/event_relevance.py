@@ -8,17 +8,18 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
-from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, strongest
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.report_detection import is_prose
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others
-from classifiers.relevance.event_questions import CLOCK_BROKEN_S, is_word_in
+from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
+from classifiers.relevance.event_rules import explained_by, traits_of
 from classifiers.relevance.records import short_name
+from classifiers.report_detection import is_prose
 
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
@@ -34,6 +35,9 @@ _USED_PORTS: Final = re.compile(
 )
 _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
+_JUST_BEFORE_S: Final = 0.001
+_AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
+_RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 _FRONT: Final = 40_000  # characters of a log in which devices are searched (judgement)
 
@@ -58,7 +62,8 @@ def judge_node_events(
         The items without those events, and the events among them that the catalogue knows, each with the reason.
     """
     of_logs = [item for item in items if item.stream < len(streams)]
-    suspects = [item for item in items if item.stream >= len(streams)]
+    # Serious words first: of what is set aside, a reader wants to know of these.
+    suspects = sorted((item for item in items if item.stream >= len(streams)), key=_seriousness)
     used: list[EvidenceItem] = []
     set_aside: list[EvidenceItem] = []
     if suspects:
@@ -73,6 +78,8 @@ def judge_node_events(
             reason = judgement.reason
             if reason is None:
                 classify(item)
+                at = raw.node_events[item.offset].at
+                item.time = seen.at(item.offset).time if at is not None else time_of(item.text)
             if reason is None and item.role == "context" and judgement.support in {Support.ALONE, Support.TIME}:
                 reason = Reason.NO_TRACE  # it begins nothing, and nothing else fits it
             if reason is not None:
@@ -80,11 +87,29 @@ def judge_node_events(
                 set_aside.append(item)
             else:
                 item.uncorroborated = judgement.support is Support.ALONE
+                _lead_what_it_explains(item, seen.at(item.offset), of_logs)
                 used.append(item)
     if not used and len(raw.streams) <= 1:
         for item in of_logs:  # the places in the one log are order enough, as without any event
             item.time = None
     return [*of_logs, *used], set_aside
+
+
+def _seriousness(item: EvidenceItem) -> int:
+    best = strongest(item.hits)
+    return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
+
+
+def _lead_what_it_explains(item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem]) -> None:
+    """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
+    if item.role != "initiating" or traits_of(event.entries).effects.isdisjoint({"ends", "stalls"}):
+        return
+    explained = explained_by(event.entries)
+    for line in of_logs:
+        if line.role == "initiating" and any(hit.id in explained for hit in line.hits):
+            item.onset = min(item.onset, line.onset)
+            if item.time is not None and line.time is not None and line.time <= item.time <= line.time + CLOCK_SKEW_S:
+                item.time = line.time - _JUST_BEFORE_S
 
 
 class _EventsSeen:
@@ -139,11 +164,12 @@ def _job_seen(
         nodes=frozenset(short_name(node) for node in raw.job.nodes),
         job_id=raw.job.job_id,
         status=raw.job.status,
-        own_entries=[frozenset(hit.id for hit in item.hits) for item in own],
+        own_entries=[_telling_entries(item) for item in own],
         other_entries=frozenset(hit.id for item in others for hit in item.hits),
         started=clock.of(raw.job.started_at),
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
         failed=min(times, default=None) if clock.is_aligned else None,
+        stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         ended=clock.of(raw.job.ended_at),
         mentions=cache(lambda name: any(is_word_in(name, text) for text in texts)),
         several=len(raw.job.nodes) > 1
@@ -176,6 +202,24 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
         return False
     is_all = text.count("\n") < _FEW_LINES and len(own) == sum(not item.from_scheduler for item in of_logs)
     return is_all or is_prose(line) or any(item.role == "initiating" for item in last)
+
+
+def _stalled_since(of_logs: Sequence[EvidenceItem]) -> float | None:
+    """When the first collective began that did not end in time, None if no line says so."""
+    found = (
+        time - int(hit["ms"]) / 1_000
+        for item in of_logs
+        if item.role in {"initiating", "cascade"}
+        and (hit := _RAN_FOR.search(item.message)) is not None
+        and (time := time_of(item.text)) is not None
+    )
+    return min(found, default=None)
+
+
+def _telling_entries(item: EvidenceItem) -> frozenset[str]:
+    """The entries of a line that tell its cause: next to a decisive one, the others are but parts of its words."""
+    decisive = frozenset(hit.id for hit in item.hits if hit.strength == "decisive" and hit.role == "initiating")
+    return decisive or frozenset(hit.id for hit in item.hits)
 
 
 def _is_own_failure(item: EvidenceItem) -> bool:
@@ -212,9 +256,10 @@ class _ClockOfLogs:
     """Turns instants into seconds into the year by the clock that the logs use.
 
     Logs give local times without a zone. Their last line and the end of the job are the same moment, but for some
-    minutes, and so are their first line and its start: whole half hours between both are the zone. The lesser of the
-    two counts, as a job may hang long after its last line, and a tail of a log begins long after the job. `is_aligned`
-    is false where neither fits; the times of the logs then cannot be compared with instants.
+    minutes, and so are their first line and its start: whole half hours between both are the zone. A job may hang long
+    after its last line, and a tail of a log begins long after the job: where the two differ, no shift counts first,
+    then that of the starts if it is next to whole half hours, as that of a tail seldom is, then that of the ends.
+    `is_aligned` is false where neither fits; the times of the logs then cannot be compared with instants.
     """
 
     def __init__(self, raw: RawCase, streams: Sequence[StreamText]) -> None:
@@ -226,9 +271,11 @@ class _ClockOfLogs:
             for time, at in ((first, raw.job.started_at), (last, raw.job.ended_at))
             if time is not None and at is not None
         ]
-        zones = [zone for behind in pairs if (zone := _zone(behind)) is not None]
+        zones = [(zone, behind - zone) for behind in pairs if (zone := _zone(behind)) is not None]
         self.is_aligned = bool(zones) or not pairs
-        self._shift: float | None = min(zones, key=abs, default=0.0)
+        begins_at_once = bool(zones) and abs(zones[0][1]) <= _AT_ONCE_S
+        best = min(zones if begins_at_once else zones[::-1], key=lambda found: found[0] != 0, default=(0.0, 0.0))
+        self._shift: float | None = best[0]
 
     def forget(self) -> None:
         """From now on all instants count as unknown."""

@@ -52,6 +52,7 @@ class EvidenceItem:
         set_aside: why a node event is not used as evidence, None if it is.
         derived: whether it sums up other records than a log, so that its words are no words of a log.
         uncorroborated: whether a node event is used although nothing but itself speaks for it.
+        survived: whether the run went on after it.
     """
 
     text: str
@@ -82,6 +83,7 @@ class EvidenceItem:
     set_aside: str | None = None
     derived: bool = False
     uncorroborated: bool = False
+    survived: bool = False
 
     @property
     def message(self) -> str:
@@ -104,6 +106,7 @@ class ExtractedCase:
         short_log_lines: the lines of logs so short that they are read whole, from the first failing line on; else none.
         earlier_lines: of such logs the lines before the first failing line of theirs.
         first_line: the item of the first failing line of a log, None if it is not known.
+        effects: the consequences and the lines of the teardown, more of them than `items` holds.
     """
 
     case: Case
@@ -116,6 +119,12 @@ class ExtractedCase:
     short_log_lines: tuple[str, ...] = ()
     earlier_lines: tuple[str, ...] = ()
     first_line: EvidenceItem | None = None
+    effects: Sequence[EvidenceItem] = ()
+
+
+def strongest(hits: Sequence[Signature]) -> Signature | None:
+    """The entry that tells most of those that match a line, None without any."""
+    return min(hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]), default=None)
 
 
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

@@ -12,22 +12,21 @@ from typing import Final
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
+from classifiers.extraction.comparisons import observations
 from classifiers.extraction.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,
-    ROLE_ORDER,
     SCHEDULER,
-    STRENGTH_ORDER,
     EvidenceItem,
     ExtractedCase,
+    strongest,
 )
 from classifiers.extraction.line_headers import strip_colors
 from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
-from classifiers.extraction.report_detection import is_report
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
 from classifiers.extraction.stream_reader import MOST_LINES, StreamText
-from classifiers.signatures import Signature
+from classifiers.report_detection import is_report
 
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
 _CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)
@@ -89,6 +88,7 @@ class Extractor:
         events = self._scan_events([one.text for one in raw.node_events])
         # Without node events: what a log's line means must not change with what a node happens to report.
         present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
+        present |= observations(raw.job, streams)
         return Extraction(raw, streams, events, present, self._log_odds)
 
     def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:
@@ -99,7 +99,7 @@ class Extractor:
         for first in range(0, len(new), _EVENTS_AT_ONCE):
             some = new[first : first + _EVENTS_AT_ONCE]
             written = [strip_colors(text).replace("\n", " ") for text in some]
-            lines = self._scanner.scan("\n".join(written).replace("\r", " "), known_only=True)
+            lines = self._scanner.scan("\n".join(written).replace("\r", " "), of_events=True)
             by_number = {line.line_number: line for line in lines}
             found |= {
                 text: (clean, by_number.get(number))
@@ -148,6 +148,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         short_log_lines=short,
         earlier_lines=earlier,
         first_line=first,
+        effects=extraction.effects,
     )
 
 
@@ -186,9 +187,7 @@ def _is_uncorroborated(items: Sequence[EvidenceItem]) -> bool:
 
 
 def _evidence(item: EvidenceItem, streams: Sequence[StreamText]) -> Evidence:
-    best: Signature | None = None
-    if item.hits:
-        best = min(item.hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]))
+    best = strongest(item.hits)
     stream = streams[item.stream] if item.stream < len(streams) else None
     name = NODE if stream is None else stream.source.stream
     return Evidence(

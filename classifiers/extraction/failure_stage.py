@@ -14,10 +14,11 @@ from typing import Final
 
 import ahocorasick_rs
 
-from classifiers.extraction import benign_lines, word_lists
+from classifiers.data import word_lists
+from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.report_detection import is_report
 from classifiers.literal_search import Literals
+from classifiers.report_detection import is_report
 
 # How much of a log is read around the first item, in characters (judgement: a traceback and what was printed before).
 _SHORT_LOG: Final = 3_000

@@ -8,7 +8,6 @@ syslog, ISO 8601.
 import re
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -42,7 +41,7 @@ _MPI_TAG = re.compile(
     r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"
     r"|\[(?P<rank2>\d{1,6})\]<(?:stdout|stderr)>: ?"
 )
-_STAMPED_TAG = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?=\[\d{1,6}[\],])")
+_STAMPED_TAG = re.compile(r"\[?[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]?(?=\[\d{1,6}[\],])")
 _RANK_TAG = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: ._-]{0,2}(?P<rank>\d{1,6})(?:\|\d+)?\][: ] ?")
 _LOCAL_TAG = re.compile(r"\[default(?P<rank>\d{1,4})\]:")
 _SRUN_TAG = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ")
@@ -127,13 +126,6 @@ def time_of(line: str) -> float | None:
             )
     hit = _SYSLOG.search(head)
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
-
-
-def time_of_instant(at: datetime) -> float | None:
-    """`time_of` of an instant as it is written in ISO 8601; its zone is ignored."""
-    if not _YEARS.start <= at.year < _YEARS.stop:
-        return None
-    return seconds_into_year(at.month, at.day, at.hour, at.minute, at.second) + at.microsecond / 1e6
 
 
 # Most lines name nothing: their headers are made once.

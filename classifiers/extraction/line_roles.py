@@ -38,6 +38,8 @@ _WARNING_LEVEL: Final = re.compile(
 )
 # Python's logging without a set format: "INFO:package.module:message".
 _LOW_LEVEL_HEAD: Final = re.compile(r"(?:WARNING|INFO|DEBUG):[\w.]+:")
+# An exception of another process, whose output the program logs line by line.
+_RELAYED: Final = re.compile(r"(?:\[[\w.-]{1,40}\] )?(?:[a-z_]\w*\.){1,8}[A-Z]\w*(?:Error|Exception): ")
 _RAISED_AGAIN: Final = re.compile(r"\bCaught \w+ in (?:DataLoader worker process|replica|pin memory thread)\b")
 # The level that a logging library prints, after a time or in brackets, and not a word of the message.
 _ERROR_LEVEL: Final = re.compile(
@@ -148,11 +150,16 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
         return "cascade", Onset.NEUTRAL
     # Beyond ASCII, letters of other alphabets may match where case is ignored: the parts do not hold then.
     low = message[:_RANGE].lower() if message.isascii() else None
-    if (low is None or contains_any(low, _RETRY_PARTS)) and _RETRY.search(message, 0, _RETRY_RANGE):
+    if (low is None or contains_any(low, _RETRY_PARTS)) and announces_retry(message):
         return "initiating", Onset.RETRIED
     if undecided and (facts.exception in _CONSEQUENCE_EXCEPTIONS or _is_timeout(message, low)):
         return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)
     return "initiating", onset
+
+
+def announces_retry(message: str) -> bool:
+    """Whether a line says that something is tried again."""
+    return _RETRY.search(message, 0, _RETRY_RANGE) is not None
 
 
 def _is_timeout(message: str, low: str | None) -> bool:
@@ -183,8 +190,8 @@ def _leading_hit(hits: Sequence[Signature]) -> Signature:
 
 
 def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
-    if entry.strength != "decisive" and (
-        "NCCL INFO " in facts.line.text[:_RANGE] or _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE)
+    if "NCCL INFO " in facts.line.text[:_RANGE] or (
+        entry.strength != "decisive" and _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE)
     ):
         return "context", Onset.NEUTRAL  # the program itself logs it as information
     if (
@@ -205,7 +212,9 @@ def _is_of_user(entry: Signature) -> bool:
 
 def _by_form(facts: LineFacts) -> Onset | None:
     """The onset by the form of a line, None for a line without any sign of failure."""
-    if facts.exception is not None and not is_informational(facts.line.text):
+    if facts.exception is not None and (
+        not is_informational(facts.line.text) or _RELAYED.match(facts.message) is not None
+    ):
         return Onset.NAMED_EXCEPTION
     if _SHELL.match(facts.message) is not None and ": warning: " not in facts.message[:_RANGE]:
         return Onset.SHELL_ERROR

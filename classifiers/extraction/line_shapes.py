@@ -35,7 +35,8 @@ _BOILERPLATE_WORDS: Final = (
 )  # fmt: skip
 # The first line that a runtime prints of a crash: MPI, CPython, glibc, sanitizers and Valgrind, Rust, Go, assert().
 _CRASH: Final = (
-    r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: |(?:double free or corruption|free\(\): |malloc\(\): "
+    r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: (?!Aborted)"
+    r"|(?:double free or corruption|free\(\): |malloc\(\): "
     r"|munmap_chunk\(\): )|\*{3} stack smashing detected|==\d{1,9}==\s?(?:ERROR: \w{1,20}Sanitizer: "
     r"|Invalid (?:read|write|free)|Conditional jump or move depends on|Process terminating with)"
     r"|thread '[^']{0,200}' (?:\(\d+\) )?panicked at |panic: \S|fatal error: (?!error )\w+[^\n]{0,80}(?:!|$)"
@@ -43,7 +44,8 @@ _CRASH: Final = (
 )
 # A process that ended the job, or a child process that ended: the beginning, if no line shows more.
 _END: Final = (
-    r"terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
+    r"Fatal Python error: Aborted"
+    r"|terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
     r"|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
 )
 # A tool reports that a command, a build step or a check that it ran has failed: the error itself stands above.
@@ -68,10 +70,11 @@ _DECLARED: Final = re.compile(
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(
     r"\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b"
-    r"|the ipv6 network addresses of|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
+    r"|the ipv6 network addresses of .{1,200}gai error: -(?!3 )"
+    r"|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
     r"|, (?:training )?continu(?:es|ing)\b|\bfalling back to\b|\(handled \w+\)|, rebuilt\b|\bdisabled, \w+ continues\b"
     r"|\(optional\)|\breplaced by the\b|\bwill be (?:ignored|skipped|none)\b|\bdefaulting to\b|\bsuppressed\b"
-    r"|\b(?:is|are) not affected\b"
+    r"|\b(?:is|are) not affected\b|\bretried (?:ok|successfully)\b|\bok (?:after|on) (?:retry|attempt)\b"
 )
 _PEERS: Final = re.compile(
     r"(?:gloo|nccl|socketprogress|socketpoll|collective|allreduce|all_?gather|reduce|broadcast|horovod|\bring|c10d|tcpstore).{0,400}?"
@@ -85,7 +88,7 @@ _PEER_WORDS: Final = (
 _OVERCOME_WORDS: Final = (
     "skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network", ", using", "falling back",
     "continu", "(optional)", "handled", "rebuilt", "replaced by", "will be none", "defaulting to", "suppressed",
-    "not affected",
+    "not affected", "retried", "ok after", "ok on",
 )  # fmt: skip
 # How far into a line is searched, in characters (judgement).
 _RANGE: Final = 300

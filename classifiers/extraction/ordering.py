@@ -1,19 +1,16 @@
-"""The order of a case's evidence items: survived trouble withdrawn, a beginning chosen."""
+"""The order of a case's evidence items, and the choice of a beginning."""
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
-from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_roles import announces_retry
 from classifiers.extraction.line_shapes import is_overcome
-from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
-from classifiers.extraction.progress_lines import ProgressLines
+from classifiers.extraction.onset import Onset
 from classifiers.taxonomy import Role
 
-_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
 # A file, a path or an address that a line names.
 _OBJECT: Final = re.compile(r"[\w@%+=~.-]{0,80}[\w-]{3}\.[A-Za-z]\w{1,11}\b|/[\w.-]{2,60}(?=[/'\"\s:,)]|$)")
@@ -27,10 +24,8 @@ _OBJECT_RANGE: Final = 500
 _MOST_ITEMS: Final = 24
 _MOST_OF_ROLE: Final[dict[Role, int]] = {"initiating": 4, "cascade": 8, "teardown": 4, "context": 10}
 _MOST_BEGINNINGS: Final = 4
-_ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike
 _FIRST_RANKS: Final = 3  # of the ranks that complain at once, so many count as first
 _AT_ONCE_S: Final = 2.0
-_CLOCK_SKEW_S: Final = 10.0
 _SHORT_LOG: Final = 3  # lines
 _NO_TIME: Final = 1e12  # sorts last
 # Of a beginning whose own words speak against it: log odds by which another line's words have to lead (held-out kinds
@@ -191,73 +186,6 @@ def _shows_end(item: EvidenceItem) -> bool:
     return item.onset < Onset.WITHDRAWN and not item.error_words.isdisjoint(_END_WORDS)
 
 
-def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
-    """Withdraw lines that did not end the run.
-
-    Those are lines after which the ranks went on to report progress, attempts that are made again, and start-up words
-    that many ranks print alike. They become context where another line shows a beginning or an end, else they are
-    ordered last.
-
-    Args:
-        items: all items; changed in place.
-        progress: the progress lines by stream, None for a stream without text.
-    """
-    startup = _startup_messages(items)
-    doubted = [
-        item
-        for item in items
-        if item.role in {"initiating", "cascade"}
-        and (item.onset is Onset.RETRIED or _is_survived(item, startup, progress))
-    ]
-    if not doubted:
-        return
-    places = {id(item) for item in doubted}
-    rest = [item for item in items if id(item) not in places and not item.from_scheduler]
-    explained = any(
-        item.role in {"initiating", "cascade"} or (item.reports_exit and item.role == "teardown") for item in rest
-    )
-    for item in doubted:
-        if explained or item.role == "cascade":
-            item.role, item.onset = "context", Onset.WITHDRAWN
-        else:
-            item.onset = AFTER_SURVIVAL.get(item.onset, item.onset)
-
-
-def _startup_messages(items: Sequence[EvidenceItem]) -> frozenset[str]:
-    """Messages with general words of failure that many ranks print alike."""
-    ranks: dict[str, set[int]] = defaultdict(set)
-    for item in items:
-        if item.role == "initiating" and item.rank is not None and item.onset >= Onset.ERROR_WORDS:
-            ranks[_masked(item)].add(item.rank)
-    return frozenset(message for message, found in ranks.items() if len(found) >= _ALIKE_RANKS)
-
-
-def _masked(item: EvidenceItem) -> str:
-    return _NUMBER.sub("#", item.message[:120])
-
-
-def _is_survived(item: EvidenceItem, startup: frozenset[str], progress: Sequence[ProgressLines | None]) -> bool:
-    """Whether the run went on after a line of a log."""
-    own = progress[item.stream] if item.stream < len(progress) and not item.from_scheduler else None
-    if own is None:
-        return False
-    if own.continues_after(item.offset, process_ended=item.ends_process):
-        return True
-    if item.ends_process:
-        return False
-    is_weak = item.role == "initiating" and item.onset >= Onset.ERROR_WORDS and item.rank is not None
-    return (is_weak and _masked(item) in startup) or _others_went_on(item, own, progress)
-
-
-def _others_went_on(item: EvidenceItem, own: ProgressLines, progress: Sequence[ProgressLines | None]) -> bool:
-    """Whether other streams report progress well after the time that the line itself gives."""
-    time = time_of(item.text)
-    if time is None:
-        return False
-    others = (one.last_time() for one in progress if one is not None and one is not own)
-    return any(other is not None and time < other - _CLOCK_SKEW_S for other in others)
-
-
 def sort_key(item: EvidenceItem) -> tuple[int, int, float, int]:
     """The order of items: by role, onset, time, and position."""
     return ROLE_ORDER[item.role], item.onset.precedence, *_time_and_position(item)
@@ -326,10 +254,15 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     if not complaints:  # few cases have any: names are searched only now
         return False
     names = {name for name in _OBJECT.findall(first.message[:_OBJECT_RANGE]) if not name.endswith(_CODE)}
+    entries = {hit.id for hit in first.hits if hit.role == "initiating" and hit.strength != "weak"}
     earlier = [
         item
         for item in complaints
-        if names and not _is_harmless(item) and not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+        if not _is_harmless(item)
+        and (
+            not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+            or (not item.survived and any(hit.id in entries for hit in item.hits) and announces_retry(item.message))
+        )
     ]
     if not earlier:
         return False

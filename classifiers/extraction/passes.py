@@ -6,10 +6,16 @@ from typing import Final
 
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
-from classifiers.extraction import event_relevance, evidence_items, failure_stage, ordering, training_progress
+from classifiers.extraction import (
+    event_relevance,
+    evidence_items,
+    failure_stage,
+    ordering,
+    survival,
+    training_progress,
+)
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
-from classifiers.extraction.line_headers import time_of, time_of_instant
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks
@@ -40,6 +46,7 @@ class Extraction:
         ranks_seen: how many different ranks have a stream or a line.
         stage: the cues around the first item.
         set_aside: node events that have nothing to do with the failure, and lines that the last good run printed too.
+        effects: the consequences and the lines of the teardown, more of them than `items` keeps.
     """
 
     raw: RawCase
@@ -54,6 +61,7 @@ class Extraction:
     ranks_seen: int = 0
     stage: failure_stage.StageCues = field(default_factory=failure_stage.StageCues)
     set_aside: list[EvidenceItem] = field(default_factory=list)
+    effects: list[EvidenceItem] = field(default_factory=list)
 
     @property
     def items(self) -> list[EvidenceItem]:
@@ -199,7 +207,7 @@ def fold_repeats(extraction: Extraction) -> None:
 def withdraw_survived_in_logs(extraction: Extraction) -> None:
     """Withdraw trouble after which the run went on, by the logs alone."""
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
-    ordering.withdraw_survived([item for item in extraction.items if item.line_number is not None], progress)
+    survival.withdraw_survived([item for item in extraction.items if item.line_number is not None], progress)
 
 
 def judge_node_events(extraction: Extraction) -> None:
@@ -209,8 +217,6 @@ def judge_node_events(extraction: Extraction) -> None:
         text, line = extraction.node_events[item.offset]
         assert line is not None
         item.role, item.onset = classify_line(LineFacts(line, text, item.hits))
-        at = extraction.raw.node_events[item.offset].at
-        item.time = time_of_instant(at) if at is not None else time_of(text)
 
     if extraction.node_events:
         extraction.findings.items, set_aside = event_relevance.judge_node_events(
@@ -224,11 +230,12 @@ def withdraw_survived(extraction: Extraction) -> None:
     if not extraction.node_events:
         return
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
-    ordering.withdraw_survived(extraction.items, progress)
+    survival.withdraw_survived(extraction.items, progress)
 
 
 def promote_first_sign(extraction: Extraction) -> None:
     """Choose a beginning where no line shows one."""
+    survival.withdraw_unanswered(extraction.items)
     ordering.promote_first_sign(extraction.items)
 
 
@@ -281,7 +288,8 @@ def name_few_beginnings(extraction: Extraction) -> None:
 
 
 def limit_items(extraction: Extraction) -> None:
-    """Keep the first items of each role."""
+    """Keep the first items of each role, and all consequences apart."""
+    extraction.effects = [item for item in extraction.items if item.role in {"cascade", "teardown"}]
     extraction.findings.items = ordering.limit(extraction.items)
 
 

@@ -26,7 +26,9 @@ _SRUN: Final = re.compile(
 _MPI_SIGNAL: Final = re.compile(
     r"process rank (?P<rank>\d+) with PID \d+ on node (?P<node>\S+) exited on signal (?P<signal>\d+)"
 )
-_MPI_NAME: Final = re.compile(r"Process name: (?:\[(?:\[\d+,\d+\]|[^\[\]]{1,80}),(?P<mpi>\d+)\]|(?P<plain>\d+)\s*$)")
+_MPI_NAME: Final = re.compile(
+    r"Process name: (?:\[(?:\[\d+,\d+\]|[^\[\]]{1,80}),(?P<mpi>\d+)\]|(?P<plain>\d+)[ \t]*$)", re.MULTILINE
+)
 _DEEPSPEED: Final = re.compile(r"--local_rank=(?P<local>\d+)\b.{0,2000}exits with return code = (?P<code>-?\d+)")
 _LIGHTNING: Final = re.compile(
     r"\[rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)"

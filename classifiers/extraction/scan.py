@@ -7,7 +7,7 @@ kept, so cost and memory grow with the text and not with the catalogue.
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,7 +48,11 @@ LANDMARKS: Final = ("ckpt", "checkpoint", "saved model", "saving model", "saving
 _PIECE: Final = 1 << 20  # characters
 _KEEP: Final = 600  # lines at each end
 _MAX_LINE_KEPT: Final = 4_000
+_EVENTS: Final = frozenset({"node"})  # the stream of node events
 _WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "drain", "slow", "panic", "oops", "evict"})
+
+
+_Owners = Sequence[tuple[Signature, ...]]
 
 
 @dataclass(slots=True)
@@ -87,7 +91,12 @@ class Scanner:
                 owners.setdefault(literal, []).append(entry)
         self._words = frozenset(ERROR_WORDS)
         self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK, *LANDMARKS})
-        self._owners = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
+        # Entries that count for node events only are not tried on logs.
+        self._owners_in_events = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
+        self._owners_in_logs = [
+            tuple(entry for entry in owned if entry.when is None or entry.when.stream != _EVENTS)
+            for owned in self._owners_in_events
+        ]
         self._is_word = [pattern in self._words for pattern in self._patterns]
         self._begins_word = [
             pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns
@@ -97,21 +106,27 @@ class Scanner:
         ]
         self._traceback = self._patterns.index(TRACEBACK)
         self._is_landmark = [pattern in LANDMARKS for pattern in self._patterns]
-        self._is_hit = [bool(word or owned) for word, owned in zip(self._is_word, self._owners, strict=True)]
-        self._is_hit[self._traceback] = True
+        self._is_hit_in_logs, self._is_hit_in_events = (
+            [
+                bool(word or owned) or index == self._traceback
+                for index, (word, owned) in enumerate(zip(self._is_word, owners_of, strict=True))
+            ]
+            for owners_of in (self._owners_in_logs, self._owners_in_events)
+        )
         self._literals = Literals(self._patterns)
 
-    def scan(self, text: str, landmarks: set[str] | None = None, *, known_only: bool = False) -> list[ScannedLine]:
+    def scan(self, text: str, landmarks: set[str] | None = None, *, of_events: bool = False) -> list[ScannedLine]:
         """The lines of a text with a hit, in order; of more than 1,200 the first and the last 600.
 
         Args:
             text: the text.
             landmarks: receives those of `LANDMARKS` that are in the text, in either case; for a very long text all.
-            known_only: only lines with a literal of a catalogue entry, no others with general words of failure.
+            of_events: whether it is of node events. Then entries that count for them only are tried too, and only lines
+                with a literal of an entry are found.
         """
         landmarks = set() if landmarks is None else landmarks
         if len(text) <= _PIECE:
-            found = list(self._piece(text, 0, 1, landmarks, known_only=known_only))
+            found = list(self._piece(text, 0, 1, landmarks, of_events=of_events))
             return found if len(found) <= 2 * _KEEP else [*found[:_KEEP], *found[-_KEEP:]]
         landmarks.update(LANDMARKS)  # one may be where the text is cut
         first: list[ScannedLine] = []
@@ -122,19 +137,21 @@ class Scanner:
             if end <= 0 or begin + _PIECE >= len(text):
                 end = min(len(text), begin + _PIECE)
             piece = text[begin:end]
-            for one in self._piece(piece, begin, number, landmarks, known_only=known_only):
+            for one in self._piece(piece, begin, number, landmarks, of_events=of_events):
                 (first if len(first) < _KEEP else last).append(one)
             number += piece.count("\n")
             begin = end
         return [*first, *last]
 
     def _piece(
-        self, text: str, base: int, number: int, landmarks: set[str], *, known_only: bool
+        self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool
     ) -> Iterator[ScannedLine]:
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
-        is_hit, is_landmark = self._is_hit, self._is_landmark
+        is_hit = self._is_hit_in_events if of_events else self._is_hit_in_logs
+        owners = self._owners_in_events if of_events else self._owners_in_logs
+        is_landmark = self._is_landmark
         begins_word, ends_word = self._begins_word, self._ends_word
         around = low + "\n"  # a character follows the last match, and one stands at -1, before a match at 0
         returns = "\r" in text
@@ -148,8 +165,8 @@ class Scanner:
             if not is_hit[index] or (begins_word[index] and around[start - 1].isalpha()):
                 continue
             if start >= line_end:
-                if indexes and not (known_only and self._is_unknown(indexes)):
-                    yield self._line(text, base, line_begin, line_end, number, indexes)
+                if indexes and not (of_events and _is_unknown(indexes, owners)):
+                    yield self._line(text, base, line_begin, line_end, number, indexes, owners)
                 indexes = []
                 before = text.rfind("\n", line_end, start)
                 if returns:
@@ -164,14 +181,12 @@ class Scanner:
                 number += text.count("\n", counted, line_begin)
                 counted = line_begin
             indexes.append(index)
-        if indexes and not (known_only and self._is_unknown(indexes)):
-            yield self._line(text, base, line_begin, line_end, number, indexes)
+        if indexes and not (of_events and _is_unknown(indexes, owners)):
+            yield self._line(text, base, line_begin, line_end, number, indexes, owners)
 
-    def _is_unknown(self, indexes: list[int]) -> bool:
-        """Whether none of these literals is of a catalogue entry."""
-        return not any(map(self._owners.__getitem__, indexes))
-
-    def _line(self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> ScannedLine:
+    def _line(
+        self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int], owners: _Owners
+    ) -> ScannedLine:
         line = text[begin : min(end, begin + _MAX_LINE_KEPT)]
         hits: list[Signature] = []
         words: list[str] = []
@@ -180,12 +195,17 @@ class Scanner:
         for index in indexes:
             if self._is_word[index]:
                 words.append(self._patterns[index])
-            for entry in self._owners[index]:
+            for entry in owners[index]:
                 if entry.id not in tried:
                     tried.add(entry.id)
                     if entry.pattern is None or entry.pattern.matches(encoded):
                         hits.append(entry)
         return ScannedLine(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
+
+
+def _is_unknown(indexes: list[int], owners: _Owners) -> bool:
+    """Whether none of these literals is of a catalogue entry."""
+    return not any(map(owners.__getitem__, indexes))
 
 
 _SPACES = re.compile(r"\s+")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
-from signal import SIGTERM
+from signal import SIGABRT, SIGTERM
 from typing import Final
 
 from classifiers.contracts import LogStream, RawCase
@@ -257,6 +257,9 @@ class StreamReader:
         item.reports_exit = any(one.signal != SIGTERM for one in exits)
         item.reports_kill = any(one.is_violent for one in exits)
         item.exited_ranks = exited_ranks(exits)
+        if exits and item.role == "initiating" and all(one.signal == SIGABRT for one in exits):
+            # A process that aborts itself says why: the launcher's report of it comes afterwards.
+            item.role, item.onset = "teardown", Onset.NEUTRAL
 
 
 def _has_other_ranks(text: str, rank: int | None) -> bool:

@@ -38,6 +38,13 @@ _NAME_RANGE: Final = 600
 _CHAIN_RANGE: Final = 6_000  # the message of a first exception may be long
 _MOST_BETWEEN: Final = 60_000  # characters between an exception and its cause
 _CAUSE: Final = re.compile(r"(?:Caused by|\[cause\]): ")
+# An error that only points at another one that was printed before it.
+_POINTS_ABOVE: Final = re.compile(
+    r"(?i)\bsee (?:the )?(?:(?:root )?cause|errors?|exceptions?|traceback|stack ?trace|logs?|output|messages?)"
+    r"(?: \w+){0,2} above\b|\bsee above for\b"
+)
+# Exceptions that list those of other processes or tasks, which are printed below them.
+_LISTING: Final = frozenset({"CheckpointException", "ExceptionGroup", "BaseExceptionGroup", "MultiError"})
 # What a runtime prints between an exception and its cause: frames, how many were left out, and fields of the exception.
 _FRAME: Final = re.compile(r"(?:^|[\s:|>\]])(?:at \S|\.\.\. \d)|^\s*[{}]?\s*$|^\s*[\w$]+: ")
 
@@ -135,6 +142,8 @@ def _lines_of_writer(text: str, offset: int, first_line: str, parse: ParseHeader
     prefixed = bool(first_line[:word].strip()) and word > 0
     writer = _writer(parse(first_line))
     at = _line_end(text, offset) + 1
+    # A prefix that is no header of a known form, as that of a host in a log of which few lines have one.
+    prefix = first_line[:word] if prefixed and writer is None and text.startswith(first_line[:word], at) else ""
     skipped = 0
     for _ in range(_MOST_LINES):
         if at >= len(text):
@@ -144,6 +153,14 @@ def _lines_of_writer(text: str, offset: int, first_line: str, parse: ParseHeader
         begin, at = at, end + 1
         if not prefixed:
             yield begin, line, line
+            continue
+        if prefix:
+            if line.startswith(prefix):
+                yield begin, line, line[len(prefix) :]
+                continue
+            skipped += 1
+            if skipped > _MOST_SKIPPED:
+                return
             continue
         header = parse(line)
         if writer is None or _writer(header) == writer:
@@ -232,15 +249,26 @@ def _demote_headings(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Tr
 
 
 def _demote_wrappers(items: Sequence[EvidenceItem], text: str) -> None:
-    """An exception whose cause is printed below it is a consequence of that cause."""
+    """An exception whose cause is printed below it, or that points at one above it, is a consequence of that cause."""
     wrapper: EvidenceItem | None = None
+    first_own: EvidenceItem | None = None
     for item in items:
+        if _is_own_error(item):
+            if wrapper is not None and wrapper.exception in _LISTING:
+                wrapper.role, wrapper.onset = "cascade", Onset.NEUTRAL
+            if first_own is not None and "above" in item.message and _POINTS_ABOVE.search(item.message):
+                item.role, item.onset = "cascade", Onset.NEUTRAL
+            first_own = first_own or item
         is_cause = _CAUSE.match(item.message.lstrip()) is not None and item.role == "initiating"
         if is_cause and wrapper is not None and _only_frames(text, wrapper, item):
             item.onset = min(item.onset, wrapper.onset)
             wrapper.role, wrapper.onset = "cascade", Onset.NEUTRAL
         if item.role == "initiating" and (is_cause or item.exception is not None):
             wrapper = item
+
+
+def _is_own_error(item: EvidenceItem) -> bool:
+    return item.role == "initiating" and item.onset < Onset.LIKELY_CONSEQUENCE
 
 
 def _only_frames(text: str, wrapper: EvidenceItem, cause: EvidenceItem) -> bool:

@@ -68,6 +68,7 @@ class JobSeen:
         last_progress: when its last progress was.
         failed: when its first line of failure was.
         ended: when it ended.
+        stalled: since when its processes waited for one another, by the time-outs that they report.
         mentions: whether a name is in its logs, as a whole word.
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
@@ -86,6 +87,7 @@ class JobSeen:
     ended: float | None
     mentions: Callable[[str], bool]
     several: bool = True
+    stalled: float | None = None
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
     ends_in_words: bool = False

@@ -15,6 +15,7 @@ _PCI: Final = re.compile(
     r"\b[0-9a-f]{4,8}:([0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7]|:00)?\b|\b([0-9a-f]{2}:[0-9a-f]{2})\.[0-7]\b"
     r"|\bpci:([0-9a-f]{2}:[0-9a-f]{2})\b(?!:[0-9a-f])"
 )
+_UUID: Final = re.compile(r"\b((?:gpu|mig)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
 _PORT: Final = re.compile(
     r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn|rdma|roce|team|wlan|usb)[0-9]\w{0,14})\b"
 )
@@ -38,7 +39,10 @@ _JOB: Final = re.compile(
     r"(?i)\b(?:job|step)(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b|\[(\d{4,12})\.(?:batch|extern"
     r"|interactive|\d{1,3})\]|\bSTEP (\d{2,12})\.|\*\*\* JOB (\d{2,12})\b"
 )
-_POD: Final = re.compile(r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})")
+_POD: Final = re.compile(
+    r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})"
+    r"|\bpod/([a-z0-9][\w.-]{1,80})"
+)
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
@@ -47,28 +51,42 @@ _CORRECTED: Final = re.compile(
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
-    r"|\bexpected (?:change|reboot|during)\b"
+    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b|-> False\b"
+    r"|\bKubeletHas(?:Sufficient|No)\w+|\|CE(?:CC)?\||\bMachine check events logged$"
+    # Bit 61 of the status that a bank of x86 reports: the error was not corrected.
+    r"|\b(?:Bank \d{1,3}: |STATUS\S{0,80}: (?:0x)?)[89cd][0-9a-f]{15}\b"
 )
 _UNCORRECTED: Final = re.compile(
     r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
-    r"|\bfatal\b(?<!non-fatal)"
+    r"|\bfatal\b(?<!non-fatal)|\binsufficient resources\b|\bpower(?:ed)? (?:down|off)\b"
 )
 _RECOVERY: Final = re.compile(
     r"(?i)\bOK\b|\blink (?:is )?(?:up|active)\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done"
     r"|succeeded))\b|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
-    r"|\bremapped successfully\b|\breset (?:complete|succeeded|done)|\breturned to service\b|\bundrain"
-    r"|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
+    r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
+    r"|\bundrain|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
+    r"|\bconnection (?:re)?established\b|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b"
+    r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
+    r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
+    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+    r"|\bno longer (?:degraded|throttl\w*|full)\b"
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
-    r"(?i)\b(?:not|no longer|never) (?:cabled|connected|used|in use|allocated|mounted|affected|needed)\b"
+    r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted"
+    r"|affected|offered|needed)\b"
     r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
     r"|\boperation continuing\b|\bstays? (?:up|online)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
+)
+# A failure in words that else say that nobody uses the object.
+_STANDS: Final = re.compile(
+    r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
+    r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b"
 )
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
@@ -172,6 +190,11 @@ class EventObjects:
         """Whether a pattern matches."""
         return pattern.pattern in self._may and pattern.search(self._text) is not None
 
+    @property
+    def stands(self) -> bool:
+        """Whether the words that would disclaim it report its failure."""
+        return self.has(_STANDS) and _DISCLAIMED.search(_STANDS.sub("", self._text)) is None
+
     def shares(self, other: "EventObjects") -> bool:
         """Whether both name the same device, port, server, disk or process."""
         return (
@@ -189,7 +212,7 @@ class EventObjects:
 _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "gpus": lambda one: frozenset(map(int, one.found(_GPU))),
     "names": lambda one: frozenset(
-        name for pattern in (_PCI, _PORT, _SERVER, _DISK) for name in one.found(pattern, low=True)
+        name for pattern in (_PCI, _UUID, _PORT, _SERVER, _DISK) for name in one.found(pattern, low=True)
     ),
     "mounts": lambda one: frozenset(path.rstrip("/") for path in one.found(_MOUNT)),
     "filesystems": lambda one: frozenset(one.found(_FILESYSTEM, low=True)),
@@ -199,7 +222,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
     "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED),
-    "is_disclaimed": lambda one: one.has(_DISCLAIMED),
+    "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY),
     "is_repair": lambda one: one.has(_REPAIR),
     "of_node": lambda one: one.has(_SLICE),
@@ -230,8 +253,8 @@ _NONE: Final[frozenset[str]] = frozenset()
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
-        _GPU, _PCI, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE,
-        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _REPAIR, _RECOVERY, _MANAGEMENT,
+        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE,
+        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
 _OF_OTHERS: Final = _Prefilter((_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))

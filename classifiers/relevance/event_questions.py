@@ -25,6 +25,8 @@ BESIDE_S: Final = 120.0
 _SAME_MOMENT_S: Final = 2.0
 # Judgement: how long a run goes on after what stalls it, with the data that it has read ahead.
 _READ_AHEAD_S: Final = 300.0
+# The family of the catalogue whose entries know no message, only the part that it is about and words of failure.
+_GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 # Judgement: a run shows no more progress so soon after what stopped it, buffered output and late reports included.
@@ -94,7 +96,8 @@ class Companions:
                 if _is_beside(one.event, other) and (same or self._reports((other, objects), one)):
                     return Reason.OTHER_PROCESS
         for other, objects in self._of_node(one.event.node):
-            of_nobody = objects.is_disclaimed or objects.is_corrected
+            # Corrected errors often come before the one that is not: they say nothing of an event that ends processes.
+            of_nobody = objects.is_disclaimed or (objects.is_corrected and "ends" not in one.traits.effects)
             same = one.objects.shares(objects) or not one.objects.filesystems.isdisjoint(objects.filesystems)
             if of_nobody and same and _is_beside(one.event, other):
                 return Reason.OTHER_DEVICE
@@ -131,7 +134,11 @@ def _is_beside(one: EventSeen, other: EventSeen) -> bool:
 
 
 def _asks_words(one: Candidate, _job: JobSeen) -> Reason | None:
-    return Reason.CORRECTED if one.objects.is_corrected or one.objects.is_disclaimed else None
+    if one.objects.is_corrected or one.objects.is_disclaimed:
+        return Reason.CORRECTED
+    # General wordings also match the report that the part works again.
+    is_general = all(entry.startswith(_GENERAL) for entry in one.event.entries)
+    return Reason.RECOVERED if is_general and one.event.entries and one.objects.is_recovery else None
 
 
 def _asks_node(one: Candidate, job: JobSeen) -> Reason | None:
@@ -204,6 +211,8 @@ def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
 
 def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
     objects, kinds = one.objects, one.traits.objects
+    if not kinds.isdisjoint({"node", "process"}) and _is_of_other_pod(one, job):
+        return True
     if not kinds.isdisjoint({"node", "service", "port"}):
         return False
     if _names_other_job(objects, job):
@@ -211,13 +220,20 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
     names_program = bool(objects.programs) and not kinds.isdisjoint({"process", "gpu"})
     if names_program and not any(_is_of_job(name, job) for name in objects.programs):
         return True
-    if "process" not in kinds:
+    return "process" in kinds and objects.of_node
+
+
+def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is the trouble of a pod of another job, such as its eviction."""
+    if not one.objects.pods or _is_own_pod(one.objects, job):
         return False
-    if objects.of_node:
-        return True
+    return not any(job.status in rule.status for rule in one.rules)
+
+
+def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
+    """Whether a pod that an event names is one of the job."""
     name = (job.job_id or "").rsplit("/", 1)[-1]
-    ours = any((name and name in pod) or job.mentions(pod.rsplit("/", 1)[-1]) for pod in objects.pods)
-    return bool(objects.pods) and not ours
+    return any((name and name in pod) or job.mentions(pod.rsplit("/", 1)[-1]) for pod in objects.pods)
 
 
 def _is_of_job(program: str, job: JobSeen) -> bool:
@@ -243,17 +259,27 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
 def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
     failed = job.failed_or_ended
+    # What was in progress then has failed all the same, whatever works again soon after.
+    has_hit = _is_just_before(one, failed) and one.fits
     for end, objects in ends:
         if end.index == one.event.index or end.node != one.event.node or comes_before(end, one.event):
             continue
         if end.time is not None and failed is not None and end.time > failed:
             continue  # it was down while the job failed
+        if has_hit and not objects.is_repair:
+            continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
         repaired = objects.is_repair and not of_other
         if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
+
+
+def _is_just_before(one: Candidate, failed: float | None) -> bool:
+    """Whether the failure shows within the time that output may be buffered."""
+    time = one.event.time
+    return time is not None and failed is not None and 0 <= failed - time <= _BUFFERED_S
 
 
 def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
@@ -291,7 +317,8 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
     waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
     is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
-    if is_before_start or (time < failed - within - waited and not when_stopped):
+    began = failed if job.stalled is None else min(failed, job.stalled)
+    if is_before_start or (time < began - within - waited and not when_stopped):
         return Reason.LONG_BEFORE
     return Reason.SURVIVED if last is not None and time < last - goes_on else None
 
@@ -299,7 +326,9 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
 def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
     """Whether the run had stopped before an event for which only waiting processes speak."""
     last = job.last_progress
-    return last is not None and one.fit is Fit.WAITS and time > last + _STOPPED_WITHIN_S
+    if last is None or one.fit is not Fit.WAITS:
+        return False
+    return time > max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S)
 
 
 def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
@@ -307,6 +336,8 @@ def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
     if job.ended is None:
         return False
     of_node = "node" in one.traits.objects
+    if not of_node and one.fit is Fit.NONE:
+        return time > job.ended  # nothing but its time could speak for it
     return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S)
 
 

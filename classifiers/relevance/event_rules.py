@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal, get_args
 
-from classifiers import signatures
+from classifiers import signatures, taxonomy
 
 Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "service"]
 Effect = Literal["ends", "stalls", "degrades", "follows"]
@@ -17,8 +17,8 @@ _KEYS: Final = frozenset(
 )
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
-    "nvidia.", "accelerators.", "kernel.", "network.", "fabrics.", "storage.", "slurm.", "kubernetes.", "cloud.",
-    "containers.", "service.",
+    "nvidia.", "nvidia-health.", "accelerators.", "kernel.", "chassis.", "nodes.", "network.", "adapters.", "fabrics.",
+    "storage.", "slurm.", "kubernetes.", "cloud.", "containers.", "service.", "events.",
 )  # fmt: skip
 
 
@@ -59,6 +59,23 @@ def waits() -> frozenset[str]:
 def timeouts() -> frozenset[str]:
     """Ids of those entries by which a process says that it waited until a limit; read once."""
     return frozenset(_resolve(_read()["timeouts"], _known(), "timeouts"))
+
+
+@cache
+def unanswered() -> frozenset[str]:
+    """Ids of the entries by which a process says that another one does not answer; read once."""
+    return frozenset(_resolve(_read()["unanswered"], _known(), "unanswered"))
+
+
+@cache
+def of_programs() -> frozenset[str]:
+    """Ids of the entries whose causes are all on the user's side."""
+    side_of = taxonomy.load().side_of
+    return frozenset(
+        entry.id
+        for entry in signatures.packaged().entries
+        if entry.causes and all(side_of(cause) == "user" for cause in entry.causes)
+    )
 
 
 @cache
@@ -117,9 +134,9 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
 
 @lru_cache(maxsize=4_096)
 def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
-    """Ids of the entries that such an event makes a log show."""
+    """Ids of the entries that such an event makes a log show: none that only a program is the cause of."""
     explained = frozenset().union(*(rule.explains for rule in rules_of(entries)))
-    return explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}
+    return (explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}) - of_programs()
 
 
 @cache

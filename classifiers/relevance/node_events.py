@@ -17,7 +17,7 @@ from classifiers.relevance.event_questions import (
     comes_before,
     reason_against,
 )
-from classifiers.relevance.event_rules import explained_by, rules_of, waits
+from classifiers.relevance.event_rules import explained_by, rules_of, unanswered, waits
 
 
 def judge(
@@ -58,10 +58,12 @@ class _Fits:
     def __init__(self, job: JobSeen) -> None:
         self._job = job
         general = waits()
-        lines = [entries for entries in job.own_entries if not entries or not entries <= general]
+        lines = [entries for entries in job.own_entries if entries.isdisjoint(general)]
         self._has_own_failure = bool(lines)
         self._own = frozenset().union(*lines) - general
         self._others = job.other_entries - general
+        reported = job.other_entries.union(*job.own_entries)
+        self._is_unanswered = not reported.isdisjoint(unanswered())
 
     def of(self, one: Candidate) -> Fit:
         job = self._job
@@ -72,7 +74,8 @@ class _Fits:
             return Fit.SCHEDULER
         if self._has_own_failure:
             return Fit.NONE
-        if not self._others.isdisjoint(explained):
+        is_port = self._is_unanswered and any(rule.object == "port" for rule in one.rules)
+        if is_port or not self._others.isdisjoint(explained):
             return Fit.LINE
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)

@@ -13,7 +13,7 @@ from service.requests.records import AwaitedRequest, Request, StoredRequest
 
 _ENDED_WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"})
 # Reasons of holds that end with time; these requests are evaluated again.
-_TEMPORARY_HOLDS = ("rate", "window", "not yet", "policy")
+_TEMPORARY_HOLDS = ("rate", "window", "policy")
 _EXPIRED = "it expired before it was carried out"
 
 

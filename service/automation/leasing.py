@@ -9,7 +9,7 @@ from service.automation.fact_gathering import cluster_activity
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident
-from service.recommend import storm_brake
+from service.recommend import retry_storm_limit
 from service.recommend.incident_rules import choose_probe
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import ClusterActivity, storm_key
@@ -118,7 +118,7 @@ def _select_probes(selection: _Selection) -> None:
 
 
 def _select_trials(selection: _Selection) -> None:
-    """Select one trial of each key that the storm brake has held long enough."""
+    """Select one trial of each key that the retry-storm limit has held long enough."""
     pause = timedelta(minutes=selection.policy.storm.half_open_minutes)
     held: Sequence[StoredRequest] | None = None
     for key, storm in sorted(selection.activity.storms.items()):
@@ -133,7 +133,7 @@ def _select_trials(selection: _Selection) -> None:
 
 
 def _storm_holds(selection: _Selection, request: StoredRequest) -> bool:
-    """Whether the storm brake holds this request; the brake closes here if the request would exceed its limit."""
+    """Whether the retry-storm limit holds this request; from here on if the request would exceed it."""
     key = storm_key(request.cluster, request.cause, request.resource)
     storms = selection.activity.storms
     if key in storms and storms[key].trial == request.id:
@@ -141,7 +141,7 @@ def _storm_holds(selection: _Selection, request: StoredRequest) -> bool:
     settings = selection.policy.storm
     since = selection.now - timedelta(minutes=settings.window_minutes)
     storm = selection.activity.storm(key, request.cause, request.resource, since)
-    state = storm_brake.assess(storm, settings, selection.now)
+    state = retry_storm_limit.assess(storm, settings, selection.now)
     if state in {"many", "failing"}:
         reason = (
             f"{storm.resubmits} resubmits in {settings.window_minutes:g} minutes"
@@ -163,7 +163,7 @@ def _hold(selection: _Selection, request: StoredRequest, held_by: str, incident:
         incident_id=None if incident is None else incident.id,
         leased=request.state == "leased",
     )
-    why = f"held by incident {incident.id}" if incident is not None else "held by the storm brake"
+    why = f"held by incident {incident.id}" if incident is not None else "held by the retry-storm limit"
     selection.work.outbox.add(notifications.of_requests("resubmission.suppressed", held, why))
 
 

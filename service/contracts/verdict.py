@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from classifiers.contracts import ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
+from classifiers.contracts import ChainKind, ChainStep, ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
 from classifiers.taxonomy import Decision, PlatformSymptom, RetryOutlook, Role, Side
 from service.contracts.advice import Action, ActionKind, Advice, Mode
 
@@ -124,6 +124,29 @@ class ContextPart(BaseModel):
         return ContextLine(**dict(self))
 
 
+class ChainPart(BaseModel):
+    """One step from the beginning of the failure to the job's end, or what has nothing to do with it (`set_aside`)."""
+
+    kind: ChainKind
+    text: str
+    title: str | None = Field(default=None, description="what it means; of set_aside, the reason")
+    rank: int | None = None
+    node: str | None = None
+    ranks: int = Field(default=0, description="how many ranks are known to have printed such lines")
+    lines: int = 0
+    after_s: float | None = Field(default=None, description="seconds after the beginning")
+
+    @classmethod
+    def from_step(cls, step: ChainStep) -> Self:
+        """Convert from the classifiers' dataclass."""
+        names = ("kind", "text", "title", "rank", "node", "ranks", "lines", "after_s")
+        return cls(**{name: getattr(step, name) for name in names})
+
+    def to_step(self) -> ChainStep:
+        """Convert to the classifiers' dataclass."""
+        return ChainStep(**dict(self))
+
+
 class LogVerdictPart(BaseModel):
     """The verdict from log and scheduler alone, without evidence from the fleet."""
 
@@ -203,6 +226,7 @@ class VerdictBody(BaseModel):
     uncorroborated: bool = Field(default=False, description="it rests on a node event that nothing else confirms")
     context: list[ContextPart] = Field(default_factory=list, description="evidence from nodes and other failures")
     own_frame: str | None = Field(default=None, description="where in the job's own code it began, as train.py:88")
+    chain: list[ChainPart] = Field(default_factory=list, description="from the beginning of the failure to its end")
     log_said: LogVerdictPart | None = Field(default=None, description="null: there was no evidence from the fleet")
 
     @classmethod
@@ -238,6 +262,7 @@ class VerdictBody(BaseModel):
             figures={name: round(value, 3) for name, value in advice.figures.items()},
             weighed=[(name, round(weight, 3)) for name, weight in verdict.weighed],
             context=[ContextPart.from_line(line) for line in verdict.context],
+            chain=[ChainPart.from_step(step) for step in verdict.chain],
             log_said=LogVerdictPart.from_log_verdict(verdict.log_verdict),
             **{name: getattr(verdict, name) for name in (*same, *also)},
             **{name: getattr(advice, name) for name in advised},
@@ -271,6 +296,7 @@ class VerdictBody(BaseModel):
             context=tuple(line.to_line() for line in self.context),
             log_verdict=None if self.log_said is None else self.log_said.to_log_verdict(),
             own_frame=self.own_frame,
+            chain=tuple(step.to_step() for step in self.chain),
         )
 
     def to_wire(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from service.contracts.verdict import VerdictBody
 from service.explain.explanation import Explanation, ShownLine
 from service.explain.job_facts import JobEnd
 from service.formatting import escape_invisible
+from service.headlines.chain import chain_sentences
 from service.web.pages import display_names
 
 ColorChoice = Literal["auto", "always", "never"]
@@ -84,6 +85,7 @@ class _Printer:
         yield ""
         yield from self._lines()
         yield from self._origin()
+        yield from self._chain()
         yield from self._advice()
         yield from self._basis()
 
@@ -163,6 +165,18 @@ class _Printer:
         parts += [f"node {suspect.node}"] if suspect.node is not None else []
         if parts:
             yield from self._labelled("Began at", _visible(", ".join(parts)))
+
+    def _chain(self) -> Iterator[str]:
+        """What followed on other ranks or later, and which node events explain nothing."""
+        for kind, label in (("consequence", "Then"), ("set_aside", "Set aside")):
+            steps = [
+                one
+                for one in self._body.chain
+                if one.kind == kind and (one.ranks > 1 or one.after_s or one.kind == "set_aside")
+            ]
+            for number, said in enumerate(chain_sentences(steps)):
+                line = f": {said.line}" if kind == "set_aside" else ""
+                yield from self._labelled("" if number else label, f"{said.text}{line}")
 
     def _advice(self) -> Iterator[str]:
         if not self._explanation.shows_failure:

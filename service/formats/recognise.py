@@ -26,7 +26,7 @@ _WRAPPED_MOST = 4
 _DEEPEST = 100
 _WATCH_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _NATIVE_SIGNS = ("event_id", "ended_at", "job_id", "status")
-_EXPECTED = (
+EXPECTED = (
     "a job-completion/1 event, a CloudEvent, a Slurm record (jobid), an epilog environment (SLURM_JOB_ID), "
     "a Kubernetes Pod, Job, PyTorchJob, TrainJob or RayJob, or a Ray job (entrypoint)"
 )
@@ -133,7 +133,7 @@ def _without_surrogates(text: str) -> str:
 
 def _read(obj: Any, cluster: str | None, depth: int) -> JobCompletion | Skipped:
     if not isinstance(obj, dict):
-        raise field_reading.unreadable("(whole object)", _EXPECTED, obj)
+        raise field_reading.unreadable("(whole object)", EXPECTED, obj)
     if "specversion" in obj and "schema" not in obj:
         if depth >= _WRAPPED_MOST:
             raise field_reading.unreadable("data", f"at most {_WRAPPED_MOST} envelopes around an event")
@@ -141,7 +141,7 @@ def _read(obj: Any, cluster: str | None, depth: int) -> JobCompletion | Skipped:
     for is_it, reader in _FORMATS:
         if is_it(obj):
             return reader(obj, cluster)
-    raise field_reading.unreadable("(whole object)", _EXPECTED, f"keys {', '.join(list(obj)[:6])}" if obj else "{}")
+    raise field_reading.unreadable("(whole object)", EXPECTED, f"keys {', '.join(list(obj)[:6])}" if obj else "{}")
 
 
 def _native(obj: Mapping[str, Any], cluster: str | None) -> JobCompletion:

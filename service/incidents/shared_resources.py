@@ -89,7 +89,7 @@ def shared_resources_of(event: JobCompletion, verdict: Verdict) -> tuple[SharedR
 
 
 def storm_resource(things: Sequence[SharedResource]) -> str:
-    """The resource by which the storm brake counts; "" if only the fingerprint is shared."""
+    """The resource by which the retry-storm limit counts; "" if only the fingerprint is shared."""
     first = things[0] if things else None
     return "" if first is None or first.kind == "fingerprint" else f"{first.kind}:{first.value}"
 

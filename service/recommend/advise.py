@@ -12,8 +12,8 @@ from service.recommend.rules import outlook
 from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, OwnRetrier
 from service.recommend.rules.lineage import Ceiling, SameFailure, TimeBudget, Window
 from service.recommend.rules.never import NeverAutomatic
+from service.recommend.rules.other_jobs import InIncident, Rate, RetryStormLimit
 from service.recommend.rules.pause import Pause
-from service.recommend.rules.shared import InIncident, Rate, StormBrake
 from service.recommend.rules.worth import CostGate, Demoted
 from service.recommend.wording import MitigationWording, worked_here
 
@@ -27,7 +27,7 @@ OBJECTION_RULES: tuple[Rule, ...] = (
     TimeBudget(),
     Demoted(),
     CostGate(),
-    StormBrake(),
+    RetryStormLimit(),
     Rate(),
     Pause(),
 )

@@ -113,8 +113,8 @@ class OpenIncident:
 class StormState:
     """Resubmits of one cause, cluster and shared resource (`key`) within the storm window of the policy.
 
-    Of the `resubmits`, `failed` failed again and `helped` did not. `held_since` is set while the storm brake holds the
-    key; `trial`: one resubmit was released since then and its outcome is not known yet.
+    Of the `resubmits`, `failed` failed again and `helped` did not. `held_since` is set while the retry-storm limit
+    holds the key; `trial`: one resubmit was released since then and its outcome is not known yet.
     """
 
     key: str = ""

@@ -108,7 +108,7 @@ class Demotion(Checked):
 
 
 class Storm(Checked):
-    """The storm brake on resubmits of one cause, cluster and shared resource."""
+    """The retry-storm limit on resubmits of one cause, cluster and shared resource."""
 
     window_minutes: Positive
     most: Annotated[int, Field(ge=1, strict=True)]

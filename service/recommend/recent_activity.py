@@ -1,4 +1,4 @@
-"""Recent automatic resubmits of a cluster, as the storm brake and the rate limits count them. Pure.
+"""Recent automatic resubmits of a cluster, as the retry-storm limit and the rate limits count them. Pure.
 
 The service counts stored resubmits; the replay of another policy counts the resubmits that it would make.
 """
@@ -16,13 +16,13 @@ _NO_RATE = ActionRate()
 
 @dataclass(frozen=True, slots=True)
 class ClusterActivity:
-    """Recent automatic resubmits on one cluster, and the keys that its storm brake holds."""
+    """Recent automatic resubmits on one cluster, and the keys that its retry-storm limit holds."""
 
     resubmits: Sequence[RecentResubmit]
     storms: Mapping[str, HeldStorm]
 
     def storm(self, key: str, cause: str, resource: str, since: datetime) -> StormState:
-        """The state of one key of the storm brake."""
+        """The state of one key of the retry-storm limit."""
         held = self.storms.get(key)
         if held is None and not self.resubmits:
             return StormState(key=key)
@@ -46,10 +46,10 @@ class ClusterActivity:
 
 
 def storm_key(cluster: str, cause: str, resource: str) -> str:
-    """The key by which the storm brake counts."""
+    """The key by which the retry-storm limit counts."""
     return f"{cause}|{cluster}|{resource}"
 
 
 def resource_of(key: str) -> str:
-    """The shared resource of a key of the storm brake; empty without one."""
+    """The shared resource of a key of the retry-storm limit; empty without one."""
     return key.split("|", 2)[2] if key.count("|") >= 2 else ""  # noqa: PLR2004 - the parts of a key

@@ -23,10 +23,10 @@ from service.recommend.replayed_resubmits import ReplayedCluster, ReplayedResubm
 from service.recommend.rule_chain import RESUBMITTING, DecisionState, RuleContext
 from service.recommend.rules.consent import Consent
 from service.recommend.rules.lineage import Ceiling, Window
-from service.recommend.rules.shared import Rate, StormBrake
+from service.recommend.rules.other_jobs import Rate, RetryStormLimit
 
 SHOWN = 200
-LIMITS = frozenset({Ceiling.name, Window.name, StormBrake.name, Rate.name})
+LIMITS = frozenset({Ceiling.name, Window.name, RetryStormLimit.name, Rate.name})
 _BY_POLICY = frozenset({"policy", "nobody opted in"})
 
 
@@ -164,9 +164,9 @@ def compare(history: Iterable[PastDecision], policy: Policy, *, shown: int = SHO
 
 
 def _count(cluster: ReplayedCluster, past: PastDecision, state: DecisionState, context: RuleContext) -> None:
-    """Count a resubmit that the other policy adds or omits, and a key that its storm brake holds."""
+    """Count a resubmit that the other policy adds or omits, and a key that its retry-storm limit holds."""
     facts = context.facts
-    if state.rule == StormBrake.name and state.held_by == "storm":
+    if state.rule == RetryStormLimit.name and state.held_by == "storm":
         cluster.hold(facts.storm.key, past.cluster, facts.now)
     after, before = _resubmits(state.decision, state.mode), _resubmits(past.decision, past.mode)
     if after == (before or past.made):

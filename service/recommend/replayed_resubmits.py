@@ -32,7 +32,7 @@ class ReplayedResubmit:
     outcome: Outcome | None = None
 
     def recent(self) -> RecentResubmit:
-        """The resubmit as storm brake and rate limits count it."""
+        """The resubmit as retry-storm limit and rate limits count it."""
         return RecentResubmit(
             self.failure_id, self.cause, resource_of(self.storm_key), self.user, self.at, self.outcome
         )
@@ -40,7 +40,7 @@ class ReplayedResubmit:
 
 @dataclass(slots=True)
 class ReplayedCluster:
-    """Added and omitted resubmits of one cluster, and the keys that the storm brake holds in the replay."""
+    """Added and omitted resubmits of one cluster, and the keys that the retry-storm limit holds in the replay."""
 
     added: deque[ReplayedResubmit] = field(default_factory=deque)
     omitted: deque[ReplayedResubmit] = field(default_factory=deque)
@@ -62,7 +62,7 @@ class ReplayedCluster:
         self.omitted_from[one.lineage].append(one)
 
     def hold(self, key: str, cluster: str, now: datetime) -> None:
-        """The storm brake closes for a key."""
+        """The retry-storm limit closes for a key."""
         self.held.setdefault(key, HeldStorm(key, cluster, now, ""))
 
     def facts(self, stored: Facts, policy: Policy, cause: str, user: str | None) -> Facts:

@@ -318,7 +318,7 @@ class RecentResubmit:
 
 @dataclass(frozen=True, slots=True)
 class HeldStorm:
-    """A key that the storm brake holds. `trial` is the row number of the request that was released at `trial_at`."""
+    """A key that the retry-storm limit holds. `trial`: the row number of the request released at `trial_at`."""
 
     key: str
     cluster: str

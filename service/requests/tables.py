@@ -135,7 +135,7 @@ lineage_marks = Table(
     Column("comment", Text),
 )
 
-# Keys (cause, cluster, resource) that the storm brake holds.
+# Keys (cause, cluster, resource) that the retry-storm limit holds.
 storms = Table(
     "storms",
     metadata,

@@ -1,1 +1,1 @@
-"""Tests."""
+"""Measures speed and memory (`make bench`)."""

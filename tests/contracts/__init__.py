@@ -1,1 +1,1 @@
-"""Tests."""
+"""One suite for each protocol, run on every implementation."""

@@ -1,1 +1,1 @@
-"""Tests of faultlab tests."""
+"""Tests of the fault lab."""

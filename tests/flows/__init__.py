@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests of whole flows through running programs, servers and pages."""

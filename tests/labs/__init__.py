@@ -1,1 +1,1 @@
-"""Tests."""
+"""Real servers and clusters that tests start."""

@@ -55,7 +55,7 @@ class LeaseReader:
         return int(self._connection.execute(wanted).scalar_one())
 
     def recent_resubmits(self, cluster: str, since: datetime) -> list[RecentResubmit]:
-        """Automatic resubmits on a cluster since a time, for the storm brake and the rate limits; oldest first."""
+        """Automatic resubmits on a cluster since a time, for the limits on retry storms and rates; oldest first."""
         wanted = (
             select(
                 *(requests.c.id, requests.c.cause, requests.c.resource, requests.c.outcome),

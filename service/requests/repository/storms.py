@@ -1,4 +1,4 @@
-"""The state of the storm brake: held keys, since when, and their trials."""
+"""The state of the retry-storm limit: held keys, since when, and their trials."""
 
 from datetime import datetime
 

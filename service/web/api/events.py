@@ -5,6 +5,7 @@ from typing import Annotated, Literal, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request
 
+from service.formats.recognise import EXPECTED
 from service.web import event_intake, request_body
 from service.web.api.models import EventsAnswer
 from service.web.auth import INGEST, Principal
@@ -16,8 +17,8 @@ router = APIRouter(tags=["events"])
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "One record or JSON lines, at most 16 MiB (also decompressed), in any supported format: "
-        "job-completion/1 (GET /api/v1/schemas/job-completion/1), CloudEvents, Slurm, Kubernetes, Ray.",
+        "description": "One record or JSON lines, at most 16 MiB (also decompressed), each "
+        f"{EXPECTED}. JSON Schema of job-completion/1: GET /api/v1/schemas/job-completion-1.",
         "content": {"application/json": {"schema": {}}, "application/x-ndjson": {"schema": {"type": "string"}}},
     }
 }

@@ -6,7 +6,8 @@ import pytest
 
 from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction import benign_lines, word_lists
+from classifiers.data import word_lists
+from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner

@@ -62,3 +62,10 @@ def test_where_no_clock_fits_events_are_still_compared_with_each_other() -> None
     given = event(300, [(120, XID), (125, "GPU 0000:3b:00.0 passed its diagnosis, returned to service")],
                   zone=zone, silent=timedelta(hours=30))  # fmt: skip
     assert notes(given) == [Reason.RECOVERED.value]
+
+
+def test_a_tail_of_a_log_is_set_by_its_end_west_of_greenwich() -> None:
+    given = event(300, [(299.5, XID)], zone=timedelta(hours=-8), silent=_SOON)
+    lines = given["logs"][0]["tail"].split("\n")
+    given["logs"][0]["tail"] = "\n".join(lines[-60:])  # begins four hours after the job
+    assert notes(given) == [None]

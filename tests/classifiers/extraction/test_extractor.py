@@ -40,6 +40,41 @@ def test_the_exception_comes_first_and_the_launcher_report_follows() -> None:
     assert all(not one.text.startswith(("File", "x = batch")) for one in case.evidence)
 
 
+def test_a_report_of_an_aborted_task_comes_after_what_the_processes_say() -> None:
+    abort = "srun: error: n1: task 1: Aborted (core dumped)\n"
+    assert beginnings(extract(LogStream(text=WATCHDOG.format(1, 9) + "\n" + abort), job=TWO))[0].startswith("[rank1]")
+    assert beginnings(extract(LogStream(text=abort), job=TWO)) == [abort.strip()]
+
+
+def test_an_error_that_points_at_one_above_it_is_its_consequence() -> None:
+    text = (
+        "(Engine pid=61) ValueError: No memory is left for the cache\n"
+        "RuntimeError: the engine could not start. See the root cause above.\n"
+    )
+    assert beginnings(extract(LogStream(text=text))) == ["(Engine pid=61) ValueError: No memory is left for the cache"]
+
+
+def test_an_exception_that_lists_those_of_other_ranks_is_their_consequence() -> None:
+    text = (
+        "CheckpointException: ranks:dict_keys([3])\n"
+        "Traceback (most recent call last):\n"
+        '  File "save.py", line 3, in write\n'
+        "OSError: [Errno 108] Cannot send after transport endpoint shutdown\n"
+    )
+    assert beginnings(extract(LogStream(text=text)))[0].startswith("OSError: [Errno 108]")
+
+
+def test_an_event_comes_before_the_line_that_it_explains_whatever_the_clocks_say() -> None:
+    start = datetime(2026, 11, 20, 10, tzinfo=UTC)
+    job = JobFacts("failed", gpus=8, nodes=("n1",), started_at=start, ended_at=start.replace(minute=11))
+    log = "2026-11-20 10:09:59 step 9 loss 2\nRuntimeError: CUDA error: uncorrectable ECC error encountered\n"
+    xid = NodeEvent(
+        "NVRM: Xid (PCI:0000:b9:00): 94, pid=3, name=python3, Contained", start.replace(minute=10), "n1", "kernel"
+    )
+    case = extract(LogStream(text=log, rank=2, node="n1"), job=job, events=(xid,))
+    assert [one.stream for one in case.evidence[:2]] == ["node", "stderr"]
+
+
 def test_line_numbers_are_those_of_the_file_when_only_its_end_was_read() -> None:
     case = extract(LogStream(text="KeyError: 'y'\n", rank=0, first_line=5_001))
     assert case.evidence[0].line == 5_001

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from classifiers.extraction import ordering
+from classifiers import signatures
+from classifiers.extraction import ordering, survival
 from classifiers.extraction.evidence_items import EvidenceItem, fold_repeats
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.progress_lines import ProgressLines
@@ -34,11 +35,22 @@ def test_no_consequence_is_promoted_where_a_line_is_a_beginning() -> None:
 
 def test_a_retried_attempt_is_context_where_another_line_is_a_beginning_and_last_where_none_is() -> None:
     retried = item("upload failed, retrying", "initiating", Onset.RETRIED)
-    ordering.withdraw_survived([retried, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
+    survival.withdraw_survived([retried, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
     assert (retried.role, retried.onset) == ("context", Onset.WITHDRAWN)
     alone = item("upload failed, retrying", "initiating", Onset.RETRIED)
-    ordering.withdraw_survived([alone], [None])
+    survival.withdraw_survived([alone], [None])
     assert (alone.role, alone.onset) == ("initiating", Onset.SURVIVED_RETRY)
+
+
+def test_what_processes_waited_for_leads_where_they_only_say_that_they_waited() -> None:
+    by_id = signatures.packaged().by_id
+    lookup = item("W lookup failed, trying again", "initiating", Onset.RETRIED, hits=(by_id["python.name-resolution"],))
+    waited = item("no rendezvous", "initiating", Onset.STRONG_ENTRY, 1, hits=(by_id["wordings.waited"],))
+    survival.withdraw_survived([lookup, waited], [None])
+    assert (lookup.role, lookup.onset) == ("initiating", Onset.STRONG_ENTRY)
+    again = item("W lookup failed, trying again", "initiating", Onset.RETRIED, hits=(by_id["python.name-resolution"],))
+    survival.withdraw_survived([again, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
+    assert again.role == "context"
 
 
 def test_an_error_before_further_progress_is_withdrawn() -> None:
@@ -46,7 +58,7 @@ def test_an_error_before_further_progress_is_withdrawn() -> None:
     progress = ProgressLines(steps, lambda: ([steps.splitlines()[::10]], 1))
     survived = item("ERROR cannot reach the server", "initiating", Onset.ERROR_WORDS, offset=100)
     last = item("ERROR loss is not finite", "initiating", Onset.ERROR_WORDS, 1, offset=len(steps) - 10)
-    ordering.withdraw_survived([survived, last], [progress])
+    survival.withdraw_survived([survived, last], [progress])
     assert (survived.role, last.role) == ("context", "initiating")
 
 
@@ -72,3 +84,39 @@ def test_the_suspect_rank_comes_first_among_equal_onsets() -> None:
 def test_the_items_of_each_role_are_limited() -> None:
     items = [item(str(number), "cascade", position=number) for number in range(50)]
     assert len(ordering.limit(items)) == 8
+
+
+def test_a_peer_without_an_answer_is_a_consequence_where_another_rank_died_of_its_program() -> None:
+    by_id = signatures.packaged().by_id
+    silent = item(
+        "completion 12", "initiating", Onset.STRONG_ENTRY, 0, rank=0, hits=(by_id["network.ib-completion-12"],)
+    )
+    error = item(
+        "KeyError: 'y'",
+        "initiating",
+        Onset.STRONG_ENTRY,
+        1,
+        rank=3,
+        hits=(by_id["python.key-error"],),
+        ends_process=True,
+    )
+    survival.withdraw_unanswered([silent, error])
+    assert (silent.role, error.role) == ("cascade", "initiating")
+    alone = item("completion 12", "initiating", Onset.STRONG_ENTRY, 0, rank=0, hits=silent.hits)
+    survival.withdraw_unanswered([alone, item("lost", "cascade", position=1, rank=3)])
+    assert alone.role == "initiating"
+
+
+def test_the_first_of_repeated_attempts_leads() -> None:
+    missing = (signatures.packaged().by_id["storage.s3-no-such"],)
+    first = item(
+        "no such key, attempt 1 of 8",
+        "context",
+        Onset.WITHDRAWN,
+        0,
+        hits=missing,
+        error_words=frozenset({"no such"}),
+    )
+    last = item("no such key, gave up", "initiating", Onset.TRACEBACK, 1, hits=missing, start_offset=100)
+    assert ordering.promote_first_mention([last, first])
+    assert first.role == "initiating"

@@ -53,3 +53,10 @@ def test_landmarks_are_noted_and_are_no_hits() -> None:
 def test_positions_are_right_after_letters_of_other_alphabets() -> None:
     [found] = SCANNER.scan("шаг 1 — 進捗 İ\nKeyError: 'ключ'\n")
     assert (found.text, found.line_number) == ("KeyError: 'ключ'", 2)
+
+
+def test_general_wordings_of_node_events_are_not_tried_on_logs() -> None:
+    text = "health agent: GPU 3 vanished from the list\n"
+    assert SCANNER.scan(text) == []
+    [found] = SCANNER.scan(text, of_events=True)
+    assert [hit.id for hit in found.hits] == ["events.gpu-failed"]

@@ -30,6 +30,16 @@ def test_the_second_of_a_chain_is_marked() -> None:
     assert [one.chained for one in chain] == [False, True]
 
 
+def test_a_prefix_of_no_known_form_before_every_line_is_left_out() -> None:
+    text = "".join(
+        f"r03c3n2: {line}\n"
+        for line in ("Traceback (most recent call last):", '  File "a.py", line 1, in f', "    f()", "KeyError: 'x'")
+    )
+    found = parse_traceback(text, 0, text.split("\n", 1)[0])
+    assert found is not None
+    assert (found.final_line, found.exception) == ("r03c3n2: KeyError: 'x'", "KeyError")
+
+
 def test_interleaved_tracebacks_of_two_ranks_are_separated() -> None:
     text = (
         "[rank1]: Traceback (most recent call last):\n"

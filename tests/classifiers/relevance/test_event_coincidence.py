@@ -122,6 +122,20 @@ def test_what_was_corrected_or_needs_no_action_is_harmless(text: str, entry: str
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("goofys on /mnt/data: Transport endpoint is not connected", None),
+        ("NHC: check_fs_mount: /lustre not mounted", None),
+        ("NHC: check_fs_mount: /lustre not mounted, no job was affected", Reason.CORRECTED),
+        ("disk sdc of goofys is not mounted", Reason.CORRECTED),
+    ],
+)
+def test_a_lost_mount_is_not_taken_for_one_that_nobody_uses(text: str, reason: Reason | None) -> None:
+    one = event(text, entries=("storage.fuse-mount",))
+    assert judged(one, waiting(frozenset({"python.remote-io"}))).reason is reason
+
+
+@pytest.mark.parametrize(
     ("program", "reason"), [("tritonserver", Reason.OTHER_PROCESS), ("python", None), ("<unknown>", None)]
 )
 def test_a_gpu_event_of_a_program_that_no_training_job_runs_is_of_another_process(
@@ -170,3 +184,14 @@ def test_a_lost_gpu_begins_a_failure_only_where_the_log_does_not_end_in_other_wo
     text = "building the model\nloading 40 shards\nlooking for tokens\nreading the vocabulary\n" + end
     found = extractor.extract(RawCase(job=facts, streams=(LogStream(text=text),), node_events=(lost,)))
     assert (found.items[0].node == "gpu1" and found.items[0].role == "initiating") is is_used
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("health agent: GPU 3 does not respond", None),
+        ("health agent: GPU 3 did not respond for 9 s, responding again", Reason.RECOVERED),
+    ],
+)
+def test_general_words_count_unless_the_part_works_again(text: str, reason: Reason | None) -> None:
+    assert judged(event(text, entries=("events.gpu-failed",)), waiting()).reason is reason

@@ -147,9 +147,73 @@ def test_the_same_events_are_used_where_only_the_first_reasons_are_explained() -
     assert few[0] == every[0]
 
 
+def test_corrected_errors_of_a_device_do_not_excuse_its_loss() -> None:
+    aer = event("pcieport 0000:3a:01.0: AER: Corrected error from 0000:3b:00.0", at=END - 60, index=1, entries=())
+    assert judged(event(), job(), [aer]).support is Support.LOG
+
+
+def test_an_error_that_only_a_program_causes_is_explained_by_no_event() -> None:
+    seen = job(own_entries=[frozenset({"cuda.lazy-fork"})], other_entries=frozenset())
+    assert judged(event(), seen).reason is Reason.NOT_SHOWN
+
+
+def test_what_failed_while_a_server_was_away_has_failed_although_it_came_back() -> None:
+    seen = job(own_entries=[frozenset({"python.remote-io"})], other_entries=frozenset())
+    gone = event(
+        "LustreError: scratch-OST0007: This client was evicted by scratch-OST0007", entries=("storage.lustre",)
+    )
+    back = event("Lustre: scratch-OST0007: Connection restored to scratch-OST0007", at=END - 15, index=1, entries=())
+    assert judged(gone, seen, [back]).support is Support.LOG
+    assert judged(gone, job(own_entries=[frozenset({"python.remote-io"})], failed=END + 400), [back]).reason is not None
+
+
+def test_the_eviction_of_another_pod_is_no_trouble_of_this_job() -> None:
+    seen = job("started pod train-0", own_entries=[], other_entries=PEER_GONE, failed=None)
+    text = "Evicted pod {}: The node was low on resource: memory."
+    other = event(text.format("web/cache-7"), entries=("kubernetes.evicted-memory",))
+    own = event(text.format("ml/train-0"), entries=("kubernetes.evicted-memory",))
+    assert (judged(other, seen).reason, judged(own, seen).reason) == (Reason.OTHER_PROCESS, None)
+
+
+def test_a_stall_begins_when_the_collective_began_that_did_not_end() -> None:
+    waited = frozenset({"pytorch.nccl-watchdog-timeout"})
+    seen = job(own_entries=[], other_entries=waited, last_progress=END - 3_000, failed=END - 20, stalled=END - 1_820)
+    lost = event(at=END - 1_850)
+    assert judged(lost, seen).support is Support.TIME
+    assert judged(lost, job(own_entries=[], other_entries=waited, last_progress=END - 3_000)).reason is Reason.LATER
+
+
+def test_a_port_that_went_down_explains_that_a_peer_did_not_answer() -> None:
+    down = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link DOWN", entries=("network.ib-link-down",))
+    seen = job(own_entries=[frozenset({"fabrics.undeliverable", "python.io-error"})], other_entries=frozenset())
+    assert judged(down, seen).support is Support.LOG
+
+
+def test_a_device_that_is_not_offered_to_jobs_is_no_device_of_the_job() -> None:
+    uuid = "GPU-f2194681-b7eb-4369-acfc-6637a21601e1"
+    lost = event(f"XidCriticalError: Xid=79 on Device={uuid}; marking device as unhealthy.")
+    less = event(f"allocatable lowered from 8 to 7, {uuid} is not offered to pods", at=END - 18, index=1, entries=())
+    assert (judged(lost, job()).reason, judged(lost, job(), [less]).reason) == (None, Reason.OTHER_DEVICE)
+
+
+def test_an_event_after_the_end_needs_more_than_its_time() -> None:
+    seen = job(own_entries=[], other_entries=frozenset(), failed=None)
+    assert judged(event(at=END + 20), seen).reason is Reason.LATER
+
+
 @pytest.mark.parametrize(
     ("text", "field", "value"),
     [
+        (
+            "[Hardware Error]: CPU:22 MC21_STATUS[Over|CE|MiscV|-|SyndV|CECC|-]: 0xdc2040000000011b",
+            "is_corrected",
+            True,
+        ),
+        ("mce: [Hardware Error]: CPU 48: Machine Check: 0 Bank 12: 9c2040000000011b", "is_corrected", True),
+        ("mce: [Hardware Error]: CPU 48: Machine Check: 0 Bank 12: bc2040000000011b", "is_corrected", False),
+        ("Warning FailedMount pod/web-7c9d MountVolume.SetUp failed", "pods", frozenset({"web-7c9d"})),
+        ("condition ReadonlyFilesystem=False reason=FilesystemIsNotReadOnly", "is_corrected", True),
+        ("Power Unit Redundancy: Non-redundant:Insufficient Resources; System power down", "is_corrected", False),
         ("EDAC MC0: 1 CE memory read error (corrected)", "is_corrected", True),
         ("EDAC MC0: 1 UE memory read error, uncorrected", "is_corrected", False),
         ("nfs: server nas1 OK", "is_recovery", True),

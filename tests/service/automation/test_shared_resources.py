@@ -76,7 +76,7 @@ def test_user_failures_and_preempted_or_cancelled_jobs_have_no_shared_resources(
         assert result("x", status=status) == {}
 
 
-def test_the_storm_brake_counts_by_the_first_resource() -> None:
+def test_the_retry_storm_limit_counts_by_the_first_resource() -> None:
     things = (SharedResource("file_system", "/scratch", "orion"), SharedResource("fingerprint", "1:x", "orion"))
     assert storm_resource(things) == "file_system:/scratch"
     assert storm_resource(things[1:]) == storm_resource(()) == ""

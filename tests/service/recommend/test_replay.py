@@ -116,13 +116,13 @@ def test_added_resubmits_count_towards_the_rate_limits() -> None:
     assert replay.compare(later, opened("[limits]\nrate_per_user = 4\n")).more == 10
 
 
-def test_added_resubmits_close_the_storm_brake() -> None:
+def test_added_resubmits_close_the_retry_storm_limit() -> None:
     history = [shadow(number, number / 10) for number in range(8)]
     settings = "[storm]\nmost = 3\nhalf_open_minutes = 15\n"
     found = replay.compare(history, opened(settings))
-    assert (found.more, found.limited) == (3, {"storm brake": 5})
+    assert (found.more, found.limited) == (3, {"retry-storm limit": 5})
     trial = replay.compare([*history, shadow(8, 20), shadow(9, 20.1)], opened(settings))
-    assert (trial.more, trial.limited) == (4, {"storm brake": 6})
+    assert (trial.more, trial.limited) == (4, {"retry-storm limit": 6})
 
 
 def test_added_resubmits_count_towards_the_limit_of_their_lineage() -> None:

@@ -1,6 +1,6 @@
 """Rules about other jobs: incidents, resubmit storms, and rate limits."""
 
-from service.recommend import storm_brake
+from service.recommend import retry_storm_limit
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 
@@ -23,17 +23,17 @@ class InIncident:
         return RuleResult("held", slots, decision="hold", held_by="incident")
 
 
-class StormBrake:
+class RetryStormLimit:
     """Holds a key with too many resubmits of one cause on one resource, or too many that failed again."""
 
-    name = "storm brake"
+    name = "retry-storm limit"
 
     def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
         """Holds, and after a pause lets one resubmit start as a trial."""
         if context.in_turn:
             return NO_OBJECTION  # released one by one already
         storm = context.facts.storm
-        found = storm_brake.assess(storm, context.policy.storm, context.facts.now)
+        found = retry_storm_limit.assess(storm, context.policy.storm, context.facts.now)
         if found == "calm":
             return NO_OBJECTION
         ended = storm.failed + storm.helped

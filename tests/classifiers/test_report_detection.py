@@ -4,7 +4,7 @@ import pytest
 
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction import failure_stage
-from classifiers.extraction.report_detection import is_prose, is_report
+from classifiers.report_detection import is_prose, is_report
 
 REPORT = """After the second epoch the job just stays there, and I see no message at all.
   File "train.py", line 88, in <module>

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from classifiers.extraction import word_lists
+from classifiers.data import word_lists
 
 GOOD = 'version = 1\n[[mark]]\nname = "hangs"\nwords = ["stands still", "hangs"]\nsource = "people"\nstage = true\n'
 

@@ -38,7 +38,7 @@ def test_a_job_released_from_an_incident_starts_at_its_time() -> None:
 def test_a_storm_is_held_then_tested_with_a_trial() -> None:
     storm = BUILT_IN.storm
     many = StormState("SYS.5 on orion", resubmits=storm.most)
-    assert (with_facts(storm=many).held_by, with_facts(storm=many).rule) == ("storm", "storm brake")
+    assert (with_facts(storm=many).held_by, with_facts(storm=many).rule) == ("storm", "retry-storm limit")
     failing = StormState("SYS.5 on orion", resubmits=8, helped=2, failed=6)
     assert with_facts(storm=failing).held_by == "storm"
     assert with_facts(storm=replace(failing, helped=8, failed=2)).held_by is None

@@ -1,4 +1,4 @@
-"""The states of the storm brake, as pure functions of counts."""
+"""The states of the retry-storm limit, as pure functions of counts."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -6,14 +6,14 @@ from typing import Literal
 from service.recommend.facts import StormState
 from service.recommend.policy_settings import Storm
 
-BrakeState = Literal["calm", "many", "failing", "held", "trial"]
+LimitState = Literal["calm", "many", "failing", "held", "trial"]
 
 
-def assess(state: StormState, settings: Storm, now: datetime) -> BrakeState:
-    """The state of the brake for a resubmit of this key.
+def assess(state: StormState, settings: Storm, now: datetime) -> LimitState:
+    """The state of the limit for a resubmit of this key.
 
-    calm: the resubmit may start. many, failing: the brake closes now (the caller sets `held_since` to `now`). held: the
-    brake is closed. trial: it has been closed long enough, and this resubmit may start as a trial (the caller sets
+    calm: the resubmit may start. many, failing: the key is held from now on (the caller sets `held_since` to `now`).
+    held: the key is held. trial: it was held long enough, and this resubmit may start as a trial (the caller sets
     `trial`); if the trial succeeds the state is cleared, otherwise `held_since` starts anew.
     """
     if state.held_since is not None:
@@ -22,8 +22,7 @@ def assess(state: StormState, settings: Storm, now: datetime) -> BrakeState:
     if state.resubmits >= settings.most:
         return "many"
     ended = state.helped + state.failed
-    # If all of them failed the brake closes whatever the configured share; if none failed it stays open, even for share
-    # 0.
+    # If all of them failed the key is held whatever the share; if none failed it is not, even for a share of 0.
     if ended >= settings.at_least and state.failed and state.failed >= settings.failing_share * ended:
         return "failing"
     return "calm"

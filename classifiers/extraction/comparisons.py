@@ -1,0 +1,71 @@
+"""Compares what a case shows: several ranks with one another, memory that is used with who uses it.
+
+An observation is a name that catalogue entries may name in `needs` and `unless`, as they name other entries: so that a
+line can mean something else where the case shows more than the line. They are listed in `signatures.OBSERVATIONS`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from classifiers.contracts import JobFacts
+from classifiers.extraction.line_headers import parse_header
+from classifiers.extraction.stream_reader import StreamText
+from classifiers.signatures import FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS
+
+# A program's own faults on the device: hardware does not commit them on several devices at once.
+_MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
+_OUT_OF_MEMORY: Final = frozenset({"pytorch.cuda-oom"})
+_CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
+_HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
+# Judgement: a process that holds more than this share of the device leaves too little for the job's own.
+_MOST_OF_DEVICE: Final = 0.5
+
+
+def observations(job: JobFacts, streams: Sequence[StreamText]) -> frozenset[str]:
+    """The observations that hold of a case."""
+    return frozenset(name for name, holds in _OBSERVATIONS.items() if holds(job, streams))
+
+
+def _fault_on_several_ranks(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether several ranks report a memory fault of their own."""
+    ranks: set[tuple[str, int]] = set()
+    for stream in streams:
+        for line in stream.lines:
+            if any(hit.id in _MEMORY_FAULTS for hit in line.hits):
+                rank = parse_header(line.text).rank
+                rank = stream.source.rank if rank is None else rank
+                ranks.add(("stream", stream.index) if rank is None else ("rank", rank))
+    return len(ranks) > 1
+
+
+def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether most of a device's memory is held by one process that no log of the job names, of a scheduler's job."""
+    if job.scheduler is None:
+        return False
+    for stream in streams:
+        for line in stream.lines:
+            if "memory in use" not in line.text or all(hit.id not in _OUT_OF_MEMORY for hit in line.hits):
+                continue
+            holders = _HOLDER.findall(line.text)
+            capacity = _CAPACITY.search(line.text)
+            if len(holders) != 1 or capacity is None:
+                continue
+            pid, held = holders[0]
+            if float(held) > _MOST_OF_DEVICE * float(capacity["total"]) and not _is_own_process(
+                pid, line.text, streams
+            ):
+                return True
+    return False
+
+
+def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
+    """Whether the logs name a process elsewhere."""
+    word = re.compile(rf"(?<!\d){pid}(?!\d)")
+    return any(pid in one.text and word.search(one.text.replace(line, "")) is not None for one in streams)
+
+
+_OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {
+    FAULT_ON_SEVERAL_RANKS: _fault_on_several_ranks,
+    MEMORY_HELD_BY_OTHERS: _memory_held_by_others,
+}

@@ -1,0 +1,139 @@
+"""Which trouble a run survived: it went on afterwards, tried again, or many ranks print it when they start."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
+from classifiers.extraction.progress_lines import ProgressLines
+from classifiers.relevance.event_rules import of_programs, unanswered, waits
+
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
+# Entries about services that processes of a job reach over the network.
+_SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-resolution", "kubernetes.api-server")
+_ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike (judgement)
+_CLOCK_SKEW_S: Final = 10.0  # judgement
+
+
+def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
+    """Withdraw lines that did not end the run.
+
+    Those are lines after which the ranks went on to report progress, attempts that are made again, and start-up words
+    that many ranks print alike. They become context where another line shows a beginning or an end, else they are
+    ordered last.
+
+    Args:
+        items: all items; changed in place.
+        progress: the progress lines by stream, None for a stream without text.
+    """
+    startup = _startup_messages(items)
+    doubted = []
+    for item in items:
+        if item.role in {"initiating", "cascade"}:
+            item.survived = _is_survived(item, startup, progress)
+            if item.survived or item.onset is Onset.RETRIED:
+                doubted.append(item)
+    if not doubted:
+        return
+    places = {id(item) for item in doubted}
+    rest = [item for item in items if id(item) not in places and not item.from_scheduler]
+    cause = _retried_cause(doubted, rest)
+    if cause is not None:
+        cause.onset = Onset.STRONG_ENTRY
+        doubted = [item for item in doubted if item is not cause]
+        rest.append(cause)
+    explained = any(
+        item.role in {"initiating", "cascade"} or (item.reports_exit and item.role == "teardown") for item in rest
+    )
+    for item in doubted:
+        if explained or item.role == "cascade":
+            item.role, item.onset = "context", Onset.WITHDRAWN
+        else:
+            item.onset = AFTER_SURVIVAL.get(item.onset, item.onset)
+
+
+def _retried_cause(doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem]) -> EvidenceItem | None:
+    """The first trouble of the platform that was tried again until the processes gave up waiting; None without one.
+
+    Where the run ends in lines that only say that a process waited or lost another one, such trouble is what they
+    waited for, unless the run went on after it.
+    """
+    beginnings = [item for item in rest if item.role == "initiating"]
+    if not beginnings or any(not _is_wait(item) for item in beginnings):
+        return None
+    tried = (item for item in doubted if item.onset is Onset.RETRIED and not item.survived and _is_of_platform(item))
+    return next(tried, None)
+
+
+def _is_wait(item: EvidenceItem) -> bool:
+    return any(hit.id in waits() for hit in item.hits)
+
+
+def _is_of_platform(item: EvidenceItem) -> bool:
+    """Whether a line is about a service of the platform."""
+    return any(hit.role == "initiating" and hit.id.startswith(_SERVICES) for hit in item.hits)
+
+
+def _startup_messages(items: Sequence[EvidenceItem]) -> frozenset[str]:
+    """Messages with general words of failure that many ranks print alike."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for item in items:
+        if item.role == "initiating" and item.rank is not None and item.onset >= Onset.ERROR_WORDS:
+            ranks[_masked(item)].add(item.rank)
+    return frozenset(message for message, found in ranks.items() if len(found) >= _ALIKE_RANKS)
+
+
+def _masked(item: EvidenceItem) -> str:
+    return _NUMBER.sub("#", item.message[:120])
+
+
+def _is_survived(item: EvidenceItem, startup: frozenset[str], progress: Sequence[ProgressLines | None]) -> bool:
+    """Whether the run went on after a line of a log."""
+    own = progress[item.stream] if item.stream < len(progress) and not item.from_scheduler else None
+    if own is None:
+        return False
+    if own.continues_after(item.offset, process_ended=item.ends_process):
+        return True
+    if item.ends_process:
+        return False
+    is_weak = item.role == "initiating" and item.onset >= Onset.ERROR_WORDS and item.rank is not None
+    return (is_weak and _masked(item) in startup) or _others_went_on(item, own, progress)
+
+
+def _others_went_on(item: EvidenceItem, own: ProgressLines, progress: Sequence[ProgressLines | None]) -> bool:
+    """Whether other streams report progress well after the time that the line itself gives."""
+    time = time_of(item.text)
+    if time is None:
+        return False
+    others = (one.last_time() for one in progress if one is not None and one is not own)
+    return any(other is not None and time < other - _CLOCK_SKEW_S for other in others)
+
+
+def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
+    """Let ranks that got no answer over the network be a consequence where another rank died of its own program.
+
+    Args:
+        items: all items; changed in place.
+    """
+    died = {
+        item.rank
+        for item in items
+        if item.role == "initiating"
+        and item.rank is not None
+        and item.ends_process
+        and not item.survived
+        and any(hit.id in of_programs() for hit in item.hits)
+    }
+    if not died:
+        return
+    for item in items:
+        if (
+            item.role == "initiating"
+            and item.line_number is not None
+            and item.rank not in died
+            and any(hit.id in unanswered() for hit in item.hits)
+        ):
+            item.role, item.onset = "cascade", Onset.NEUTRAL

@@ -1,0 +1,60 @@
+"""The chain of a failure in sentences: what began, what followed where, how the job ended, what was set aside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from classifiers.contracts import ChainKind
+from service.contracts.verdict import ChainPart
+from service.formatting import duration, whole_words
+from service.headlines.headline import headline
+
+_QUOTED: Final = 120  # characters of a line
+_AT_ONCE_S: Final = 1.0  # a shorter time is not told apart from none
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSentence:
+    """One step in words, and its line of the log; `line` is empty where the words hold it already."""
+
+    kind: ChainKind
+    text: str
+    line: str = ""
+
+
+def chain_sentences(chain: Sequence[ChainPart]) -> list[ChainSentence]:
+    """The steps in words; empty where nothing is known but how the job ended."""
+    if all(step.kind == "end" for step in chain):
+        return []
+    return [_sentence(step) for step in chain]
+
+
+def _sentence(step: ChainPart) -> ChainSentence:
+    if step.kind == "beginning":
+        where = ", ".join(part for part in (_rank(step.rank), step.node or "") if part)
+        said = headline(step.text) or step.text
+        return ChainSentence(step.kind, f"{said} ({where})" if where and where not in said else said)
+    if step.kind == "end":
+        return ChainSentence(step.kind, f"The job ended: {step.text}")
+    if step.kind == "set_aside":
+        many = f"{step.lines} such lines" if step.lines > 1 else ""
+        said = _with(step.title or "", [step.node or "", many])
+        return ChainSentence(step.kind, f"Explains nothing here: {said}", _line(step))
+    ranks = f"{step.ranks} other ranks" if step.ranks > 1 else _rank(step.rank)
+    later = f"{duration(step.after_s)} later" if step.after_s is not None and step.after_s >= _AT_ONCE_S else ""
+    if step.title is None:
+        return ChainSentence(step.kind, _with(f"{step.lines} {step.text}", [ranks if step.ranks else ""]))
+    return ChainSentence(step.kind, _with(step.title, [ranks, later]), _line(step))
+
+
+def _rank(rank: int | None) -> str:
+    return "" if rank is None else f"rank {rank}"
+
+
+def _with(text: str, parts: Sequence[str]) -> str:
+    named = ", ".join(part for part in parts if part)
+    return f"{text} ({named})" if named else text
+
+
+def _line(step: ChainPart) -> str:
+    return whole_words(" ".join(step.text.split()), _QUOTED)

@@ -1,0 +1,50 @@
+"""The whole runs for measuring only: two files without a common run, labelled and without real places."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import LabelledCase
+from tests.classifiers.data.overlap import texts
+from tests.classifiers.data.test_places import PLACES
+
+DATA = Path(__file__).parents[2] / "data" / "unseen_runs"
+LEAST = {"read": 150, "unread": 60}
+
+
+@cache
+def runs(name: str) -> tuple[LabelledCase, ...]:
+    return tuple(labelled_cases.read_file(DATA / f"{name}.jsonl.zst"))
+
+
+def every() -> list[LabelledCase]:
+    return [run for name in LEAST for run in runs(name)]
+
+
+def log_of(run: LabelledCase) -> str:
+    return "\n".join(texts(run))
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_a_file_has_enough_runs_of_each_side(name: str) -> None:
+    sides = [run.labels.best["side"] for run in runs(name)]
+    assert len(sides) >= LEAST[name]
+    assert all(sides.count(side) >= LEAST[name] // 6 for side in ("hardware", "system", "user"))
+
+
+def test_no_run_is_in_both_files() -> None:
+    labelled_cases.check_ids(every())
+
+
+def test_the_root_line_of_a_run_is_in_it() -> None:
+    for run in every():
+        line = run.labels.root_line
+        assert line is None or line.split("\n")[0].strip() in log_of(run), run.id
+
+
+def test_runs_name_no_real_place() -> None:
+    for run in every():
+        assert log_of(run).strip(), run.id
+        assert not PLACES.search(log_of(run)), run.id

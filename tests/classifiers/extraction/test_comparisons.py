@@ -1,0 +1,48 @@
+"""What several lines of a case show together."""
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+
+EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+FAULT = "RuntimeError: CUDA error: an illegal memory access was encountered\n"
+OUT_OF_MEMORY = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.25 GiB. GPU 5 has a total capacity of 79.10 GiB "
+    "of which 0.90 GiB is free. Process {pid} has {held} GiB memory in use. Including non-PyTorch memory, this process "
+    "has 6.70 GiB memory in use.\n"
+)
+
+
+def entries(*streams: LogStream, scheduler: str | None = "slurm") -> set[str]:
+    job = JobFacts(status="failed", scheduler=scheduler, gpus=8)
+    extracted = EXTRACTOR.extract(RawCase(job=job, streams=streams))
+    return {
+        hit.id for item in extracted.items if item.role == "initiating" for hit in item.hits if hit.strength != "weak"
+    }
+
+
+def test_a_memory_fault_on_several_ranks_is_of_the_program() -> None:
+    one = LogStream(FAULT, rank=0)
+    assert "cuda.illegal-access-on-several" not in entries(one, LogStream("step 3 loss 1\n", rank=1))
+    assert "cuda.illegal-access-on-several" in entries(one, LogStream(FAULT, rank=1))
+    assert "cuda.illegal-access-on-several" in entries(LogStream(f"[rank0]: {FAULT}[rank4]: {FAULT}"))
+    assert "cuda.illegal-access-on-several" not in entries(LogStream(f"[rank4]: {FAULT}[rank4]: {FAULT}"))
+
+
+@pytest.mark.parametrize(
+    ("held", "other", "scheduler", "is_foreign"),
+    [
+        ("70.20", "", "slurm", True),
+        ("30.10", "", "slurm", False),  # less than half of the device
+        ("70.20", "rank 1 runs as pid: 771\n", "slurm", False),  # a process of the job
+        ("70.20", "", None, False),  # a machine that nobody shares out
+    ],
+)
+def test_memory_that_a_foreign_process_holds_is_no_fault_of_the_program(
+    held: str, other: str, scheduler: str | None, *, is_foreign: bool
+) -> None:
+    found = entries(LogStream(other + OUT_OF_MEMORY.format(pid=771, held=held), rank=0), scheduler=scheduler)
+    assert ("pytorch.oom-held-by-others" in found, "pytorch.cuda-oom" in found) == (is_foreign, not is_foreign)
