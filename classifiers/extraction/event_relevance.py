@@ -87,7 +87,7 @@ def judge_node_events(
                 set_aside.append(item)
             else:
                 item.uncorroborated = judgement.support is Support.ALONE
-                _lead_what_it_explains(item, seen.at(item.offset), of_logs)
+                _lead_what_it_explains(item, seen.at(item.offset), of_logs, judgement.support)
                 used.append(item)
     if not used and len(raw.streams) <= 1:
         for item in of_logs:  # the places in the one log are order enough, as without any event
@@ -100,13 +100,16 @@ def _seriousness(item: EvidenceItem) -> int:
     return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
 
 
-def _lead_what_it_explains(item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem]) -> None:
+def _lead_what_it_explains(
+    item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem], support: Support | None
+) -> None:
     """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
-    if item.role != "initiating" or traits_of(event.entries).effects.isdisjoint({"ends", "stalls"}):
+    slower = support is Support.SLOWER
+    if item.role != "initiating" or (traits_of(event.entries).effects.isdisjoint({"ends", "stalls"}) and not slower):
         return
     explained = explained_by(event.entries)
     for line in of_logs:
-        if line.role == "initiating" and any(hit.id in explained for hit in line.hits):
+        if line.role == "initiating" and (slower or any(hit.id in explained for hit in line.hits)):
             item.onset = min(item.onset, line.onset)
             if item.time is not None and line.time is not None and line.time <= item.time <= line.time + CLOCK_SKEW_S:
                 item.time = line.time - _JUST_BEFORE_S
@@ -170,6 +173,7 @@ def _job_seen(
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
         failed=min(times, default=None) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
+        slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         ended=clock.of(raw.job.ended_at),
         mentions=cache(lambda name: any(is_word_in(name, text) for text in texts)),
         several=len(raw.job.nodes) > 1
@@ -214,6 +218,12 @@ def _stalled_since(of_logs: Sequence[EvidenceItem]) -> float | None:
         and (time := time_of(item.text)) is not None
     )
     return min(found, default=None)
+
+
+def _slowed_since(texts: Sequence[str]) -> float | None:
+    """Since when steps took several times as long as before in one of the logs, None if in none."""
+    found = (training_progress.slowed_since(text) for text in texts)
+    return min((time for time in found if time is not None), default=None)
 
 
 def _telling_entries(item: EvidenceItem) -> frozenset[str]:

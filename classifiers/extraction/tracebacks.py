@@ -254,7 +254,7 @@ def _demote_wrappers(items: Sequence[EvidenceItem], text: str) -> None:
     first_own: EvidenceItem | None = None
     for item in items:
         if _is_own_error(item):
-            if wrapper is not None and wrapper.exception in _LISTING:
+            if wrapper is not None and (wrapper.exception in _LISTING or _introduces(text, wrapper, item)):
                 wrapper.role, wrapper.onset = "cascade", Onset.NEUTRAL
             if first_own is not None and "above" in item.message and _POINTS_ABOVE.search(item.message):
                 item.role, item.onset = "cascade", Onset.NEUTRAL
@@ -265,6 +265,16 @@ def _demote_wrappers(items: Sequence[EvidenceItem], text: str) -> None:
             wrapper.role, wrapper.onset = "cascade", Onset.NEUTRAL
         if item.role == "initiating" and (is_cause or item.exception is not None):
             wrapper = item
+
+
+def _introduces(text: str, wrapper: EvidenceItem, item: EvidenceItem) -> bool:
+    """Whether an exception ends in a colon and the next line names the one that it is about."""
+    return (
+        wrapper.role == "initiating"
+        and item.exception is not None
+        and wrapper.text.rstrip().endswith(":")
+        and not text[wrapper.offset + len(wrapper.text) : item.offset].strip()
+    )
 
 
 def _is_own_error(item: EvidenceItem) -> bool:

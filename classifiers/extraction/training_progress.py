@@ -4,9 +4,12 @@ import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
+from itertools import pairwise
+from statistics import median
 from typing import Final
 
 from classifiers.contracts import Progress
+from classifiers.extraction.line_headers import time_of
 
 _STEP: Final = re.compile(
     r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}"
@@ -30,6 +33,12 @@ SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
 _END_LENGTH: Final = 65_536
 _NEAR_LENGTH: Final = 2_000
 _LINE_RANGE: Final = 500
+# When a run counts as slowed down: so many steps before and since, the latter so many times slower (judgement).
+_PACE_RANGE: Final = 262_144  # characters
+_FEWEST_BEFORE: Final = 3
+_MOST_BEFORE: Final = 20
+_FEWEST_SINCE: Final = 3
+_MUCH_SLOWER: Final = 3.0
 
 
 def step_of(line: str) -> int | None:
@@ -104,3 +113,29 @@ def _last_checkpoint(text: str, low: str, begin: int) -> str | None:
         return None
     paths = [found["path"] for found in _CHECKPOINT.finditer(text, begin)]
     return next((path for path in reversed(paths) if "/" in path or "." in path), None)
+
+
+def slowed_since(text: str) -> float | None:
+    """Since when steps took several times as long as before, in seconds into the year; None if they did not.
+
+    Args:
+        text: a log whose lines name steps and times.
+    """
+    paces = _paces(text)
+    for number in range(_FEWEST_BEFORE, len(paces) - _FEWEST_SINCE + 1):
+        usual = median(pace for _, pace in paces[max(0, number - _MOST_BEFORE) : number])
+        since = [pace for _, pace in paces[number:]]
+        if min(since[:_FEWEST_SINCE]) >= _MUCH_SLOWER * usual and median(since) >= _MUCH_SLOWER * usual:
+            return paces[number][0]
+    return None
+
+
+def _paces(text: str) -> list[tuple[float, float]]:
+    """From when on each step took how many seconds, by the lines that name a step and a time, in order."""
+    points: list[tuple[float, int]] = []
+    for line in text[-_PACE_RANGE:].split("\n"):
+        step = step_of(line)
+        time = time_of(line) if step is not None else None
+        if step is not None and time is not None and (not points or (step > points[-1][1] and time >= points[-1][0])):
+            points.append((time, step))
+    return [(begin, (end - begin) / (later - step)) for (begin, step), (end, later) in pairwise(points) if end > begin]

@@ -29,6 +29,7 @@ class Support(StrEnum):
     LOG = "the log shows what such an event causes"
     SCHEDULER = "the scheduler confirms it"
     TIME = "the processes of the job waited or lost each other from then on"
+    SLOWER = "the steps of the job took longer from then on"
     SECOND_SOURCE = "a second source reports it"
     ALONE = "the log shows no other beginning"
 
@@ -69,6 +70,7 @@ class JobSeen:
         failed: when its first line of failure was.
         ended: when it ended.
         stalled: since when its processes waited for one another, by the time-outs that they report.
+        slowed: finds since when its steps took several times as long as before, None if they did not.
         mentions: whether a name is in its logs, as a whole word.
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
@@ -88,6 +90,7 @@ class JobSeen:
     mentions: Callable[[str], bool]
     several: bool = True
     stalled: float | None = None
+    slowed: Callable[[], float | None] = lambda: None
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
     ends_in_words: bool = False
@@ -133,7 +136,8 @@ class Fit(IntEnum):
     NONE = 0
     WAITS = 1  # the other processes lost one, or wait for it
     SCHEDULER = 2  # the job's status confirms it
-    LINE = 3  # a process reports what such an event causes
+    SLOWER = 3  # its steps took longer from then on
+    LINE = 4  # a process reports what such an event causes
 
 
 @dataclass(slots=True)

@@ -86,7 +86,7 @@ _DISCLAIMED: Final = re.compile(
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(
     r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
-    r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b"
+    r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b|\b(?:drained|draining)\b[^\n]{0,60}?\bplanned\b"
 )
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"

@@ -227,7 +227,9 @@ def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
     """Whether an event is the trouble of a pod of another job, such as its eviction."""
     if not one.objects.pods or _is_own_pod(one.objects, job):
         return False
-    return not any(job.status in rule.status for rule in one.rules)
+    confirmed = any(job.status in rule.status for rule in one.rules)
+    at_the_end = job.ended is None or one.event.time is None or abs(job.ended - one.event.time) <= BESIDE_S
+    return not (confirmed and at_the_end)
 
 
 def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:

@@ -7,6 +7,7 @@ scheduler confirms it, or where the log shows no failure of its own.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_questions import (
@@ -18,6 +19,9 @@ from classifiers.relevance.event_questions import (
     reason_against,
 )
 from classifiers.relevance.event_rules import explained_by, rules_of, unanswered, waits
+
+# Judgement: steps are logged so much later at the latest than a device got slower.
+_SLOWER_WITHIN_S: Final = 900.0
 
 
 def judge(
@@ -70,6 +74,8 @@ class _Fits:
         explained = explained_by(one.event.entries)
         if not self._own.isdisjoint(explained) or any(map(job.knows_process, one.objects.pids)):
             return Fit.LINE
+        if _slowed_the_job(one, job):
+            return Fit.SLOWER
         if any(job.status in rule.status for rule in one.rules):
             return Fit.SCHEDULER
         if self._has_own_failure:
@@ -80,6 +86,14 @@ class _Fits:
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         return Fit.WAITS if job.several and shows else Fit.NONE
+
+
+def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
+    """Whether the steps of a job took longer since an event that slows a device down until it is repaired."""
+    if one.event.time is None or not one.traits.degrades_on or one.traits.objects.isdisjoint({"port", "gpu"}):
+        return False
+    since = job.slowed()
+    return since is not None and abs(since - one.event.time) <= _SLOWER_WITHIN_S
 
 
 def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
@@ -131,6 +145,8 @@ def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -
         return Judgement(one.event.index, reason=one.reason)
     if one.fit is Fit.LINE:
         support = Support.LOG
+    elif one.fit is Fit.SLOWER:
+        support = Support.SLOWER
     elif one.fit is Fit.SCHEDULER:
         support = Support.SCHEDULER
     elif one.fit is Fit.WAITS and one.event.time is not None and job.last_progress is not None:
