@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+import gc
 import warnings
 from collections.abc import Iterator
 
@@ -7,11 +8,16 @@ import pytest
 from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 
+from service.db import session
 from service.people import passwords
+from tests import cheap_engines
 
 # A busy machine is no failure: no limit depends on how long an example takes.
 settings.register_profile("faultline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("faultline")
+
+# Imports and tests make few cycles of many objects: searching for them as often as usual costs a third of collection.
+gc.set_threshold(50_000, 20, 20)
 
 pytest_plugins = ["tests.labs.fixtures"]
 
@@ -39,10 +45,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
 
 
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cheap_password_hashes() -> Iterator[None]:
     """Hash passwords of this process in a millisecond instead of 0.3 s of processor time."""
     cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", lambda: cheap)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engines() -> Iterator[None]:
+    """Make the engines of this process cheap."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "connect", cheap_engines.connect)
         yield

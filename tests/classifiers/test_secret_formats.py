@@ -194,4 +194,4 @@ def filled(template: str, chance: random.Random) -> str:
 def test_a_text_of_markers_alone_can_be_redacted(ending: str) -> None:
     for marker in SecretFinder()._markers:
         text = (marker + ending) * (6_000 // (len(marker) + len(ending)))
-        assert isinstance(redact(text), str)
+        assert len(redact(text)) <= len(text) + text.count(marker) * len(PLACEHOLDER)

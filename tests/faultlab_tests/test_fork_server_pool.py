@@ -52,4 +52,5 @@ def test_one_fork_knows_nothing_of_another(declare: Declare, lab: Lab) -> None:
     )
     plan = declare(code, PRELOAD + 'root = { line = "^ValueError" }\n')
     for seed in (1, 2):
-        case(lab.run(plan, seed))
+        # An assertion of the program that fails would be its root line.
+        assert case(lab.run(plan, seed))["labels"]["root_line"] == "ValueError: Error"

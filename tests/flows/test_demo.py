@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from service.demo.__main__ import main
 from tests.labs.ports import free_port
 
 
@@ -31,13 +32,15 @@ def test_the_demo_fills_an_empty_database_and_says_what_to_open(tmp_path: Path) 
         assert demo.wait(timeout=30) == 0
 
 
-def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_taken_port_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        command = [sys.executable, "-m", "service.demo", "--port", str(port), "--folder", str(tmp_path / "demo")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert len((done.stdout + done.stderr).splitlines()) == 1
-    assert f"port {port} is taken" in done.stdout
+        monkeypatch.setattr(sys, "argv", ["demo", "--port", str(port), "--folder", str(tmp_path / "demo")])
+        assert main() == 2
+    printed = capfd.readouterr()
+    assert len((printed.out + printed.err).splitlines()) == 1
+    assert f"port {port} is taken" in printed.out

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
 
-ROUNDS, SEED = 20, 7105
+ROUNDS, SEED = 12, 7105
 
 
-def test_twenty_rounds_of_kills(
+def test_twelve_rounds_of_kills(
     postgres_server: "Postgres", tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need("setpriv")

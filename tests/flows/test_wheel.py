@@ -94,7 +94,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Enviro
     made = Environment(tmp_path_factory.mktemp("wheel") / "venv")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made.folder)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", made.python, "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+    subprocess.run([*pip, "--no-compile", str(wheel)], check=True, capture_output=True)
     # Searched after its own packages: the wheel's modules come first, an editable install there is not visible.
     [site] = made.folder.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")

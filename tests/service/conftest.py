@@ -9,7 +9,7 @@ import pytest
 
 from service.db.session import Store
 from tests.labs.postgres import Postgres, server
-from tests.service.databases import MIGRATED, copy_migrated, create_migrated, empty_migrated
+from tests.service.databases import MIGRATED, Emptier, copy_migrated, create_migrated
 from tests.service.frozen_clock import FrozenClock
 
 _numbers = count()
@@ -25,6 +25,13 @@ def postgres() -> Iterator[Postgres]:
     with server() as running:
         create_migrated(running)
         yield running
+
+
+@pytest.fixture(scope="session")
+def empty_migrated(postgres: Postgres) -> Iterator[Emptier]:
+    emptier = Emptier(postgres)
+    yield emptier
+    emptier.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -53,8 +60,9 @@ def url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
         return
     # One database for all: making one costs more than most tests do. What a test left is removed after it.
     running: Postgres = request.getfixturevalue("postgres")
+    empty: Emptier = request.getfixturevalue("empty_migrated")
     yield running.url(MIGRATED)
-    empty_migrated(running)
+    empty()
 
 
 @pytest.fixture

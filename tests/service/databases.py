@@ -6,6 +6,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import psycopg
+
 from service.db.all_tables import metadata
 from service.db.session import Store
 from tests.labs.postgres import Postgres
@@ -34,10 +36,36 @@ def create_migrated(server: Postgres) -> None:
     _migrate(server.create(MIGRATED))
 
 
-def empty_migrated(server: Postgres) -> None:
-    """Delete all rows and restart all ids at 1, as in a new database: no test depends on the tests before it."""
-    deletes = "; ".join(f"DELETE FROM {table}" for table in metadata.tables)
-    server.sql(f"{deletes}; {_RESTART_SEQUENCES}", MIGRATED)
+class Emptier:
+    """Empties the migrated PostgreSQL database after each test.
+
+    Over one connection, whose session knows all tables: a new session takes ten times as long for this.
+    """
+
+    def __init__(self, server: Postgres) -> None:
+        self._server = server
+        self._connection: psycopg.Connection[tuple[object, ...]] | None = None
+
+    def __call__(self) -> None:
+        """Delete all rows and restart all ids at 1, as in a new database: no test depends on the tests before it."""
+        deletes = "; ".join(f"DELETE FROM {table}" for table in metadata.tables)
+        statement = f"{deletes}; {_RESTART_SEQUENCES}".encode()
+        try:
+            self._connected().execute(statement)
+        except psycopg.OperationalError:  # a test has ended the sessions, or the server
+            self.close()
+            self._connected().execute(statement)
+
+    def _connected(self) -> "psycopg.Connection[tuple[object, ...]]":
+        if self._connection is None:
+            self._connection = psycopg.connect(self._server.url(MIGRATED), autocommit=True, prepare_threshold=None)
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def _migrate(url: str) -> None:

@@ -49,6 +49,7 @@ def test_every_label_has_three_kinds_and_more(composed_cases: list[LabelledCase]
     assert poor == {}
 
 
+@pytest.mark.slow
 def test_a_case_holds_its_first_line_and_names_its_origin(composed_cases: list[LabelledCase]) -> None:
     for case in composed_cases:
         assert case.provenance["origin"] == "composed"
@@ -58,6 +59,7 @@ def test_a_case_holds_its_first_line_and_names_its_origin(composed_cases: list[L
             assert any(case.labels.root_line in text for text in _texts(case)), case.id
 
 
+@pytest.mark.slow
 def test_no_value_is_left_unfilled(composed_cases: list[LabelledCase]) -> None:
     left = {
         (case.id, found[0])

@@ -1,10 +1,12 @@
 """Shapes of lines, whatever the catalogue knows."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.extraction.line_shapes import is_overcome, reports_lost_peer, shape_of
+from classifiers.extraction.line_shapes import Shape, is_overcome, reports_lost_peer, shape_of
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,5 @@ def test_a_lost_peer_is_recognised_and_a_lost_server_is_no_peer() -> None:
 
 @given(st.text(max_size=700))
 def test_any_line_has_a_shape_or_none(line: str) -> None:
-    shape_of(line)
-    is_overcome(line)
-    reports_lost_peer(line)
+    assert shape_of(line) in {None, *get_args(Shape)}
+    assert {is_overcome(line), reports_lost_peer(line)} <= {True, False}

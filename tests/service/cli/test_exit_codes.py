@@ -135,7 +135,8 @@ def test_a_missing_model_has_its_own_code(
     ],
     ids=" ".join,
 )
-def test_a_refusal_at_run_time_is_code_1(arguments: list[str], events: Path) -> None:
+def test_a_refusal_at_run_time_is_code_1(arguments: list[str], events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.messaging.kafka.producer.BOOTSTRAP_MS", 300)  # there is no broker
     assert code_of(*[argument.format(events=events) for argument in arguments]) == 1
 
 

@@ -13,7 +13,7 @@ from service.errors import ConfigurationError, Unavailable
 from service.failures.records import NewFailure
 from service.jobs.repository.jobs import JobRepository
 from tests.labs.postgres import Postgres, server
-from tests.service.databases import MIGRATED, migrated_file
+from tests.service.databases import MIGRATED, Emptier, migrated_file
 from tests.service.sample_rows import job, put, verdict
 
 
@@ -35,6 +35,7 @@ def test_an_unreachable_server_is_unavailable() -> None:
             assert "geheim" not in caught.value.detail
 
 
+@pytest.mark.lab
 @pytest.mark.parametrize("query", ["host=127.0.0.1,127.0.0.1&port=1,{port}", "host=127.0.0.1:1&host=127.0.0.1:{port}"])
 def test_of_several_servers_the_one_that_accepts_writes_is_used(postgres_server: Postgres, query: str) -> None:
     hosts = query.format(port=postgres_server.port)
@@ -125,6 +126,7 @@ def _add_and(store: Store, happens: Callable[[], object]) -> None:
         work.failures.add([NewFailure(outcomes[0], job("during"), verdict())])
 
 
+@pytest.mark.lab
 def test_a_killed_server_leaves_no_partial_transaction_and_recovers() -> None:
     with server() as running, closing(Store(running.url())) as store:
         store.upgrade()
@@ -139,8 +141,12 @@ def test_a_killed_server_leaves_no_partial_transaction_and_recovers() -> None:
         put(store, [job("during")])
 
 
-def test_a_session_that_the_server_ends_while_rows_are_copied_is_unavailable(postgres: Postgres) -> None:
+@pytest.mark.lab
+def test_a_session_that_the_server_ends_while_rows_are_copied_is_unavailable(
+    postgres: Postgres, empty_migrated: Emptier
+) -> None:
     name = "ended"
+    empty_migrated.close()  # a template has no sessions
     url = postgres.create(name, template=MIGRATED)
     try:
         with closing(Store(url)) as store:
@@ -152,6 +158,7 @@ def test_a_session_that_the_server_ends_while_rows_are_copied_is_unavailable(pos
         postgres.drop(name)
 
 
+@pytest.mark.lab
 def test_a_restarted_server_causes_no_error() -> None:
     with server() as running, closing(Store(running.url())) as store:
         store.upgrade()

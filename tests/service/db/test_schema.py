@@ -72,6 +72,7 @@ def test_a_missing_schema_is_reported_by_any_use(empty_url: str) -> None:
             reading.jobs.known(["a"])
 
 
+@pytest.mark.lab
 def test_an_upgrade_that_cannot_get_its_lock_gives_up_and_changes_nothing(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,7 @@
 """Databases of earlier versions are upgraded: every row is kept, API and pages show it."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from tests.labs.postgres import Postgres
 from tests.service.db import released
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
-from tests.service.web.world import make_world
+from tests.service.web.world import NOW, make_world
 
 pytestmark = pytest.mark.slow
 
@@ -74,16 +74,30 @@ def upgraded(released_url: str, clock: FrozenClock) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture
-def client(upgraded: Store, tmp_path: Path) -> Iterator[TestClient]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """An upgraded database for all tests that only read."""
+    folder = tmp_path_factory.mktemp("released")
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            url = released.write_sqlite(folder / "released.sqlite3")
+        else:
+            server: Postgres = request.getfixturevalue("postgres")
+            stack.callback(server.drop, "released_shown")
+            url = released.write_postgres(server, "released_shown", lambda url: connect(url, pool_size=1), folder)
+        store = stack.enter_context(closing(Store(url, clock=FrozenClock(NOW))))
+        store.upgrade()
+        yield store
+
+
+@pytest.fixture(scope="module")
+def client(shown: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Somebody with a token that may read everything: the database has accounts, so that nobody reads without one."""
-    (tmp_path / "web").mkdir()
-    world = make_world(tmp_path / "web", store=upgraded)
-    with upgraded.unit_of_work() as work:
+    world = make_world(tmp_path_factory.mktemp("web"), store=shown)
+    with shown.unit_of_work() as work:
         _, secret = work.tokens.create("reader", ["read"])
     with world.client(secret) as client:
         yield client
-    world.store.close()
 
 
 def test_an_upgrade_keeps_every_row(released_url: str) -> None:

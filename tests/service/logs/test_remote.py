@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever)
+        thread = threading.Thread(target=http.serve_forever, args=(0.02,))
         thread.start()
         yield f"http://127.0.0.1:{http.server_address[1]}"
         http.shutdown()

@@ -308,8 +308,15 @@ def test_log_lines_hold_no_record(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_measures_how_far_behind_it_is() -> None:
     scene = Scene()
-    scene.run(
-        until=lambda: (
-            scene.telemetry.registry.get_sample_value("faultline_consumer_lag_records", {"topic": "jobs"}) == 0.0
-        )
-    )
+    for number in range(5):
+        scene.put(event(f"j{number}"))
+    behind: list[float] = []
+
+    def level() -> bool:
+        lag = scene.telemetry.registry.get_sample_value("faultline_consumer_lag_records", {"topic": "jobs"})
+        behind.extend([] if lag is None else [lag])
+        scene.clock.sleep(1)
+        return lag == 0
+
+    scene.run(until=level)
+    assert set(behind) == {5, 0}

@@ -110,5 +110,8 @@ def test_an_event_s_time_is_the_last_one_that_is_known() -> None:
 )
 def test_no_object_makes_it_crash(obj: dict[str, Any]) -> None:
     made = NodeStates()
-    made.put(obj, NOW)
-    event_line(obj)
+    before, now = made.put(obj, NOW)
+    assert before is None
+    assert now is None or made.lost(now.name) is now.lost
+    line = event_line(obj)
+    assert line is None or line.text

@@ -4,7 +4,7 @@ Both have as many failures a day, so that what a period holds is the same; windo
 so that both are beyond them. Work is what SQLite's machine does, and the rows that steps of PostgreSQL's plans give.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,11 +168,12 @@ def test_no_page_scans_a_table(
     stores: tuple[Store, Store], asked: tuple[Mapping[str, Asked], Mapping[str, Asked]]
 ) -> None:
     found: dict[str, list[str]] = {}
-    for name, answer in asked[1].items():
-        for statement, parameters in answer.statements:
-            scanned = set(scans(plan(stores[1], statement, parameters))) - SHORT_TABLES
-            if scanned:
-                found.setdefault(f"{scanned}: {statement}", []).append(name)
+    with plans(stores[1]) as plan:
+        for name, answer in asked[1].items():
+            for statement, parameters in answer.statements:
+                scanned = set(scans(plan(statement, parameters))) - SHORT_TABLES
+                if scanned:
+                    found.setdefault(f"{scanned}: {statement}", []).append(name)
     assert not found
 
 
@@ -192,12 +193,23 @@ def statements(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
         event.remove(engine, "before_cursor_execute", note)
 
 
-def plan(store: Store, statement: str, parameters: Any) -> list[str]:
+@contextmanager
+def plans(store: Store) -> Iterator[Callable[[str, Any], list[str]]]:
+    """The plan of a statement; of many pages it is the same, and made once."""
+    known: dict[tuple[str, str], list[str]] = {}
+    postgresql = store.dialect == "postgresql"
+    explain, column = ("EXPLAIN", 0) if postgresql else ("EXPLAIN QUERY PLAN", 3)
     with store._engine.connect() as connection:
-        if store.dialect == "postgresql":
+        if postgresql:
             connection.exec_driver_sql("SET enable_seqscan = off")  # whether an index can serve it
-            return [row[0] for row in connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)]
-        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+
+        def plan(statement: str, parameters: Any) -> list[str]:
+            key = statement, repr(parameters)
+            if key not in known:
+                known[key] = [row[column] for row in connection.exec_driver_sql(f"{explain} {statement}", parameters)]
+            return known[key]
+
+        yield plan
 
 
 def scans(lines: Sequence[str]) -> Iterator[str]:
@@ -213,6 +225,7 @@ def scans(lines: Sequence[str]) -> Iterator[str]:
 def ask(store: Store) -> dict[str, Asked]:
     """Ask for every URL; of each the statements, and what they cost the database."""
     found: dict[str, Asked] = {}
+    known: dict[tuple[str, str], float] = {}
     with (
         steps_of_sqlite(store._engine) as steps,
         statements(store._engine) as seen,
@@ -223,7 +236,7 @@ def ask(store: Store) -> dict[str, Asked]:
             steps.done = 0
             assert client.get(url).status_code == 200, url
             made = list(seen)
-            work = steps.done if store.dialect == "sqlite" else rows_in_postgres(store, made)
+            work = steps.done if store.dialect == "sqlite" else rows_in_postgres(store, made, known)
             found[f"{name} {url}" if "since=365d" in url else name] = Asked(work, made)
     return found
 
@@ -250,15 +263,16 @@ def steps_of_sqlite(engine: Engine) -> Iterator[Steps]:
         event.remove(engine, "checkout", watch)
 
 
-def rows_in_postgres(store: Store, made: Sequence[tuple[str, Any]]) -> float:
-    """Rows that the steps of the statements' plans gave or threw away."""
-    total = 0.0
+def rows_in_postgres(store: Store, made: Sequence[tuple[str, Any]], known: dict[tuple[str, str], float]) -> float:
+    """Rows that the steps of the statements' plans gave or threw away; `known`: of statements before."""
     with store._engine.connect() as connection:
         connection.exec_driver_sql(AS_IF_LARGE)
         for statement, parameters in made:
-            explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
-            total += rows_of(explained.scalar_one()[0]["Plan"])
-    return total
+            key = statement, repr(parameters)
+            if key not in known:
+                explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
+                known[key] = rows_of(explained.scalar_one()[0]["Plan"])
+    return sum(known[statement, repr(parameters)] for statement, parameters in made)
 
 
 def rows_of(node: dict[str, Any]) -> float:
