@@ -18,7 +18,6 @@ from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 
 router = APIRouter()
-RANGES = {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}
 CHART = (480, 90)  # width and height of the chart in chart units
 APART = ("preempted", "cancelled")
 
@@ -50,7 +49,6 @@ def goodput(
         "chart": CHART,
         "chart_top": top,
         "chart_kinds": (*SIDES, *APART),
-        "ranges": RANGES,
         "compared": compared(services, found, (since, scope)),
         "since": since,
         "scope": scope.where(),

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import orjson
+
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 
@@ -45,6 +47,7 @@ class Chart:
     labels: tuple[str, ...]
     per: str
     total: float
+    data: str
 
 
 def charts(parts: Sequence[PeriodCount], zone: ZoneInfo) -> tuple[Chart, ...]:
@@ -98,7 +101,18 @@ def _chart(
     every = max(1, -(-len(times) // MOST_LABELS))
     ticks = (top, top / 2, 0.0)
     total = sum(sum(value.values()) for value in values)
-    return Chart(name, unit, bars, tuple(_tick(tick) for tick in ticks), tuple(times[::every]), per(parts), total)
+    shown = tuple(_tick(tick) for tick in ticks)
+    return Chart(name, unit, bars, shown, tuple(times[::every]), per(parts), total, _data(unit, parts, values, zone))
+
+
+def _data(unit: str, parts: Sequence[PeriodCount], values: Sequence[Mapping[str, float]], zone: ZoneInfo) -> str:
+    """The figures as JSON for charts.js: the limits of the parts in seconds, and the values of each side."""
+    days = max(part.end - part.begin for part in parts) >= DAY  # in UTC, as the table's
+    offset = None if days else parts[-1].begin.astimezone(zone).utcoffset()
+    limits = [int(part.begin.timestamp()) for part in parts] + [int(parts[-1].end.timestamp())]
+    series = [{"name": side, "values": [round(value.get(side, 0), 2) for value in values]} for side in SIDES]
+    found = {"kind": "stack", "unit": unit, "limits": limits, "series": series}
+    return orjson.dumps({**found, "offset": offset.total_seconds() if offset else 0}).decode()
 
 
 def _segments(value: Mapping[str, float], top: float) -> tuple[Segment, ...]:
