@@ -43,8 +43,8 @@ from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import goodput as goodput_page
 from service.web.pages import groups as group_pages
-from service.web.pages import label_queue, live, login, oidc, overview, search, static_files
 from service.web.pages import incidents as incident_pages
+from service.web.pages import label_queue, live, login, oidc, overview, search, static_files
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.pages import subscriptions as subscription_pages

@@ -47,7 +47,7 @@
     const starts = data.limits.slice(0, -1), ends = data.limits.slice(1);
     const day = ends[0] - starts[0] >= 86400 - 7200 || (starts.length > 1 && ends[1] - starts[1] >= 82800);
     const sums = starts.map(() => 0);
-    const layers = data.series.map((series) => ({ name: series.name, values: series.values, top: series.values.map((value, at) => (sums[at] += value)) })).reverse();
+    const layers = data.series.map((series) => ({ name: series.name, colour: colour(series.colour), values: series.values, top: series.values.map((value, at) => (sums[at] += value)) })).reverse();
     const rows = (at) => {
       const until = moment(ends[at], data.offset, day);
       const list = make("table");
@@ -76,7 +76,7 @@
         splits: () => { const every = Math.max(1, Math.ceil(starts.length / Math.max(2, Math.floor(box.clientWidth / 110)))); return starts.map((_, at) => at).filter((at) => at % every === 0); },
         values: (_, ticks) => ticks.map((at) => moment(starts[at], data.offset, day)),
       }),
-      series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: colour("--" + layer.name), stroke: colour("--" + layer.name), width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
+      series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: layer.colour, stroke: layer.colour, width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
       cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6 } },
       hooks: {
         setCursor: [show],
@@ -105,14 +105,15 @@
         row.insertCell().textContent = series.name;
         row.insertCell().append(make("strong", "", percent(series.values[at])));
       }
-      return [make("strong", "", (data.of ? data.of + " " : "") + name(data.at[at])), list];
+      return [make("strong", "", (data.right ? data.right + " " : "") + name(data.at[at])), list];
     };
-    const low = Math.min(...data.series.flatMap((one) => one.values.filter((value) => value !== null)));
-    const floor = data.time ? Math.max(0, Math.floor(low * 20 - 0.5) / 20) : (data.from || 0);
+    const low = Math.min(...data.series[0].values.filter((value) => value !== null));
+    const floor = Math.max(0, Math.min(data.time ? 1 : data.from, Math.floor(low * 20 - 0.5) / 20));
+    const first = Math.min(data.from, ...data.at);
     const strokes = [colour("--bs-link-color"), colour("--bs-tertiary-color")];
     const options = {
-      width: 300, height, legend: { show: false }, padding: [10, 14, 0, 0],
-      scales: { x: { time: false, range: data.time ? undefined : () => [data.from || 0, 1] }, y: { range: () => [floor, 1] } },
+      width: 300, height, legend: { show: false }, padding: [10, 26, 0, 0],
+      scales: { x: { time: false, range: data.time ? undefined : () => [first, 1] }, y: { range: () => [floor, 1] } },
       axes: axes({ values: (_, ticks) => ticks.map((value) => Math.round(value * 100) + " %"), label: data.up, labelSize: data.up ? 18 : 0, labelFont: "12px sans-serif" },
         { values: (_, ticks) => ticks.map((value) => (data.time ? name(value) : Math.round(value * 100) + " %")), space: 80, label: data.right, labelSize: data.right ? 18 : 0, labelFont: "12px sans-serif", size: 28 }),
       series: [{}, ...data.series.map((series, at) => ({ label: series.name, stroke: strokes[at] || strokes[1], width: at ? 1 : 2, dash: at ? [4, 4] : undefined, spanGaps: true, points: { show: !at, size: 6, fill: strokes[0] } }))],

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import orjson
-
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
+from service.web.pages.charts import figures
 
 WIDTH, HEIGHT = 600, 120  # of the drawing, in chart units
 GAP = 1.5
@@ -106,13 +105,12 @@ def _chart(
 
 
 def _data(unit: str, parts: Sequence[PeriodCount], values: Sequence[Mapping[str, float]], zone: ZoneInfo) -> str:
-    """The figures as JSON for charts.js: the limits of the parts in seconds, and the values of each side."""
-    days = max(part.end - part.begin for part in parts) >= DAY  # in UTC, as the table's
+    """The figures as JSON; days are those of UTC, as in the table."""
+    days = max(part.end - part.begin for part in parts) >= DAY
     offset = None if days else parts[-1].begin.astimezone(zone).utcoffset()
-    limits = [int(part.begin.timestamp()) for part in parts] + [int(parts[-1].end.timestamp())]
-    series = [{"name": side, "values": [round(value.get(side, 0), 2) for value in values]} for side in SIDES]
-    found = {"kind": "stack", "unit": unit, "limits": limits, "series": series}
-    return orjson.dumps({**found, "offset": offset.total_seconds() if offset else 0}).decode()
+    series = {side: [value.get(side, 0.0) for value in values] for side in SIDES}
+    limits = [*(part.begin for part in parts), parts[-1].end]
+    return figures.stacked(unit, limits, series, offset=offset.total_seconds() if offset else 0)
 
 
 def _segments(value: Mapping[str, float], top: float) -> tuple[Segment, ...]:
