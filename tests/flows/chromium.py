@@ -72,7 +72,7 @@ def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
         yield made
     finally:
         made_context.close()
-    assert faults == []
+    assert not faults, faults
 
 
 def expect_text(place: Locator, words: str) -> None:

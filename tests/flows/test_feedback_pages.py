@@ -171,10 +171,11 @@ def test_new_failures_are_offered_as_they_come(browser: Browser, world: World, p
 def test_a_judgement_is_sent_in_place_and_undone(browser: Browser, world: World) -> None:
     with serving(world.app) as address, tab(browser, address, viewport={"width": 1440, "height": 500}) as made:
         open_failure(made, "flash_attn")
-        made.locator("#feedback").scroll_into_view_if_needed()
         made.get_by_text("Message to send").click()
+        confirm = made.get_by_role("button", name="Confirm", exact=True)
+        confirm.scroll_into_view_if_needed()
         before = made.evaluate("scrollY")
-        made.get_by_role("button", name="Confirm", exact=True).click()
+        confirm.click()
         toast = made.locator("#toasts [role=status]")
         expect_text(toast, "Verdict confirmed")
         assert "notice" not in made.url

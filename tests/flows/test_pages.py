@@ -269,7 +269,7 @@ def test_pages_are_reached_by_the_navigation_and_the_period_is_kept(page: Page) 
     expect_text(page.locator(".custom summary"), "11-20 08:00 – 11-20 12:00")
     assert fits(page)
     follow(page, "Overview")
-    expect(page).to_have_url(re.compile(r"/\?since=2026-11-20.08%3A00&until="))
+    expect(page).to_have_url(re.compile(r"/\?since=2026-11-20\+08%3A00&until="))
     expect_text(page.locator("h1"), "jobs failed")
 
 

@@ -274,11 +274,11 @@ def test_the_cause_of_a_spike_is_named_after_one_zoom(fleet: int, page: Page, va
         box = chart.bounding_box()
         assert box is not None
         wide, middle = box["width"] / len(heights), box["height"] / 2
-        chart.hover(position={"x": (spike + 0.5) * wide, "y": middle})
+        chart.hover(position={"x": (spike + 0.1) * wide, "y": middle})
         expect_text(page.locator(".chart").first.locator(".tip"), "system")
         page.mouse.down()
         if variant.width > 1000:  # else a click
-            page.mouse.move(box["x"] + (spike + 0.2) * wide, box["y"] + middle, steps=5)
+            page.mouse.move(box["x"] + (spike + 0.9) * wide, box["y"] + middle, steps=5)
         page.mouse.up()
     else:
         bars.nth(spike).click()

@@ -77,7 +77,7 @@
         values: (_, ticks) => ticks.map((at) => moment(starts[at], data.offset, day)),
       }),
       series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: layer.colour, stroke: layer.colour, width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
-      cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6 } },
+      cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6, click: (plot, event) => { if (plot.select.width >= 4) event.stopImmediatePropagation(); } } },
       hooks: {
         setCursor: [show],
         setSelect: [(plot) => {

@@ -142,13 +142,18 @@
 
   // Forms of the main part are sent in place: what one reads stays where it is, and the message comes as a toast.
   const MAIN = { target: "#main", select: "#main", swap: "outerHTML show:none" };
-  const load = (verb, address, from, values = {}) => window.htmx.ajax(verb, address, { ...MAIN, source: from, values });
+  const load = (verb, address, from, values = {}) => {
+    const main = document.getElementById("main");
+    main.inert = true; // until the answer is there: what one types meanwhile would be lost
+    return window.htmx.ajax(verb, address, { ...MAIN, source: from, values }).finally(() => { main.inert = false; });
+  };
   document.addEventListener("submit", (event) => {
     const form = event.target, pressed = event.submitter;
-    if (!window.htmx || form.method !== "post" || !form.closest("main, .toast") || form.closest(".outside") || form.dataset.whole !== undefined) return;
+    // Fields can be named "action" and "method": only the attributes are certain.
+    if (!window.htmx || form.getAttribute("method") !== "post" || !form.closest("main, .toast") || form.closest(".outside") || form.dataset.whole !== undefined) return;
     event.preventDefault();
     sent = true;
-    load("POST", pressed && pressed.hasAttribute("formaction") ? pressed.formAction : form.action, form, pressed && pressed.name ? { [pressed.name]: pressed.value } : {});
+    load("POST", pressed && pressed.hasAttribute("formaction") ? pressed.formAction : form.getAttribute("action") || location.href, form, pressed && pressed.name ? { [pressed.name]: pressed.value } : {});
   });
   let sent = false, opened = new Set(), at = 0;
   const heading = (details) => { const summary = details.querySelector("summary"); return summary ? summary.textContent.trim() : ""; };
@@ -165,13 +170,13 @@
   document.addEventListener("htmx:afterSettle", () => {
     const main = document.getElementById("main");
     main.querySelectorAll("details:not(.act)").forEach((one) => { if (opened.has(heading(one))) one.open = true; });
-    window.scrollTo({ top: at, behavior: "instant" });
     if (sent) {
       const message = main.querySelector(".message[role=status]");
       document.querySelectorAll("#toasts [role=status]").forEach((one) => one.remove());
       if (message) toast(message, "status");
       if (!main.contains(document.activeElement)) main.focus({ preventScroll: true });
     }
+    window.scrollTo({ top: at, behavior: "instant" });
     sent = false;
     begin(main);
   });
