@@ -84,6 +84,7 @@ def overview(
             "trends": sparklines.of_period(parts),
             "count": formatting.number,
             "hours": formatting.gpu_hours,
+            "points": formatting.percent,
             "part_span": stacked_bars.part_span,
             "before": before,
             "goodput": goodput,

@@ -32,7 +32,8 @@
       tip.hidden = false;
       const room = figureBox.getBoundingClientRect(), over = plot.over.getBoundingClientRect();
       const left = over.left - room.left + plot.cursor.left;
-      tip.style.left = Math.max(0, Math.min(left + 14, room.width - tip.offsetWidth)) + "px";
+      const after = left + 16, before = left - tip.offsetWidth - 16; // at the side, so that it hides no bar that is next
+      tip.style.left = (after + tip.offsetWidth > room.width ? Math.max(0, before) : after) + "px";
       tip.style.top = over.top - room.top + 8 + "px";
     };
   };
