@@ -21,6 +21,8 @@
     return made;
   };
 
+  const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6]; // steps between counts
+
   const tooltip = (figureBox, rows) => {
     const tip = make("div", "tip");
     tip.hidden = true;
@@ -73,7 +75,7 @@
     const options = {
       width: 300, height, legend: { show: false }, padding: [8, 4, 0, 0],
       scales: { x: { time: false, range: () => [-0.5, starts.length - 0.5] }, y: { range: (_, __, high) => [0, Math.max(1, high) * 1.05] } },
-      axes: axes({ values: (_, ticks) => ticks.map(figure) }, {
+      axes: axes({ values: (_, ticks) => ticks.map(figure), ...(data.whole ? { incrs: WHOLE } : {}) }, {
         splits: () => { const every = Math.max(1, Math.ceil(starts.length / Math.max(2, Math.floor(box.clientWidth / 110)))); return starts.map((_, at) => at).filter((at) => at % every === 0); },
         values: (_, ticks) => ticks.map((at) => moment(starts[at], data.offset, day)),
       }),

@@ -32,7 +32,10 @@ def stacked(
         for name, values in series.items()
     ]
     times = [int(at.timestamp()) for at in limits]
-    return orjson.dumps({"kind": "stack", "unit": unit, "limits": times, "series": found, "offset": offset}).decode()
+    whole = all(value == round(value) for values in series.values() for value in values)
+    return orjson.dumps(
+        {"kind": "stack", "unit": unit, "whole": whole, "limits": times, "series": found, "offset": offset}
+    ).decode()
 
 
 def line(
