@@ -55,6 +55,15 @@ def test_only_the_own_judgement_of_the_last_hour_is_undone(client: TestClient, w
     assert refused(client, undo) == 409
 
 
+def test_a_protected_label_is_not_undone(client: TestClient, world: World) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    number = failure_of(client)
+    post(client, f"/failures/{number}/feedback", kind="confirm")
+    with world.store.unit_of_work() as work:
+        assert work.feedback.protect(number, golden=True)
+    assert refused(client, f"/failures/{number}/feedback/undo") == 409
+
+
 def test_a_hold_is_lifted_and_the_request_waits_again(hook: TestClient) -> None:
     tell(hook, job("1", XID))
     number = failure_of(hook)
