@@ -27,7 +27,7 @@ RUNTIME_EXTRAS := postgres pdf logs-http object-storage kubernetes oidc chat das
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 
-.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock audit release clean
+.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock vendor audit release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -114,6 +114,10 @@ lock: $(DEV_STAMP) ## write the lock files from pyproject.toml (ARGS=--upgrade t
 	@$(COMPILE_LOCK) $(foreach extra,$(RUNTIME_EXTRAS),--extra $(extra)) --output-file deploy/requirements.lock $(ARGS)
 	@$(COMPILE_LOCK) --extra postgres --extra pdf --constraint deploy/requirements.lock --output-file requirements.lock $(ARGS)
 	@$(COMPILE_LOCK) --extra dev --constraint deploy/requirements.lock --output-file requirements-dev.lock $(ARGS)
+
+vendor: ## copy Bootstrap, htmx and uPlot from npm to service/web/static/vendor, in the versions of deploy/frontend/package-lock.json
+	@npm --prefix deploy/frontend ci --silent
+	@npm --prefix deploy/frontend run --silent vendor
 
 audit: $(DEV_STAMP) ## check the locked dependencies for known vulnerabilities (needs the network)
 	@$(BIN)/python deploy/audit_dependencies.py --uv $(BIN)/uv deploy/requirements.lock

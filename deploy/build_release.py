@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,7 @@ FILES = (
     "SECURITY.md",
     "requirements.lock",
 )
+VENDORED = Path("service") / "web" / "static" / "vendor" / "manifest.json"
 PACKAGES = ("classifiers", "service", "migrations")
 # Where `service.settings` looks for the model that a wheel carries.
 PACKAGED_MODEL = Path("classifiers") / "trained_model"
@@ -78,10 +80,28 @@ def write_sbom(output: Path) -> Path:
     if done.returncode:
         raise SystemExit(f"build_release: the SBOM failed\n{done.stderr[-4000:]}")
     document = json.loads(path.read_text(encoding="utf-8"))
+    document["components"] += frontend_components()
     for component in document["components"]:
         component.pop("description", None)  # the line of the lock file, which the hashes below it repeat
     path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path
+
+
+def frontend_components() -> list[dict[str, object]]:
+    """What the wheel carries from npm, with the licence and digest of each package."""
+    manifest = json.loads((ROOT / VENDORED).read_text(encoding="utf-8"))
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"pkg:npm/{one['name']}@{one['version']}",
+            "name": one["name"],
+            "version": one["version"],
+            "purl": f"pkg:npm/{one['name']}@{one['version']}",
+            "licenses": [{"license": {"id": one["license"]}}],
+            "hashes": [{"alg": "SHA-512", "content": b64decode(one["integrity"].removeprefix("sha512-")).hex()}],
+        }
+        for one in manifest
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -98,6 +98,26 @@ def never(store: Store, failure_id: int, by: str, comment: str | None) -> list[R
         return work.requests.of_failures([failure_id])
 
 
+def lift(store: Store, failure_id: int, by: str, *, clock: Clock) -> list[Request]:
+    """Lift a person's hold or exclusion of a lineage; a request that was held by it waits again.
+
+    Raises:
+        NotFound: no such failure.
+    """
+    with store.unit_of_work() as work:
+        lineage = _lineage_of(work, work.failures.get(failure_id))
+        mark = work.lineages.marks([lineage]).get(lineage)
+        if mark is not None:
+            work.lineages.unmark(lineage)
+            work.audit_log.append(by, "failure.lifted", f"failure/{failure_id}", before=mark[0])
+            current = _locked(work, work.requests.open_by_lineage([lineage]).get(lineage))
+            if current is not None and current.held_by == "person":
+                now = clock.now()
+                released = work.requests.release({current.request_id: now}, expires_at=now + MAX_END_AGE)
+                work.outbox.add(notifications.of_requests("resubmission.requested", released, f"hold lifted by {by}"))
+        return work.requests.of_failures([failure_id])
+
+
 def open_incident(store: Store, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None) -> Incident:
     """Open an incident without probes; it holds the resubmits of new failures over this resource.
 

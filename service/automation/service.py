@@ -243,6 +243,10 @@ class Automation:
         """Exclude a lineage from automation for a person."""
         return manual_actions.never(self._store, failure_id, by, comment)
 
+    def lift(self, failure_id: int, by: str) -> list[Request]:
+        """Lift a person's hold or exclusion of a lineage."""
+        return manual_actions.lift(self._store, failure_id, by, clock=self._clock)
+
     def open_incident(
         self, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None = None
     ) -> Incident:

@@ -34,6 +34,8 @@ VOTES_AN_HOUR = 30
 _JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
 _SHOWN_EVIDENCE = 40
 _HOUR = timedelta(hours=1)
+UNDO_WITHIN = _HOUR
+_UNDONE: tuple[FeedbackKind, ...] = ("confirm", "correct")
 NOTHING = Labels()
 
 
@@ -198,6 +200,49 @@ class Feedback:
                 return 0
         with self._store.unit_of_work() as work:
             return work.audit_samples.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
+
+    def undo(self, failure_id: int, who: str) -> int:
+        """Withdraw a person's latest confirmation or correction; the verdict before it is current again.
+
+        Returns:
+            The version of the verdict.
+
+        Raises:
+            NotFound: no such failure.
+            Conflict: the person has confirmed or corrected nothing in the last hour, the verdict was changed since
+                then, or its label is protected.
+        """
+        with self._store.unit_of_work() as work:
+            detail = work.failures.get(failure_id)
+            own = [one for one in work.feedback.of(failure_id) if one.who == who and one.kind in _JUDGING]
+            if not own or own[-1].kind not in _UNDONE or self._clock.now() - own[-1].at > UNDO_WITHIN:
+                raise Conflict(
+                    "there is nothing to undo: you have confirmed or corrected nothing here in the last hour"
+                )
+            judged, label = own[-1], work.feedback.label(failure_id)
+            if label is not None and label.golden:
+                raise Conflict(f"the label of failure {failure_id} is part of the golden set")
+            if detail.row.version > judged.version + 1:
+                raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
+            work.feedback.withdraw(failure_id, who, judged.at, who)
+            version = detail.row.version
+            earlier = next((one for one in detail.versions if one.version == judged.version), None)
+            if version > judged.version and earlier is not None and earlier.body is not None:
+                wire = earlier.body
+                restored = work.failures.revise(failure_id, wire, source=earlier.source, over_person=True)
+                if facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict or {})):
+                    work.outbox.add([of_verdict("failure.revised", failure_id, wire)])
+                if self._revised is not None:
+                    self._revised(work, {failure_id: wire})
+                version = restored or version
+            work.audit_log.append(
+                who,
+                "label.withdrawn",
+                f"failure/{failure_id}",
+                before={"version": detail.row.version},
+                after={"version": version},
+            )
+            return version
 
     def _store_one(
         self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1

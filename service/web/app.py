@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from typing import cast
 
 from anyio import CapacityLimiter
@@ -11,7 +10,6 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
-from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
@@ -45,8 +43,8 @@ from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import goodput as goodput_page
 from service.web.pages import groups as group_pages
-from service.web.pages import icon, label_queue, live, login, oidc, overview, search
 from service.web.pages import incidents as incident_pages
+from service.web.pages import label_queue, live, login, oidc, overview, search, static_files
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.pages import subscriptions as subscription_pages
@@ -117,7 +115,7 @@ PAGES = (
     account_page,
     login,
     oidc,
-    icon,
+    static_files,
 )
 
 
@@ -137,7 +135,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.ingesting = CapacityLimiter(MAX_CONCURRENT_INTAKE)
     app.state.body_memory = BodyMemory()
     app.router.routes.extend(_routes())
-    app.mount("/static", StaticFiles(directory=str(files("service.web").joinpath("static"))), name="static")
+    app.mount("/static", static_files.static_files(), name="static")
     for kind in (FaultlineError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, respond)
     app.add_middleware(RequestGate, services=services)

@@ -231,6 +231,16 @@ def never(services: Services, failure_id: int, by: str, comment: str | None) -> 
     return services.automation_service.never(failure_id, by, comment)
 
 
+def lift(services: Services, failure_id: int, by: str) -> list[Request]:
+    """Lift a hold or exclusion of a job on behalf of a person.
+
+    Raises:
+        NotFound: no such failure, or it is not visible to the caller.
+    """
+    views.failure(services, failure_id)
+    return services.automation_service.lift(failure_id, by)
+
+
 def incidents(
     services: Services,
     *,

@@ -19,6 +19,7 @@ def documents() -> list[Path]:
         ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "deploy/RUNBOOK.md")
     ]
     found = [*named, *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("README.md")]
+    found = [path for path in found if "node_modules" not in path.parts]
     return sorted({path.relative_to(ROOT) for path in found})
 
 

@@ -185,7 +185,7 @@ def visible_texts() -> list[str]:
     """The lines of the catalogue, sorted by file and text."""
     folders = [ROOT / folder for folder in CODE_FOLDERS]
     files = [file for folder in folders for kind in ("html", "py", "toml", "typ") for file in folder.rglob(f"*.{kind}")]
-    files.append(ROOT / "service" / "web" / "static" / "faultline.js")
+    files += [ROOT / "service" / "web" / "static" / name for name in ("faultline.js", "charts.js")]
     return sorted(f"{file.relative_to(ROOT).as_posix()}\t{text}" for file in files for text in texts_of(file))
 
 

@@ -72,7 +72,7 @@ def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
         yield made
     finally:
         made_context.close()
-    assert faults == []
+    assert not faults, faults
 
 
 def expect_text(place: Locator, words: str) -> None:
@@ -91,3 +91,11 @@ def main_text(page: Page) -> str:
     """Return the text of the page's main part, once the whole page is there."""
     page.wait_for_load_state("domcontentloaded")
     return page.locator("main").inner_text()
+
+
+def follow(page: Page, name: str) -> None:
+    """Follow a link of the navigation, which narrow windows keep behind a button."""
+    menu = page.get_by_role("button", name="Menu")
+    if menu.is_visible():
+        menu.click()
+    page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()

@@ -83,6 +83,10 @@ def test_axe_finds_nothing_and_the_page_fits(page: Page, path: str) -> None:
     page.goto("/page-under-test")
     assert page.locator("h1").count() == 1
     assert fits(page)
+    menu = page.get_by_role("button", name="Menu")
+    if path == "/" and menu.is_visible():
+        menu.click()
+        assert page.locator("nav").is_visible()
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     tags = {"runOnly": {"type": "tag", "values": TAGS}, "rules": {"target-size": {"enabled": True}}}
     assert violations(page, tags) == []

@@ -168,6 +168,47 @@ def test_new_failures_are_offered_as_they_come(browser: Browser, world: World, p
         expect_text(made.locator("table.failures").last, "fresher")
 
 
+def test_a_judgement_is_sent_in_place_and_undone(browser: Browser, world: World) -> None:
+    with serving(world.app) as address, tab(browser, address, viewport={"width": 1440, "height": 500}) as made:
+        open_failure(made, "flash_attn")
+        made.get_by_text("Message to send").click()
+        confirm = made.get_by_role("button", name="Confirm", exact=True)
+        confirm.scroll_into_view_if_needed()
+        before = made.evaluate("scrollY")
+        confirm.click()
+        toast = made.locator("#toasts [role=status]")
+        expect_text(toast, "Verdict confirmed")
+        assert "notice" not in made.url
+        assert abs(made.evaluate("scrollY") - before) < 2, "the page stands still"
+        assert made.locator(".owner pre").is_visible(), "what was open stays open"
+        toast.get_by_role("button", name="Undo").click()
+        expect_text(toast, "Undone.")
+        expect(made.locator(".sure")).not_to_contain_text("A person set")
+        made.get_by_role("button", name="Hold", exact=True).click()
+        expect_text(toast, "Held.")
+        toast.get_by_role("button", name="Undo").click()
+        expect_text(toast, "Automation may resubmit the job again.")
+        toast.get_by_role("button", name="Close").click()
+        expect(toast).to_have_count(0)
+
+
+def test_a_new_incident_is_shown_and_times_go_on(browser: Browser, world: World) -> None:
+    with serving(world.app) as address, tab(browser, address) as made:
+        made.clock.install()
+        with made.expect_response("**/live?**"):
+            made.goto("/")
+        made.clock.run_for(1_000)
+        time = made.locator("table.failures time").first
+        was = time.inner_text()
+        made.wait_for_timeout(2_500)  # until the stream knows which incidents are open
+        shared = {"cluster": "orion", "kind": "file_system", "value": "/scratch"}
+        with world.client() as client:
+            assert client.post("/api/v1/incidents", json=shared).status_code in {200, 201}
+        expect_text(made.locator("#toasts [role=alert]"), "New incident")
+        made.clock.run_for(3_600_000 * 5)
+        expect(time).not_to_have_text(was)
+
+
 def test_the_answer_of_the_gate_is_read_and_a_model_is_rolled_back(page: Page, world: World) -> None:
     add_layer(world)
     page.goto("/model")

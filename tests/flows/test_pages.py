@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, tab
+from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, follow, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
@@ -254,6 +254,23 @@ def test_j_k_and_enter_go_through_a_list_and_can_be_switched_off(browser: Browse
         made.goto("/failures")
         made.keyboard.press("j")
         expect(made.locator("tr.here")).to_have_count(0)
+
+
+def test_pages_are_reached_by_the_navigation_and_the_period_is_kept(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="last 7 days").click()
+    expect(page).to_have_url(re.compile("since=7d"))
+    follow(page, "Failures")
+    expect(page).to_have_url(re.compile(r"/failures\?since=7d"))
+    page.locator(".custom summary").click()
+    page.get_by_label("from", exact=True).fill("2026-11-20 08:00")
+    page.get_by_label("to", exact=True).fill("2026-11-20 12:00")
+    page.get_by_role("button", name="Apply").click()
+    expect_text(page.locator(".custom summary"), "11-20 08:00 – 11-20 12:00")
+    assert fits(page)
+    follow(page, "Overview")
+    expect(page).to_have_url(re.compile(r"/\?since=2026-11-20\+08%3A00&until="))
+    expect_text(page.locator("h1"), "jobs failed")
 
 
 def test_the_keyboard_reaches_the_first_failure(page: Page) -> None:

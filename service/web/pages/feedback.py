@@ -122,6 +122,14 @@ def give_feedback(
     return redirect(f"{back or f'/failures/{failure_id}'}?notice={kind}")
 
 
+@router.post("/failures/{failure_id}/feedback/undo")
+def undo(form: ActForm, failure_id: Id) -> RedirectResponse:
+    """Withdraw the caller's latest judgement; the verdict before it is current again."""
+    views.failure(form.services, failure_id)  # raises if it is not visible to the caller
+    form.services.feedback.undo(failure_id, form.actor)
+    return redirect(f"/failures/{failure_id}?notice=undone")
+
+
 @router.post("/failures/{failure_id}/fixed")
 def record_fix(form: ActForm, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
     """Record the fix of a failure."""

@@ -1,7 +1,10 @@
 """Parameters of forms and links: optional texts; empty values are ignored."""
 
+import re
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
@@ -16,6 +19,7 @@ from service.web.views import DEFAULT_RANGE, FailureQuery
 
 Text = Annotated[str | None, Query(max_length=1_000)]
 FormToken = Annotated[str, Form(max_length=200)]
+_LOCAL_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}", re.ASCII)
 YES_NO = {"true": True, "false": False}
 
 
@@ -68,10 +72,26 @@ class OverviewScope:
 
 
 def overview_scope(
-    since: Text = None, until: Text = None, cluster: Text = None, queue: Text = None, team: Text = None
+    services: InjectedServices,
+    since: Text = None,
+    until: Text = None,
+    cluster: Text = None,
+    queue: Text = None,
+    team: Text = None,
 ) -> OverviewScope:
     """The filters of the overview, from the URL."""
-    return OverviewScope(since or None, until or None, cluster or None, queue or None, team or None)
+    zone = services.zone
+    return OverviewScope(with_zone(since, zone), with_zone(until, zone), cluster or None, queue or None, team or None)
+
+
+def with_zone(text: str | None, zone: ZoneInfo) -> str | None:
+    """A time of the time picker: a day and an hour in the time zone of the pages; other texts unchanged."""
+    if not text or not _LOCAL_TIME.fullmatch(text.strip()):
+        return text or None
+    try:
+        return datetime.fromisoformat(text.strip()).replace(tzinfo=zone).isoformat()
+    except ValueError:
+        return text
 
 
 def wrong_times(services: Services, filters: FailureQuery) -> tuple[FieldError, ...]:
@@ -85,13 +105,22 @@ def wrong_times(services: Services, filters: FailureQuery) -> tuple[FieldError, 
     return tuple(found)
 
 
-def failure_query(texts: TextFilters, abstained: Text = None, since: Text = None, until: Text = None) -> FailureQuery:
+def failure_query(
+    services: InjectedServices,
+    texts: TextFilters,
+    abstained: Text = None,
+    since: Text = None,
+    until: Text = None,
+) -> FailureQuery:
     """The filters of the failures list, from the URL; the page shows wrong times again in its form.
 
     Raises:
         InvalidInput: `abstained` is neither true nor false.
     """
+    zone = services.zone
     if abstained and abstained not in YES_NO:
         expected = "true or false"
         raise InvalidInput(f"abstained: expected {expected}", (FieldError("abstained", expected, abstained[:40]),))
-    return FailureQuery.of(texts, abstained=YES_NO.get(abstained or ""), since=since, until=until)
+    return FailureQuery.of(
+        texts, abstained=YES_NO.get(abstained or ""), since=with_zone(since, zone), until=with_zone(until, zone)
+    )

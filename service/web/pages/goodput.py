@@ -3,22 +3,25 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
+from math import floor
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
+from service import formatting
 from service.goodput import definitions
 from service.goodput.records import Goodput, Scope, TrendPart
 from service.reports.chart import SIDES, nice
 from service.web import goodput_views
 from service.web.auth import READ
+from service.web.pages.charts import figures
 from service.web.pages.forms import OverviewScope, overview_scope
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 
 router = APIRouter()
-RANGES = {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}
 CHART = (480, 90)  # width and height of the chart in chart units
 APART = ("preempted", "cancelled")
 
@@ -50,7 +53,8 @@ def goodput(
         "chart": CHART,
         "chart_top": top,
         "chart_kinds": (*SIDES, *APART),
-        "ranges": RANGES,
+        "lost_data": lost_data(found, services.zone),
+        "trend": trend(found, services.zone),
         "compared": compared(services, found, (since, scope)),
         "since": since,
         "scope": scope.where(),
@@ -84,6 +88,36 @@ def _lost(part: TrendPart) -> dict[str, float]:
 def chart_top(found: Goodput) -> float:
     """The GPU-hours at the top of the chart."""
     return nice(max((sum(_lost(one).values()) for one in found.trend), default=0.0))
+
+
+def lost_data(found: Goodput, zone: ZoneInfo) -> str:
+    """The chart of GPU-hours lost as JSON."""
+    amounts = [_lost(one) for one in found.trend]
+    series = {kind: [amount.get(kind, 0.0) for amount in amounts] for kind in (*SIDES, *APART)}
+    limits = [*(one.since for one in found.trend), found.until]
+    return figures.stacked("GPU-hours", limits, series, offset=_offset(found, zone))
+
+
+def trend(found: Goodput, zone: ZoneInfo) -> dict[str, str]:
+    """The chart of goodput over time: `data` as JSON, `points` of the server's drawing, and its lowest share."""
+    known = [(one.since, one.goodput) for one in found.trend if one.goodput is not None]
+    if len(known) < 2:  # noqa: PLR2004 - a line has two ends
+        return {}
+    width, height = CHART
+    low = floor(min(share for _, share in known) * 20) / 20  # the axis begins at a multiple of 5 %
+    span = (known[-1][0] - known[0][0]).total_seconds()
+    points = (
+        f"{width * (at - known[0][0]).total_seconds() / span:.1f},{height * (1 - share) / max(1 - low, 0.05):.1f}"
+        for at, share in known
+    )
+    series = {"goodput": [share for _, share in known]}
+    data = figures.line([at.timestamp() for at, _ in known], series, offset=_offset(found, zone))
+    return {"data": data, "points": " ".join(points), "low": formatting.percent(low, 0)}
+
+
+def _offset(found: Goodput, zone: ZoneInfo) -> float:
+    offset = found.until.astimezone(zone).utcoffset()
+    return offset.total_seconds() if offset else 0
 
 
 def bars(found: Goodput, top: float) -> list[dict[str, object]]:

@@ -1,7 +1,7 @@
 """GET /groups and /groups/{id}: groups of failures, and actions on them."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, cast, get_args
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
@@ -16,7 +16,7 @@ from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
 from service.web.group_actions import act, feedback_input
 from service.web.pages.causes import by_side, cause_choice, mitigations
-from service.web.pages.charts import sparklines
+from service.web.pages.charts import figures, sparklines
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
@@ -132,7 +132,8 @@ def group(
                 views.facets(snapshot, FailureQuery({"group": str(group_id)})).counts["cause"],
             ),
             "why_state": group_views.why_state(detail.row),
-            "bars": bars(detail),
+            "bars": (drawn := bars(detail)),
+            "data": per_day(drawn),
             "chart": CHART,
             "facets": facets(detail),
             "latest": latest.items,
@@ -264,6 +265,14 @@ def bars(detail: GroupDetail) -> list[dict[str, object]]:
         }
         for number, (day, count) in enumerate(shown)
     ]
+
+
+def per_day(drawn: Sequence[Mapping[str, object]]) -> str:
+    """The chart of failures per day as JSON."""
+    days = [datetime.fromisoformat(str(bar["day"])).replace(tzinfo=UTC) for bar in drawn]
+    values = [float(str(bar["failures"])) for bar in drawn]
+    limits = [*days, days[-1] + timedelta(days=1)]
+    return figures.stacked("failures", limits, {"failures": values}, colours={"failures": "--bs-link-color"})
 
 
 def _day(hour: GroupHour) -> str:

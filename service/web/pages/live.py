@@ -13,6 +13,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from service.db.session import Store
 from service.errors import Unavailable
 from service.failures.records import FailureFilter
+from service.incidents.records import Incident
 from service.web import automation_views, views
 from service.web.auth import OWN, READ
 from service.web.pages.failure.page import Id
@@ -29,13 +30,14 @@ MAX_COUNTED = 500
 
 
 class NewestFailure:
-    """The id of the newest failure, read at most every two seconds for all listeners."""
+    """The id of the newest failure and the newest open incident, read at most every two seconds for all listeners."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
         self._read_at = float("-inf")
         self._newest = 0
+        self.incident: Incident | None = None
         self.listeners = 0
 
     def now(self) -> int:
@@ -44,6 +46,7 @@ class NewestFailure:
             if time.monotonic() - self._read_at >= INTERVAL_S / 2:
                 with self._store.reading() as reading:
                     self._newest = reading.failures.newest()
+                    self.incident = next(iter(reading.incidents.page(still_open=True, limit=1).items), None)
                 self._read_at = time.monotonic()
             return self._newest
 
@@ -62,6 +65,8 @@ async def live(
     after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
 ) -> EventSourceResponse:
     """Sends `failures` with {"new": count} when there are new failures after id `after` that match the filters.
+
+    Sends `incident` with {"id", "title", "jobs"} when an incident is opened.
 
     Raises:
         InvalidInput: a time is invalid.
@@ -134,9 +139,15 @@ async def failure_events(
     wanted = filters or FailureFilter()
     newest.listeners += 1
     last, until = after, time.monotonic() + MAX_DURATION_S
+    known: int | None = None
     try:
         while time.monotonic() < until:
             number = await to_thread.run_sync(newest.now)
+            opened = newest.incident
+            if opened is not None and known is not None and opened.id > known:
+                shown = {"id": opened.id, "title": opened.title or opened.value, "jobs": opened.jobs}
+                yield ServerSentEvent(orjson.dumps(shown).decode(), event="incident")
+            known = max(known or 0, opened.id if opened else 0)
             if number > last:
                 last = number
                 count = await to_thread.run_sync(newest.since, after, wanted)

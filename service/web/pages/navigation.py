@@ -1,9 +1,11 @@
-"""The pages in the header, in three groups, and the time range that links keep."""
+"""The pages of the navigation, in three groups, and the time range of the header that links keep."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
-TIME_RANGES = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
 _LONGEST = 60  # characters of a time in a link
 Link = tuple[str, str, bool]  # address, label, whether the page has a time range
 TRIAGE: tuple[Link, ...] = (
@@ -24,6 +26,22 @@ QUALITY: tuple[Link, ...] = (
     ("/signatures", "Signatures", False),
     ("/dead-letters", "Dead letters", False),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The time ranges that the header of a page offers; `default`: the one of a page without a time in its URL."""
+
+    default: str
+    choices: Mapping[str, str]
+
+
+_USUAL = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
+PAGES_WITH_RANGES = {
+    "/": Ranges("24h", _USUAL),
+    "/failures": Ranges("", _USUAL),
+    "/goodput": Ranges("28d", {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}),
+}
 
 
 class Caller(Protocol):
@@ -47,3 +65,17 @@ def navigation(principal: Caller) -> tuple[tuple[str, tuple[Link, ...]], ...]:
 def period(parameters: Mapping[str, str]) -> dict[str, str]:
     """The time range of the URL."""
     return {name: parameters[name][:_LONGEST] for name in ("since", "until") if parameters.get(name)}
+
+
+def area(path: str) -> str:
+    """The page of the navigation to which a path belongs: /groups for /groups/7."""
+    return "/" + path.split("/", 2)[1]
+
+
+def moment(text: str, zone: ZoneInfo) -> str:
+    """A time of the URL as the header shows it: short in the time zone of the pages, or as it was typed."""
+    try:
+        at = datetime.fromisoformat(text)
+        return f"{at.astimezone(zone) if at.tzinfo else at:%m-%d %H:%M}"
+    except (ValueError, OverflowError):
+        return text[:40]

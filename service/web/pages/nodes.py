@@ -9,6 +9,7 @@ from service.nodes.records import NodeSort
 from service.web import fleet_views
 from service.web.auth import READ
 from service.web.pages import node_history
+from service.web.pages.charts.node_map import KEY, MOST, node_map
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render
@@ -36,8 +37,12 @@ def nodes(
     """One page of the list."""
     with services.snapshot() as snapshot:
         page = fleet_views.nodes(snapshot, cluster=cluster or None, limit=limit, cursor=cursor or None, sort=sort)
+        first = not cursor and page.items
+        shown = fleet_views.nodes(snapshot, cluster=cluster or None, limit=MOST, sort="node").items if first else ()
         context = {
             "page": page,
+            "map": node_map(shown),
+            "map_key": KEY,
             "cluster": cluster,
             "cursor": cursor,
             "limit": limit,

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from classifiers import taxonomy
+from service import formatting
 from service.contracts.event import FAILURE_STATUSES
 from service.goodput.records import Scope
 from service.groups.records import GroupFilter, GroupRow
@@ -55,12 +56,12 @@ def overview(
         attention = groups_needing_attention(snapshot, scope)
         before = views.before(snapshot, stats, **where)
         goodput = goodput_views.summary(snapshot, stats, before, Scope(**where), (since, scope))
+        open_incidents = automation_views.incidents(snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
             "attention": attention,
             "sparklines": sparklines.of_groups(snapshot, attention),
-            "incidents": automation_views.incidents(
-                snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS
-            ).items,
+            "incidents": open_incidents.items,
+            "more_incidents": open_incidents.next_cursor is not None,
             "automation": automation_views.overview(snapshot),
             "suspects": suspect_nodes(snapshot, scope.cluster),
             "newest": newest(snapshot),
@@ -80,6 +81,11 @@ def overview(
             "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
             "parts": [(part, _when(part, parts, services.zone)) for part in parts],
             "per": stacked_bars.per(parts),
+            "trends": sparklines.of_period(parts),
+            "count": formatting.number,
+            "hours": formatting.gpu_hours,
+            "share": formatting.percent,
+            "points": lambda share: f"{100 * share:.1f} points",
             "part_span": stacked_bars.part_span,
             "before": before,
             "goodput": goodput,
@@ -92,7 +98,7 @@ def overview(
                 if row.gpu_hours_lost > 0
             ],
         }
-        return render(request, "overview.html", context, services=snapshot, status=422 if problems else 200)
+        return render(request, "overview/page.html", context, services=snapshot, status=422 if problems else 200)
 
 
 def groups_needing_attention(services: Services, scope: OverviewScope) -> list[GroupRow]:

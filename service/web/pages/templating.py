@@ -24,6 +24,10 @@ from service.web.pages.operations.automation_banner import automation_banner
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
 
+# Of every page; pages with charts add their own. The first of each come from npm (deploy/frontend).
+STYLES = ("vendor/bootstrap.min.css", "faultline.css")
+SCRIPTS = ("vendor/htmx.min.js", "faultline.js")
+
 
 @cache
 def environment() -> Environment:
@@ -51,7 +55,6 @@ def environment() -> Environment:
     made.globals |= {
         "word": display_names.word,
         "navigation": navigation.navigation,
-        "time_ranges": navigation.TIME_RANGES,
         "headline": headline,
         "headline_of": headline_of,
         "suspected_node": suspected_node,
@@ -62,8 +65,9 @@ def environment() -> Environment:
         "query": query,
         "relative_time": relative_time,
         "version": version("faultline"),
-        "style": _static("faultline.css"),
-        "script": _static("faultline.js"),
+        "static": static,
+        "styles": [static(name) for name in STYLES],
+        "scripts": [static(name) for name in SCRIPTS],
     }
     return made
 
@@ -99,7 +103,8 @@ def query(*parts: Mapping[str, Any], **changes: Any) -> str:
     return f"?{urlencode(kept)}" if kept else ""
 
 
-def _static(name: str) -> str:
+@cache
+def static(name: str) -> str:
     """The URL of a static file, which changes with its content."""
     content = files("service.web").joinpath(f"static/{name}").read_bytes()
     return f"/static/{name}?v={sha256(content).hexdigest()[:12]}"
@@ -135,7 +140,10 @@ def render(
                 "form_token": form,
                 "path": request.url.path,
                 "parameters": dict(request.query_params),
+                "area": navigation.area(request.url.path),
                 "period": navigation.period(request.query_params),
+                "page_ranges": navigation.PAGES_WITH_RANGES.get(request.url.path),
+                "moment": lambda text: navigation.moment(text, zone),
                 "now": now,
                 "zone": services.timezone,
                 "when": when,

@@ -1,4 +1,4 @@
-// What makes pages more pleasant, and nothing they need: the keyboard, and word of new failures as they come.
+// What makes pages more pleasant, and nothing they need: the keyboard, forms in place, new failures as they come.
 "use strict";
 (() => {
   const OFF = "faultline-keys-off";
@@ -54,8 +54,23 @@
     else if (event.key === "k") { event.preventDefault(); go(here - 1); }
   });
 
+  const make = (tag, text) => { const made = document.createElement(tag); if (text !== undefined) made.textContent = text; return made; };
+
+  // Messages at the edge of the window stay until they are closed or the next one comes.
+  const toast = (content, role) => {
+    const box = make("div"), close = make("button", "Close");
+    box.className = "toast show";
+    box.setAttribute("role", role);
+    content.removeAttribute("role");
+    close.type = "button";
+    close.className = "small";
+    close.addEventListener("click", () => box.remove());
+    box.append(content, close);
+    document.getElementById("toasts")?.append(box);
+  };
+
   // Boxes of a list: how many are ticked, and all of them at once.
-  for (const label of document.querySelectorAll("[data-ticked]")) {
+  const countTicks = (main) => main.querySelectorAll("[data-ticked]").forEach((label) => {
     const form = label.dataset.ticked;
     const boxes = [...document.querySelectorAll("input[type=checkbox]")].filter((box) => box.getAttribute("form") === form);
     const all = document.querySelector("[data-tick=" + form + "]");
@@ -73,11 +88,11 @@
       count();
     });
     count();
-  }
+  });
 
   // Commands can be copied with one click.
-  for (const code of document.querySelectorAll("[data-copy]")) {
-    if (!navigator.clipboard) break;
+  const offerCopies = (main) => main.querySelectorAll("[data-copy]").forEach((code) => {
+    if (!navigator.clipboard) return;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "small";
@@ -87,13 +102,16 @@
       button.textContent = "Copied";
     });
     code.after(" ", button);
-  }
+  });
 
-  // New failures are offered, never pushed in: tables stand still.
-  const place = document.querySelector("[data-live]");
-  if (place && window.EventSource) {
+  // New failures are offered, never pushed in: tables stand still. A new incident is shown as a toast.
+  let source = null;
+  const listen = (main) => {
+    if (source) source.close();
+    const place = main.querySelector("[data-live]");
+    if (!place || !window.EventSource) return;
     const filters = place.dataset.filters ? "&" + place.dataset.filters.slice(1) : "";
-    const source = new EventSource("/live?after=" + encodeURIComponent(place.dataset.live) + filters);
+    source = new EventSource("/live?after=" + encodeURIComponent(place.dataset.live) + filters);
     source.addEventListener("failures", (event) => {
       const count = JSON.parse(event.data).new;
       if (!count) return;
@@ -101,15 +119,83 @@
       link.textContent = (count >= 500 ? "500 or more" : String(count)) + (count === 1 ? " new failure, show" : " new failures, show");
       place.hidden = false;
     });
-    window.addEventListener("pagehide", () => source.close());
-  }
+    source.addEventListener("incident", (event) => {
+      const { id, title, jobs } = JSON.parse(event.data);
+      const text = make("p"), link = make("a", "I-" + id + " " + title);
+      link.href = "/incidents/" + id;
+      text.append("New incident: ", link, jobs ? " · " + jobs + (jobs === 1 ? " job" : " jobs") : "");
+      toast(text, "alert");
+    });
+  };
+  window.addEventListener("pagehide", () => { if (source) source.close(); });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-live] a");
+    if (!link || !window.htmx || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const known = new Set([...document.querySelectorAll("table.failures .what a")].map((one) => one.getAttribute("href")));
+    load("GET", link.href, link).then(() => {
+      const added = [...document.querySelectorAll("table.failures .what a")].filter((one) => !known.has(one.getAttribute("href"))).map((one) => one.closest("tr"));
+      added.forEach((row) => row.classList.add("fresh"));
+      if (added.length) added[added.length - 1].scrollIntoView({ block: "nearest" });
+    });
+  });
+
+  // Forms of the main part are sent in place: what one reads stays where it is, and the message comes as a toast.
+  const MAIN = { target: "#main", select: "#main", swap: "outerHTML show:none" };
+  const load = (verb, address, from, values = {}) => {
+    const main = document.getElementById("main");
+    main.inert = true; // until the answer is there: what one types meanwhile would be lost
+    return window.htmx.ajax(verb, address, { ...MAIN, source: from, values }).finally(() => { main.inert = false; });
+  };
+  document.addEventListener("submit", (event) => {
+    const form = event.target, pressed = event.submitter;
+    // Fields can be named "action" and "method": only the attributes are certain.
+    if (!window.htmx || form.getAttribute("method") !== "post" || !form.closest("main, .toast") || form.closest(".outside") || form.dataset.whole !== undefined) return;
+    event.preventDefault();
+    sent = true;
+    load("POST", pressed && pressed.hasAttribute("formaction") ? pressed.formAction : form.getAttribute("action") || location.href, form, pressed && pressed.name ? { [pressed.name]: pressed.value } : {});
+  });
+  let sent = false, opened = new Set(), at = 0;
+  const heading = (details) => { const summary = details.querySelector("summary"); return summary ? summary.textContent.trim() : ""; };
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const answered = new URL(event.detail.xhr.responseURL || location.href);
+    if (event.detail.xhr.status < 400 && answered.pathname !== location.pathname) { // another page
+      event.detail.shouldSwap = false;
+      location.assign(answered.href);
+      return;
+    }
+    opened = new Set([...document.querySelectorAll("main details[open]:not(.act)")].map(heading));
+    at = window.scrollY;
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    const main = document.getElementById("main");
+    main.querySelectorAll("details:not(.act)").forEach((one) => { if (opened.has(heading(one))) one.open = true; });
+    if (sent) {
+      const message = main.querySelector(".message[role=status]");
+      document.querySelectorAll("#toasts [role=status]").forEach((one) => one.remove());
+      if (message) toast(message, "status");
+      if (!main.contains(document.activeElement)) main.focus({ preventScroll: true });
+    }
+    window.scrollTo({ top: at, behavior: "instant" });
+    sent = false;
+    begin(main);
+  });
+  document.addEventListener("htmx:responseError", (event) => {
+    const answer = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+    const said = [...answer.querySelectorAll("main h1, main h1 + p")].map((one) => one.textContent).join(". ");
+    toast(make("p", said || "The request failed."), "alert");
+  });
+  document.addEventListener("htmx:sendError", () => toast(make("p", "The server cannot be reached. Nothing was changed."), "alert"));
 
   // What becomes of this failure's resubmit is put in its place as it comes; a comment that is being typed stays.
-  const automation = document.getElementById("automation");
-  if (automation && automation.dataset.stands && window.EventSource) {
-    const source = new EventSource(automation.dataset.at + "/live?stands=" + encodeURIComponent(automation.dataset.stands));
+  let states = null;
+  const follow = () => {
+    if (states) states.close();
+    const automation = document.getElementById("automation");
+    if (!automation || !automation.dataset.stands || !window.EventSource) return;
+    states = new EventSource(automation.dataset.at + "/live?stands=" + encodeURIComponent(automation.dataset.stands));
     const typed = () => automation.querySelector("input[name=comment]");
-    source.addEventListener("automation", async () => {
+    states.addEventListener("automation", async () => {
       const answer = await fetch(automation.dataset.at);
       if (!answer.ok) return;
       const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("automation");
@@ -121,6 +207,24 @@
       if (after) { after.value = text; if (focused) after.focus(); }
       if (opened) automation.querySelectorAll("details").forEach((one) => { one.open = true; });
     });
-    window.addEventListener("pagehide", () => source.close());
-  }
+  };
+  window.addEventListener("pagehide", () => { if (states) states.close(); });
+
+  // Relative times go on. The clock is the server's: its time comes with the page.
+  const UNITS = [["d", 86400], ["h", 3600], ["min", 60]];
+  const started = Date.parse(document.body.dataset.now || "") - performance.now();
+  const tick = () => {
+    const now = (started + performance.now()) / 1000;
+    for (const time of document.querySelectorAll("main time[datetime]")) {
+      if (!/(?: ago|just now)$/.test(time.textContent)) continue;
+      const seconds = now - Date.parse(time.dateTime) / 1000;
+      const unit = UNITS.find(([name, size]) => seconds >= 2 * size || (name === "min" && seconds >= size));
+      const text = unit ? Math.floor(seconds / unit[1]) + "\u00a0" + unit[0] + " ago" : "just now";
+      if (time.textContent !== text) time.textContent = text;
+    }
+  };
+  if (!Number.isNaN(started)) setInterval(tick, 20000);
+
+  const begin = (main) => { countTicks(main); offerCopies(main); listen(main); follow(); };
+  begin(document);
 })();

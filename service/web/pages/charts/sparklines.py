@@ -1,10 +1,12 @@
-"""Sparklines of groups: failures of the last seven days as small bars, with the same figures as text."""
+"""Sparklines: small bars with the same figures as text, of groups (the last seven days) and of the tiles' period."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from service import formatting
 from service.groups.records import GroupRow
+from service.statistics.records import PeriodCount
 from service.web.services import Services
 
 PERIOD = timedelta(days=7)
@@ -17,15 +19,11 @@ _BAR = PERIOD / BARS
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Bars of six hours each, the latest on the right. `bars`: their x and height, in units; `text`: the figures."""
+    """Bars, the latest on the right. `bars`: their x and height, in units; `text`: the figures."""
 
     bars: tuple[tuple[int, float], ...]
     text: str
-
-    @property
-    def width(self) -> int:
-        """Width of the drawing."""
-        return BARS * STEP
+    width: int = BARS * STEP
 
     @property
     def height(self) -> int:
@@ -50,7 +48,26 @@ def sparkline(hours: Iterable[tuple[datetime, int]], now: datetime) -> Sparkline
         bar = BARS - 1 - int((now - hour) / _BAR)
         if 0 <= bar < BARS:
             counts[bar] += failures
-    most = max(1, *counts)
-    drawn = tuple((bar * STEP, round(max(1.5, HEIGHT * count / most), 1)) for bar, count in enumerate(counts) if count)
     days = [sum(counts[begin : begin + PER_DAY]) for begin in range(0, BARS, PER_DAY)]
-    return Sparkline(drawn, f"failures in each of the last 7 days, oldest first: {', '.join(map(str, days))}")
+    return Sparkline(_drawn(counts), f"failures in each of the last 7 days, oldest first: {', '.join(map(str, days))}")
+
+
+def of_period(parts: Sequence[PeriodCount]) -> Mapping[str, Sparkline]:
+    """The sparklines of a period: failed jobs and lost GPU-hours of its parts."""
+    if not parts:
+        return {}
+    failed = [part.failed for part in parts]
+    hours = [sum(part.gpu_hours_lost.values()) for part in parts]
+    width = len(parts) * STEP
+    return {
+        "failed": Sparkline(_drawn(failed), f"failed jobs over time, {max(failed)} at most", width),
+        "gpu_hours": Sparkline(
+            _drawn(hours), f"GPU-hours lost over time, {formatting.gpu_hours(max(hours))} at most", width
+        ),
+    }
+
+
+def _drawn(values: Sequence[float]) -> tuple[tuple[int, float], ...]:
+    """Bars of the values above zero; even the lowest can be seen."""
+    most = max(values) or 1
+    return tuple((at * STEP, round(max(1.5, HEIGHT * value / most), 1)) for at, value in enumerate(values) if value)

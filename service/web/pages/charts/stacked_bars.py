@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
+from service.web.pages.charts import figures
 
 WIDTH, HEIGHT = 600, 120  # of the drawing, in chart units
 GAP = 1.5
@@ -45,6 +46,7 @@ class Chart:
     labels: tuple[str, ...]
     per: str
     total: float
+    data: str
 
 
 def charts(parts: Sequence[PeriodCount], zone: ZoneInfo) -> tuple[Chart, ...]:
@@ -98,7 +100,17 @@ def _chart(
     every = max(1, -(-len(times) // MOST_LABELS))
     ticks = (top, top / 2, 0.0)
     total = sum(sum(value.values()) for value in values)
-    return Chart(name, unit, bars, tuple(_tick(tick) for tick in ticks), tuple(times[::every]), per(parts), total)
+    shown = tuple(_tick(tick) for tick in ticks)
+    return Chart(name, unit, bars, shown, tuple(times[::every]), per(parts), total, _data(unit, parts, values, zone))
+
+
+def _data(unit: str, parts: Sequence[PeriodCount], values: Sequence[Mapping[str, float]], zone: ZoneInfo) -> str:
+    """The figures as JSON; days are those of UTC, as in the table."""
+    days = max(part.end - part.begin for part in parts) >= DAY
+    offset = None if days else parts[-1].begin.astimezone(zone).utcoffset()
+    series = {side: [value.get(side, 0.0) for value in values] for side in SIDES}
+    limits = [*(part.begin for part in parts), parts[-1].end]
+    return figures.stacked(unit, limits, series, offset=offset.total_seconds() if offset else 0)
 
 
 def _segments(value: Mapping[str, float], top: float) -> tuple[Segment, ...]:

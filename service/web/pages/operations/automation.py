@@ -80,3 +80,10 @@ def never(failure_id: Id, form: CommentForm) -> RedirectResponse:
     """Exclude the job of this failure from automatic resubmission."""
     views.never(form.services, failure_id, form.actor, form.comment)
     return redirect(f"/failures/{failure_id}?done=never#automation")
+
+
+@router.post("/failures/{failure_id}/lift")
+def lift(failure_id: Id, form: ActForm) -> RedirectResponse:
+    """Undo a hold, or allow automatic resubmission of the job again."""
+    views.lift(form.services, failure_id, form.actor)
+    return redirect(f"/failures/{failure_id}?done=lift#automation")

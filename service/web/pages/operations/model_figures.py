@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from classifiers import taxonomy
+from service.web.pages.charts.figures import line
 
 SIDE = 240  # width and height of a chart in chart units
 EDGE = 4
@@ -62,6 +63,21 @@ class Figures:
     bins: tuple[Bin, ...]
     coverage: tuple[Covered, ...]
     points: str
+
+    @property
+    def calibration(self) -> str:
+        """The chart of calibration as JSON: how many verdicts of a confidence were right."""
+        known = [(one.low + one.high) / 2 for one in self.bins if one.right is not None]
+        right = [one.right for one in self.bins if one.right is not None]
+        series = {"right": right, "confidence": known}
+        return line(known, series, titles=("confidence", "share right"), begin=0.4)
+
+    @property
+    def answered(self) -> str:
+        """The chart of coverage as JSON: how many verdicts are right if only confident ones are given."""
+        known = sorted(self.coverage, key=lambda one: one.share)
+        titles = ("share answered", "share right")
+        return line([one.share for one in known], {"right": [one.right for one in known]}, titles=titles, begin=0.8)
 
 
 def figures(measured: Mapping[str, Any]) -> Figures:

@@ -73,9 +73,11 @@ def ended_jobs(client: TestClient) -> TestClient:
 
 def test_the_goodput_of_the_period_stands_beside_the_one_before(ended_jobs: TestClient) -> None:
     shown = ended_jobs.get("/?since=24h").text
-    assert '<a href="/goodput?since=24h">Goodput 83.3\u00a0%</a>: 80 of 96 GPU-hours delivered; 0.0\u00a0%' in shown
+    assert re.search(r'<a href="/goodput\?since=24h"><span class="hidden">Goodput </span>83.3\u00a0%</a>', shown)
+    assert "of 96 GPU-h</small>" in shown
+    assert "▲ 83.3 points</strong> more than the 0.0\u00a0% before" in shown
     shown = ended_jobs.get("/?since=7d&cluster=nowhere").text
-    assert "GPU-hours delivered" not in shown
+    assert "no GPU-hours are known in this period" in shown
 
 
 def test_a_page_does_not_wait_for_the_goodput_of_a_large_period(
@@ -88,7 +90,7 @@ def test_a_page_does_not_wait_for_the_goodput_of_a_large_period(
     while "being computed" in (shown := ended_jobs.get("/?since=7d").text):
         assert time.monotonic() < until
         time.sleep(0.01)
-    (summary,) = re.findall(r".*GPU-hours delivered.*", shown)
+    (summary,) = re.findall(r".*of [0-9,]+ GPU-h</small>.*", shown)
     assert summary in small
 
 

@@ -1,0 +1,38 @@
+"""Static files: style sheets, scripts and icons; also GET /favicon.ico, which browsers request for plain-text logs."""
+
+from importlib.resources import files
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Scope
+
+router = APIRouter()
+# A versioned address changes with the content of its file, so that browsers need not ask again.
+_FOREVER = "public, max-age=31536000, immutable"
+_A_DAY = "public, max-age=86400"
+
+
+class VersionedFiles(StaticFiles):
+    """Static files with the time for which browsers keep them."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """One file."""
+        response = await super().get_response(path, scope)
+        versioned = "v" in parse_qs(scope["query_string"].decode("latin-1"))
+        response.headers["Cache-Control"] = _FOREVER if versioned else _A_DAY
+        return response
+
+
+def static_files() -> ASGIApp:
+    """The folder of static files, compressed. Pages are not: they contain secrets such as form tokens."""
+    return GZipMiddleware(VersionedFiles(directory=str(files("service.web").joinpath("static"))), compresslevel=6)
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """The icon."""
+    content = files("service.web").joinpath("static/icon.svg").read_bytes()
+    return Response(content, media_type="image/svg+xml", headers={"Cache-Control": _A_DAY})

@@ -1,0 +1,151 @@
+// Draws the server's charts again, with values under the pointer and zoom by dragging. Without scripts the drawing of
+// the server stays; the table behind each chart has the figures either way.
+"use strict";
+(() => {
+  if (!window.uPlot) return;
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const two = (number) => String(number).padStart(2, "0");
+  const figure = (value) => (value >= 10 || value === Math.round(value) ? Math.round(value) : Math.round(value * 10) / 10).toLocaleString("en");
+  const iso = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19) + "Z";
+  // The pages' times are in the time zone of the server: its offset comes with the figures.
+  const moment = (seconds, offset, day) => {
+    const at = new Date((seconds + offset) * 1000);
+    const date = two(at.getUTCMonth() + 1) + "-" + two(at.getUTCDate());
+    return day ? date : date + " " + two(at.getUTCHours()) + ":" + two(at.getUTCMinutes());
+  };
+  const make = (tag, name, text) => {
+    const made = document.createElement(tag);
+    if (name) made.className = name;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+
+  const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6]; // steps between counts
+
+  const tooltip = (figureBox, rows) => {
+    const tip = make("div", "tip");
+    tip.hidden = true;
+    figureBox.append(tip);
+    return (plot) => {
+      const at = plot.cursor.idx;
+      if (at === null || at === undefined || plot.cursor.left < 0) { tip.hidden = true; return; }
+      tip.replaceChildren(...rows(at));
+      tip.hidden = false;
+      const room = figureBox.getBoundingClientRect(), over = plot.over.getBoundingClientRect();
+      const left = over.left - room.left + plot.cursor.left;
+      const after = left + 16, before = left - tip.offsetWidth - 16; // at the side, so that it hides no bar that is next
+      tip.style.left = (after + tip.offsetWidth > room.width ? Math.max(0, before) : after) + "px";
+      tip.style.top = over.top - room.top + 8 + "px";
+    };
+  };
+
+  const axes = (unit, time) => [
+    { stroke: colour("--bs-secondary-color"), font: "12px " + getComputedStyle(document.body).fontFamily, grid: { show: false }, ticks: { stroke: colour("--bs-border-color"), size: 4 }, size: 28, ...time },
+    { stroke: colour("--bs-secondary-color"), font: "12px " + getComputedStyle(document.body).fontFamily, grid: { stroke: colour("--bs-border-color"), width: 1 }, ticks: { show: false }, size: 48, ...unit },
+  ];
+
+  // Bars stacked by side: the highest sum is drawn first, the others over it.
+  const stack = (box, data, height) => {
+    const starts = data.limits.slice(0, -1), ends = data.limits.slice(1);
+    const day = ends[0] - starts[0] >= 86400 - 7200 || (starts.length > 1 && ends[1] - starts[1] >= 82800);
+    const sums = starts.map(() => 0);
+    const layers = data.series.map((series) => ({ name: series.name, colour: colour(series.colour), values: series.values, top: series.values.map((value, at) => (sums[at] += value)) })).reverse();
+    const rows = (at) => {
+      const until = moment(ends[at], data.offset, day);
+      const list = make("table");
+      for (const layer of layers) {
+        if (!layer.values[at]) continue;
+        const row = list.insertRow();
+        row.insertCell().append(make("span", "side " + layer.name, layer.name));
+        row.insertCell().textContent = figure(layer.values[at]);
+      }
+      const total = list.insertRow();
+      total.insertCell().textContent = "total";
+      total.insertCell().append(make("strong", "", figure(sums[at]) + " " + data.unit));
+      return [make("strong", "", moment(starts[at], data.offset, day) + (day ? "" : " – " + until.slice(6))), list];
+    };
+    const show = tooltip(box, rows);
+    const go = (from, to) => {
+      const target = new URL(box.dataset.zoom, location.href);
+      target.searchParams.set("since", iso(starts[from]));
+      target.searchParams.set("until", iso(ends[to]));
+      location.assign(target.href);
+    };
+    const options = {
+      width: 300, height, legend: { show: false }, padding: [8, 4, 0, 0],
+      scales: { x: { time: false, range: () => [-0.5, starts.length - 0.5] }, y: { range: (_, __, high) => [0, Math.max(1, high) * 1.05] } },
+      axes: axes({ values: (_, ticks) => ticks.map(figure), ...(data.whole ? { incrs: WHOLE } : {}) }, {
+        splits: () => { const every = Math.max(1, Math.ceil(starts.length / Math.max(2, Math.floor(box.clientWidth / 110)))); return starts.map((_, at) => at).filter((at) => at % every === 0); },
+        values: (_, ticks) => ticks.map((at) => moment(starts[at], data.offset, day)),
+      }),
+      series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: layer.colour, stroke: layer.colour, width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
+      cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6, click: (plot, event) => { if (plot.select.width >= 4) event.stopImmediatePropagation(); } } },
+      hooks: {
+        setCursor: [show],
+        setSelect: [(plot) => {
+          if (!box.dataset.zoom || plot.select.width < 4) return;
+          const clamp = (left) => Math.max(0, Math.min(starts.length - 1, Math.round(plot.posToVal(left, "x"))));
+          go(clamp(plot.select.left), clamp(plot.select.left + plot.select.width));
+        }],
+        ready: [(plot) => plot.over.addEventListener("click", () => {
+          if (box.dataset.zoom && plot.cursor.idx !== null && plot.select.width < 4) go(plot.cursor.idx, plot.cursor.idx);
+        })],
+      },
+    };
+    return [options, [starts.map((_, at) => at), ...layers.map((layer) => layer.top)]];
+  };
+
+  // One share over time, or one share against another; both axes in percent.
+  const line = (box, data, height) => {
+    const percent = (value) => (value === null ? "–" : (value * 100).toFixed(1) + " %");
+    const name = (value) => (data.time ? moment(value, data.offset, true) : percent(value));
+    const rows = (at) => {
+      const list = make("table");
+      for (const series of data.series) {
+        if (series.values[at] === null || series.values[at] === undefined) continue;
+        const row = list.insertRow();
+        row.insertCell().textContent = series.name;
+        row.insertCell().append(make("strong", "", percent(series.values[at])));
+      }
+      return [make("strong", "", (data.right ? data.right + " " : "") + name(data.at[at])), list];
+    };
+    const low = Math.min(...data.series[0].values.filter((value) => value !== null));
+    const floor = Math.max(0, Math.min(data.time ? 1 : data.from, Math.floor(low * 20 - 0.5) / 20));
+    const first = Math.min(data.from, ...data.at);
+    const strokes = [colour("--bs-link-color"), colour("--bs-tertiary-color")];
+    const options = {
+      width: 300, height, legend: { show: false }, padding: [10, 26, 0, 0],
+      scales: { x: { time: false, range: data.time ? undefined : () => [first, 1] }, y: { range: () => [floor, 1] } },
+      axes: axes({ values: (_, ticks) => ticks.map((value) => Math.round(value * 100) + " %"), label: data.up, labelSize: data.up ? 18 : 0, labelFont: "12px sans-serif" },
+        { values: (_, ticks) => ticks.map((value) => (data.time ? name(value) : Math.round(value * 100) + " %")), space: 80, label: data.right, labelSize: data.right ? 18 : 0, labelFont: "12px sans-serif", size: 28 }),
+      series: [{}, ...data.series.map((series, at) => ({ label: series.name, stroke: strokes[at] || strokes[1], width: at ? 1 : 2, dash: at ? [4, 4] : undefined, spanGaps: true, points: { show: !at, size: 6, fill: strokes[0] } }))],
+      cursor: { y: false, drag: { x: false, y: false } },
+      hooks: { setCursor: [tooltip(box, rows)] },
+    };
+    return [options, [data.at, ...data.series.map((series) => series.values)]];
+  };
+
+  const draw = (box) => {
+    const data = JSON.parse(box.dataset.chart);
+    if (!(data.limits ? data.limits.length > 1 : data.at.length)) return;
+    const replaced = [...box.children].filter((child) => child.matches(".plot, svg, .axis"));
+    const place = make("div", "drawn");
+    place.setAttribute("aria-hidden", "true"); // the table behind the chart has the same figures
+    let plot = null;
+    const paint = () => {
+      if (plot) { plot.destroy(); box.querySelectorAll(".tip").forEach((tip) => tip.remove()); }
+      const [options, values] = (data.kind === "stack" ? stack : line)(box, data, data.height || 190);
+      options.width = Math.max(200, box.clientWidth);
+      plot = new uPlot(options, values, place);
+    };
+    (replaced[0] || box.lastElementChild).before(place);
+    replaced.forEach((child) => child.setAttribute("hidden", "")); // the property does not exist on SVG
+    paint();
+    dark.addEventListener("change", paint);
+    new ResizeObserver(() => { if (plot && Math.abs(plot.width - box.clientWidth) > 1 && box.clientWidth > 0) plot.setSize({ width: Math.max(200, box.clientWidth), height: plot.height }); }).observe(box);
+  };
+  const all = (root) => root.querySelectorAll("[data-chart]").forEach((box) => { if (!box.querySelector(".drawn")) draw(box); });
+  all(document);
+  document.addEventListener("htmx:afterSettle", () => all(document));
+})();

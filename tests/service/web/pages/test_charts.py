@@ -1,0 +1,109 @@
+"""Figures of charts as JSON, the map of nodes, and what the header says of the time range."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.nodes.records import NodeRow
+from service.statistics.records import PeriodCount
+from service.web.pages import navigation
+from service.web.pages.charts import figures, node_map, sparklines
+from service.web.pages.forms import with_zone
+from tests.service.web.world import NOW
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def node(name: str, ratio: float, low: float, high: float, *, blame: float = 1, cluster: str = "orion") -> NodeRow:
+    return NodeRow(cluster, name, ratio, low, high, 100.0, blame, 10, 1, None, None, None, None, None, NOW)
+
+
+def test_bars_carry_their_limits_and_the_colour_of_each_series() -> None:
+    limits = [datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (0, 6, 12)]
+    found = json.loads(figures.stacked("failed", limits, {"hardware": [1, 2], "mine": [0, 1]}, colours={"mine": "--x"}))
+    assert [later - earlier for earlier, later in zip(found["limits"], found["limits"][1:], strict=False)] == [
+        21600
+    ] * 2
+    assert [(one["name"], one["colour"]) for one in found["series"]] == [("hardware", "--hardware"), ("mine", "--x")]
+    assert found["whole"]
+    assert not json.loads(figures.stacked("GPU-hours", limits, {"user": [0.5, 1]}))["whole"]
+
+
+def test_a_line_over_time_differs_from_one_over_shares() -> None:
+    assert json.loads(figures.line([1.0, 2.0], {"goodput": [0.9, None]}, offset=3600))["time"]
+    shares = json.loads(figures.line([0.5], {"right": [0.6]}, titles=("confidence", "share right"), begin=0.4))
+    assert (shares["time"], shares["right"], shares["up"], shares["from"]) == (False, "confidence", "share right", 0.4)
+
+
+def test_nodes_are_darker_where_jobs_fail_more_often() -> None:
+    rows = [
+        node("b", 6.0, 3.0, 9.0),
+        node("a", 0.2, 0.1, 0.9),
+        node("c", 1.5, 0.8, 3.0),
+        node("d", 2.0, 1.2, 3.0),
+        node("e", 1.0, 0.1, 3.0, blame=0),
+        node("z", 1.0, 0.5, 1.5, cluster="andromeda"),
+    ]
+    found = node_map.node_map(rows)
+    assert [cluster for cluster, _ in found] == ["andromeda", "orion"]
+    assert {cell.row.node: cell.level for cell in found[1][1]} == {"a": 0, "b": 4, "c": 2, "d": 3, "e": 1}
+    assert [level for level, _ in node_map.KEY] == [0, 1, 2, 3, 4]
+
+
+def test_the_smallest_value_of_a_period_can_be_seen() -> None:
+    begin = datetime(2026, 11, 1, tzinfo=UTC)
+    counts = [(0, 0.0), (1, 0.5), (99, 700.0)]
+    parts = [
+        PeriodCount(begin + timedelta(days=day), begin + timedelta(days=day + 1), 100, failed, {}, {"user": hours})
+        for day, (failed, hours) in enumerate(counts)
+    ]
+    found = sparklines.of_period(parts)
+    assert [height for _, height in found["failed"].bars] == [1.5, sparklines.HEIGHT]
+    assert "99 at most" in found["failed"].text
+    assert "700 at most" in found["gpu_hours"].text
+    assert sparklines.of_period([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2026-11-20T12:00:00Z", "11-20 13:00"),
+        ("2026-11-20 08:15", "11-20 08:15"),
+        ("7d", "7d"),
+        ("9999-12-31T23:59:59-12:00", "9999-12-31T23:59:59-12:00"),
+    ],
+)
+def test_the_header_shows_a_time_in_the_zone_of_the_pages(text: str, shown: str) -> None:
+    assert navigation.moment(text, BERLIN) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("2026-11-20 08:15", "2026-11-20T08:15:00+01:00"),
+        ("2026-11-20T08:15", "2026-11-20T08:15:00+01:00"),
+        ("2026-02-30 08:15", "2026-02-30 08:15"),
+        ("24h", "24h"),
+        ("", None),
+    ],
+)
+def test_the_time_picker_reads_times_of_the_pages_zone(text: str, read: str | None) -> None:
+    assert with_zone(text, BERLIN) == read
+
+
+def test_the_page_of_the_navigation_is_marked_on_pages_below_it(client: TestClient) -> None:
+    assert navigation.area("/groups/7") == "/groups"
+    assert '<a href="/model" class="within">' in client.get("/model/layers").text
+    assert '<a href="/model" aria-current="page">' in client.get("/model").text
+
+
+def test_static_files_are_compressed_and_kept_by_browsers(client: TestClient) -> None:
+    style = client.get("/static/faultline.css?v=1", headers={"Accept-Encoding": "gzip"})
+    assert style.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert style.headers["Content-Encoding"] == "gzip"
+    assert "max-age=86400" in client.get("/static/chevron.svg").headers["Cache-Control"]
+    page = client.get("/login", headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in page.headers, "a page with secrets is not compressed"
