@@ -12,7 +12,8 @@ from classifiers.contracts import Progress
 from classifiers.extraction.line_headers import time_of
 
 _STEP: Final = re.compile(
-    r"(?i)(?:(?<!skipped )(?<!nan )\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}"
+    r"(?i)(?:(?<!skipped )(?<!nan )\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?"
+    r"\s{0,8}[:=#\[(]{0,2}\s{0,8}"
     r"|num_updates\s{1,8})"
     r"(?P<step>\d{1,12})(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
 )

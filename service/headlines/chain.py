@@ -29,6 +29,12 @@ def chain_sentences(chain: Sequence[ChainPart]) -> list[ChainSentence]:
     return [_sentence(step) for step in chain]
 
 
+def told(chain: Sequence[ChainPart]) -> list[ChainSentence]:
+    """The steps in words, where there is more to tell than a beginning and an end."""
+    kinds = {step.kind for step in chain}
+    return chain_sentences(chain) if kinds - {"beginning", "end"} else []
+
+
 def _sentence(step: ChainPart) -> ChainSentence:
     if step.kind == "beginning":
         where = ", ".join(part for part in (_rank(step.rank), step.node or "") if part)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from classifiers.contracts import JobFacts
+from classifiers.contracts import ChainStep, JobFacts
 from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
@@ -87,6 +87,22 @@ def test_advice_on_a_failure_of_the_user_points_at_the_own_code() -> None:
     assert MitigationWording(verdict, (), EMPTY).mitigation("M2").endswith("Look first at: pretrain.py:10")
     elsewhere = replace(HARDWARE, own_frame="pretrain.py:10")
     assert "pretrain.py" not in MitigationWording(elsewhere, ("gpu018",), EMPTY).mitigation("M2")
+
+
+def test_the_page_tells_how_the_failure_went(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = (
+        ChainStep("beginning", "IndexError: list index out of range", rank=21, lines=1),
+        ChainStep("consequence", "x", title="A gloo peer closed the connection", ranks=31, after_s=4.0),
+        ChainStep("end", "failed, exit code 1"),
+        ChainStep("set_aside", "NVRM: Xid 79", title="it is of a node that the job did not use", node="gpu77", lines=2),
+    )
+    monkeypatch.setitem(BY_WORD, "user", replace(GUESS, chain=chain))
+    page = words(page_of(client, event("1", logs=[log("user")])))
+    assert "A gloo peer closed the connection (31 other ranks, 4 s later)" in page
+    assert "Explains nothing here: it is of a node that the job did not use (gpu77, 2 such lines) NVRM: Xid 79" in page
+    monkeypatch.setitem(BY_WORD, "user", replace(GUESS, chain=(chain[0], chain[2])))
+    later = (NOW - timedelta(seconds=5)).isoformat()
+    assert "How it went" not in words(page_of(client, event("2", logs=[log("user")], ended_at=later)))
 
 
 def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
