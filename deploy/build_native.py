@@ -44,12 +44,14 @@ MODULES = (
     "classifiers/model/tokenizer.py",
     "classifiers/model/vectorizer.py",
 )
+# It makes its attributes when they are asked for.
+LEFT_OUT = ("classifiers/relevance/event_objects.py",)
 
 
 def compiled_sources() -> list[str]:
     """The sources to compile, relative to the root."""
     found = sorted(path.relative_to(ROOT).as_posix() for pattern in MODULES for path in ROOT.glob(pattern))
-    return [path for path in found if not path.endswith("__init__.py")]
+    return [path for path in found if not path.endswith("__init__.py") and path not in LEFT_OUT]
 
 
 def all_sources(sources: Sequence[str]) -> list[str]:

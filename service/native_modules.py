@@ -19,6 +19,7 @@ import orjson
 
 MANIFEST: Final = "manifest.json"
 ROOT: Final = Path(__file__).parents[1]
+_forbidden = False
 
 
 class _NativeFinder(MetaPathFinder):
@@ -53,8 +54,16 @@ def digest(source: Path) -> str:
     return blake2b(source.read_bytes(), digest_size=16).hexdigest()
 
 
+def forbid() -> None:
+    """Run the sources in this process whatever is compiled: tests replace parts of them, and measure which they run."""
+    global _forbidden  # noqa: PLW0603 - one interpreter imports a module once
+    _forbidden = True
+
+
 def use(folder: Path | None = None) -> bool:
     """Import the compiled modules of a folder from now on; False where they do not fit, or sources are loaded."""
+    if _forbidden:
+        return False
     folder = folder or folder_of_environment()
     try:
         manifest: dict[str, Any] = orjson.loads((folder / MANIFEST).read_bytes())
