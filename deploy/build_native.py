@@ -2,8 +2,8 @@
 
 usage: python deploy/build_native.py [--output .venv/share/faultline/native]
 
-Without a C compiler, the headers of Python or mypy, it says so and does nothing: the program then runs the sources, with
-the same results. `service.native_modules` uses what is compiled as long as the sources do not change.
+Without a C compiler, the headers of Python or mypy, it says so and does nothing: the program then runs the sources,
+with the same results. `service.native_modules` uses what is compiled as long as the sources do not change.
 """
 
 import argparse

@@ -23,7 +23,7 @@ from classifiers.diagnoser import Diagnoser
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from service import settings
-from service.contracts.verdict import VerdictBody
+from service.contracts.verdict_wire import wire_of
 from service.formats import recognise
 from service.formats.read_outcome import Skipped
 from service.recommend import event_facts, policy
@@ -46,9 +46,9 @@ def verdict() -> Callable[[], None]:
         events = [event for one in some if not isinstance(event := recognise.parse(one), Skipped)]
         for event, found in zip(events, diagnoser.diagnose([build_case(one) for one in events]), strict=True):
             advice = advise(found, event.facts(), event_facts.without_history(event, NOW, rules), rules)
-            VerdictBody.from_verdict(
+            wire_of(
                 found, advice, event_id=event.key(), cluster=event.cluster, job_id=event.job_id, attempt=event.attempt
-            ).to_wire()
+            )
 
     run(records[:WARM_UP])
     return lambda: run(records[WARM_UP:])
