@@ -104,6 +104,7 @@ class ExtractedCase:
         short_log_lines: the lines of logs so short that they are read whole, from the first failing line on; else none.
         earlier_lines: of such logs the lines before the first failing line of theirs.
         first_line: the item of the first failing line of a log, None if it is not known.
+        landmarks: the landmarks that the scanner saw in the logs.
     """
 
     case: Case
@@ -116,6 +117,7 @@ class ExtractedCase:
     short_log_lines: tuple[str, ...] = ()
     earlier_lines: tuple[str, ...] = ()
     first_line: EvidenceItem | None = None
+    landmarks: frozenset[str] = frozenset()
 
 
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

@@ -162,6 +162,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         short_log_lines=short,
         earlier_lines=earlier,
         first_line=first,
+        landmarks=frozenset().union(*[one.landmarks for one in extraction.streams]),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from classifiers.literal_search import Literals
+from classifiers.literal_search import Literals, lower
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.
@@ -43,7 +43,10 @@ _MILD_WORDS: Final = frozenset(
     }
 )  # fmt: skip
 # Words that later passes search in a whole text: the scanner notes them in the same pass.
-LANDMARKS: Final = ("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0")
+LANDMARKS: Final = (
+    *("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0"),
+    *("ersion", "==", "lib/python3."),  # of versions of software
+)
 # Limits of what is read and kept (judgement: they bound time and memory of a very long log).
 _PIECE: Final = 1 << 20  # characters
 _KEEP: Final = 600  # lines at each end
@@ -131,7 +134,7 @@ class Scanner:
     def _piece(
         self, text: str, base: int, number: int, landmarks: set[str], *, known_only: bool
     ) -> Iterator[ScannedLine]:
-        low = text.lower()
+        low = lower(text)
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
         is_hit, is_landmark = self._is_hit, self._is_landmark
