@@ -9,8 +9,6 @@ import ahocorasick_rs
 # Characters that are searched before the fast automaton is built: that takes as long as a search of a megabyte, and a
 # command that reads one log ends before it is of use (judgement).
 _FEW: Final = 1 << 16
-# For long texts: compiled code would use a method of its own instead, which takes four times as long.
-lower: Final = str.lower
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 

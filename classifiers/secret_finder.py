@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from classifiers.literal_search import Literals, lower
+from classifiers.literal_search import Literals
 from classifiers.secret_formats import base64_markers, secret_formats
 
 PLACEHOLDER = "[redacted]"
@@ -143,7 +143,7 @@ class SecretFinder:
 
     def spans(self, text: str, *, decode: bool = True) -> list[tuple[int, int]]:
         """The spans of secrets, in order, not overlapping. `decode`: also those in base64."""
-        low = lower(text)
+        low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
         found: list[tuple[int, int]] = []

@@ -17,7 +17,7 @@ import ahocorasick_rs
 from classifiers.extraction import benign_lines, word_lists
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.report_detection import is_report
-from classifiers.literal_search import Literals, lower
+from classifiers.literal_search import Literals
 
 # How much of a log is read around the first item, in characters (judgement: a traceback and what was printed before).
 _SHORT_LOG: Final = 3_000
@@ -118,7 +118,7 @@ def _find_cues(text: str, is_of_report: Callable[[], bool]) -> StageCues:
     found: set[str] = set()
     last_stage, last_begin = "", -1
     report: bool | None = None
-    low = lower(text)
+    low = text.lower()
     for word, begin, _ in _find_words(low):
         if begin and low[begin].isalpha() and low[begin - 1].isascii() and low[begin - 1].isalpha():
             continue

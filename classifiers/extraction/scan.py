@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from classifiers.literal_search import Literals, lower
+from classifiers.literal_search import Literals
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.
@@ -134,7 +134,7 @@ class Scanner:
     def _piece(
         self, text: str, base: int, number: int, landmarks: set[str], *, known_only: bool
     ) -> Iterator[ScannedLine]:
-        low = lower(text)
+        low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
         is_hit, is_landmark = self._is_hit, self._is_landmark

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from classifiers.contracts import Progress
-from classifiers.literal_search import lower
 
 _STEP: Final = re.compile(
     r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}"
@@ -85,9 +84,9 @@ def find_progress(texts: Sequence[str], landmarks: Sequence[AbstractSet[str]] | 
         found = None
         if text.isascii() and not saves:  # most logs: no more is read than the step needs
             near = max(begin, len(text) - _NEAR_LENGTH)
-            found = _last_step(text, lower(text[near:]), near)
+            found = _last_step(text, text[near:].lower(), near)
         if found is None:
-            low = lower(text[begin:])
+            low = text[begin:].lower()
             if len(low) != len(text) - begin:
                 continue  # some letters get longer in lower case: positions would not agree
             found = _last_step(text, low, begin)
