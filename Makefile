@@ -12,6 +12,7 @@ ALL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classi
 UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
+NATIVE_STAMP := $(VENV)/.compiled
 DEMO_PORT ?= 8080
 # Test processes: two more than cores, as tests of clusters wait for most of their time.
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )))
@@ -26,6 +27,8 @@ COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 
 RUNTIME_EXTRAS := postgres pdf logs-http object-storage kubernetes oidc chat dask
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
+# What is compiled, and what that relies on.
+NATIVE_INPUT := deploy/build_native.py $(shell find classifiers -maxdepth 2 -name "*.py")
 
 .PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock vendor audit release clean
 
@@ -54,12 +57,18 @@ $(DEV_STAMP): requirements-dev.lock $(STAMP)
 	@$(COMPILE_BYTECODE)
 	@touch $@
 
-$(MODEL)/.trained: $(STAMP) $(TRAINING_INPUT)
+# Optional: without a C compiler the program runs its sources, with the same results.
+$(NATIVE_STAMP): $(STAMP) $(NATIVE_INPUT)
+	@echo "compiling what takes most of the processor time ..."
+	@$(BIN)/python deploy/build_native.py || echo "it could not be compiled: the program runs its sources"
+	@touch $@
+
+$(MODEL)/.trained: $(STAMP) $(TRAINING_INPUT) | $(NATIVE_STAMP)
 	@echo "training the model ..."
 	@$(BIN)/faultline train
 	@touch $@
 
-install: $(MODEL)/.trained ## create .venv with .venv/bin/faultline and a trained model
+install: $(NATIVE_STAMP) $(MODEL)/.trained ## create .venv with .venv/bin/faultline and a trained model
 	@echo "installed: $(BIN)/faultline"
 
 demo: install ## simulate four weeks of job completions and show them at http://127.0.0.1:8080
@@ -83,7 +92,7 @@ lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(DEV_STAMP) $(MODEL)/.trained ## measure speed and memory on a real broker and PostgreSQL
+bench: $(DEV_STAMP) $(NATIVE_STAMP) $(MODEL)/.trained ## measure speed and memory on a real broker and PostgreSQL
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## measure every page and API call over 1 million failures in SQLite and 3 million in PostgreSQL (an hour)
@@ -112,8 +121,8 @@ suspicion: $(DEV_STAMP) ## measure how well rankings of nodes find the bad nodes
 
 lock: $(DEV_STAMP) ## write the lock files from pyproject.toml (ARGS=--upgrade takes newer versions)
 	@$(COMPILE_LOCK) $(foreach extra,$(RUNTIME_EXTRAS),--extra $(extra)) --output-file deploy/requirements.lock $(ARGS)
-	@$(COMPILE_LOCK) --extra postgres --extra pdf --constraint deploy/requirements.lock --output-file requirements.lock $(ARGS)
-	@$(COMPILE_LOCK) --extra dev --constraint deploy/requirements.lock --output-file requirements-dev.lock $(ARGS)
+	@$(COMPILE_LOCK) --group native --extra postgres --extra pdf --constraint deploy/requirements.lock --output-file requirements.lock $(ARGS)
+	@$(COMPILE_LOCK) --extra dev --constraint deploy/requirements.lock --constraint requirements.lock --output-file requirements-dev.lock $(ARGS)
 
 vendor: ## copy Bootstrap, htmx and uPlot from npm to service/web/static/vendor, in the versions of deploy/frontend/package-lock.json
 	@npm --prefix deploy/frontend ci --silent

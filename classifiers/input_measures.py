@@ -11,6 +11,7 @@ from typing import Final
 
 from classifiers.contracts import InputMeasures, LogStream
 from classifiers.extraction.evidence_items import ExtractedCase
+from classifiers.extraction.scan import LANDMARKS
 
 # Versions are printed at the start of a program, or in its last traceback.
 _SEARCHED: Final = 8_000  # characters at each end of a stream
@@ -38,17 +39,26 @@ def measure(extracted: ExtractedCase, streams: Sequence[LogStream], known: float
     """
     lines = [one for one in extracted.items if one.set_aside is None and not one.from_scheduler and not one.derived]
     unmatched = sum(not one.hits for one in lines)
-    return InputMeasures(round(1.0 - known, 4), len(lines), unmatched, software_versions(streams))
+    absent = frozenset(LANDMARKS) - extracted.landmarks
+    return InputMeasures(round(1.0 - known, 4), len(lines), unmatched, software_versions(streams, absent))
 
 
-def software_versions(streams: Sequence[LogStream]) -> tuple[str, ...]:
-    """The software that logs name with its version, as `NCCL 2.20.5`, in the order of the catalogue; at most 12."""
+def software_versions(streams: Sequence[LogStream], absent: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The software that logs name with its version, as `NCCL 2.20.5`, in the order of the catalogue; at most 12.
+
+    Args:
+        streams: the logs.
+        absent: texts that none of the logs has.
+    """
+    parts = [(part, literals) for part, literals in _catalogue().items() if part not in absent]
+    if not parts:
+        return ()
     found: dict[_Software, str] = {}
     for stream in streams[:_STREAMS]:
         text = stream.text
         if len(text) > 2 * _SEARCHED:
             text = f"{text[:_SEARCHED]}\n{text[-_SEARCHED:]}"
-        for part, literals in _catalogue().items():
+        for part, literals in parts:
             if part in text:
                 for literal, one in literals:
                     at = text.find(literal)

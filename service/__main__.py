@@ -5,9 +5,13 @@ import sys
 from collections.abc import Sequence
 
 from classifiers import garbage_collection
+from service import native_modules
 from service.cli import exit_codes, output
 from service.cli.commands import COMMANDS, module_of, parser_for
 from service.errors import ConfigurationError, FaultlineError, InvalidInput, ModelUnavailable
+
+# Before a command imports the modules, also in processes that this program starts.
+native_modules.use()
 
 
 def exit_code_of(error: FaultlineError) -> int:

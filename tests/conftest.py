@@ -8,10 +8,13 @@ import pytest
 from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 
+from service import native_modules
 from service.db import session
 from service.people import passwords
 from tests import cheap_engines
 
+# The sources: some tests replace parts of them. What is compiled has tests of its own, in processes of their own.
+native_modules.forbid()
 # A busy machine is no failure: no limit depends on how long an example takes.
 settings.register_profile("faultline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("faultline")

@@ -135,7 +135,9 @@ class _EventsSeen:
 
     def companions(self) -> Iterator[EventSeen]:
         """The events that may report a recovery or concern other jobs."""
-        return (self.at(index) for index, one in enumerate(self._events) if may_concern_others(one.text))
+        for index, one in enumerate(self._events):
+            if may_concern_others(one.text):
+                yield self.at(index)
 
 
 def _are_of_another_clock(raw: RawCase, clock: "_ClockOfLogs", job: JobSeen) -> bool:

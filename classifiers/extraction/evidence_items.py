@@ -107,6 +107,7 @@ class ExtractedCase:
         earlier_lines: of such logs the lines before the first failing line of theirs.
         first_line: the item of the first failing line of a log, None if it is not known.
         effects: the consequences and the lines of the teardown, more of them than `items` holds.
+        landmarks: the landmarks that the scanner saw in the logs.
     """
 
     case: Case
@@ -120,6 +121,7 @@ class ExtractedCase:
     earlier_lines: tuple[str, ...] = ()
     first_line: EvidenceItem | None = None
     effects: Sequence[EvidenceItem] = ()
+    landmarks: frozenset[str] = frozenset()
 
 
 def strongest(hits: Sequence[Signature]) -> Signature | None:

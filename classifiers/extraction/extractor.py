@@ -29,6 +29,7 @@ from classifiers.extraction.stream_reader import MOST_LINES, StreamText
 from classifiers.report_detection import is_report
 
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
+_CASES_AT_ONCE: Final = 64  # their logs of 8 KiB fit into the cache of a core (measured: 32 to 512 are alike)
 _CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)
 _EVENTS_AT_ONCE: Final = 500  # the scanner keeps so many lines of a text
 _EVENTS_KEPT: Final = 8_000  # texts of node events; jobs of the same nodes have the same (judgement)
@@ -66,10 +67,23 @@ class Extractor:
 
     def extract(self, raw: RawCase) -> ExtractedCase:
         """The case of a failed attempt, its evidence ordered, most telling first."""
-        extraction = self._scan(raw)
+        return self._extract_some([raw])[0]
+
+    def extract_all(self, raws: Sequence[RawCase]) -> list[ExtractedCase]:
+        """The case of each attempt, in order.
+
+        Some cases take each pass together: its code and its tables are then in the processor's cache, which saves a
+        sixth of the time.
+        """
+        parts = (raws[first : first + _CASES_AT_ONCE] for first in range(0, len(raws), _CASES_AT_ONCE))
+        return [extracted for some in parts for extracted in self._extract_some(some)]
+
+    def _extract_some(self, raws: Sequence[RawCase]) -> list[ExtractedCase]:
+        extractions = [self._scan(raw) for raw in raws]
         for _name, run in PASSES:
-            run(extraction)
-        return _extracted_case(extraction)
+            for extraction in extractions:
+                run(extraction)
+        return [_extracted_case(extraction) for extraction in extractions]
 
     def _scan(self, raw: RawCase) -> Extraction:
         streams: list[StreamText] = []
@@ -149,6 +163,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         earlier_lines=earlier,
         first_line=first,
         effects=extraction.effects,
+        landmarks=frozenset().union(*[one.landmarks for one in extraction.streams]),
     )
 
 

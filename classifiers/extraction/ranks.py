@@ -91,7 +91,8 @@ def demote_stream_rank(
         return
     for item in items:
         if item.stream == full[0] and item.rank_from_stream:
-            item.rank, item.likely_rank = None, item.rank
+            item.likely_rank = item.rank
+            item.rank = None
 
 
 def infer_likely_ranks(items: Iterable[EvidenceItem], attributions: Sequence[LineAttribution | None]) -> None:

@@ -43,7 +43,10 @@ _MILD_WORDS: Final = frozenset(
     }
 )  # fmt: skip
 # Words that later passes search in a whole text: the scanner notes them in the same pass.
-LANDMARKS: Final = ("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0")
+LANDMARKS: Final = (
+    *("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0"),
+    *("ersion", "==", "lib/python3."),  # of versions of software
+)
 # Limits of what is read and kept (judgement: they bound time and memory of a very long log).
 _PIECE: Final = 1 << 20  # characters
 _KEEP: Final = 600  # lines at each end

@@ -52,7 +52,7 @@ class PackagedClassifier:
 
     def scores(self, cases: Sequence[RawCase]) -> PackagedScores:
         """The scores of a batch of at least one case. Texts must be redacted already."""
-        extracted = [self.extractor.extract(case) for case in cases]
+        extracted = self.extractor.extract_all(cases)
         rows = [features(one, self.model.lines) for one in extracted]
         matrix, known = self.model.text.matrix(rows)
         inputs = [fusion_input(one) for one in extracted]

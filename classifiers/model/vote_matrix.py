@@ -15,6 +15,7 @@ from classifiers.signatures import Catalogue, Signature
 
 # Groups of the entries that match the first leading line.
 _LEADING: Final = frozenset(number for number, name in enumerate(GROUPS) if name.endswith(", first"))
+_MOST_KEPT: Final = 4_000  # combinations of entries on leading lines; most lines have the same few (judgement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class VoteMatrix:
         shares = (np.exp(self._statements["cause"]) * said) @ sides
         # Of each entry that names a cause the shares of the sides.
         self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
+        self._open_sides: dict[tuple[str, ...], float] = {(): 0.0}
         self._labelling = {
             axis: {entry.id for entry, row in zip(catalogue.entries, rows, strict=True) if row.any()}
             for axis, rows in self._statements.items()
@@ -84,12 +86,18 @@ class VoteMatrix:
 
     def open_sides(self, inputs: Sequence[FusionInput]) -> list[float]:
         """Of each sample how far the entries on its leading lines leave the side open, 0 (one side) to 1."""
-        shares = self._shares
+        shares, known = self._shares, self._open_sides
         found = []
         for one in inputs:
-            rows = [shares[vote.entry] for vote in one.votes if vote.group in _LEADING and vote.entry in shares]
-            total = np.sum(rows, axis=0) if rows else None
-            found.append(0.0 if total is None else 2 * (1 - float(total.max() / total.sum())))
+            entries = tuple([vote.entry for vote in one.votes if vote.group in _LEADING and vote.entry in shares])
+            side = known.get(entries)
+            if side is None:
+                if len(known) >= _MOST_KEPT:
+                    known.clear()
+                    known[()] = 0.0
+                total = np.sum([shares[entry] for entry in entries], axis=0)
+                side = known[entries] = 2 * (1 - float(total.max() / total.sum()))
+            found.append(side)
         return found
 
     def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:

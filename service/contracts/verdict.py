@@ -13,9 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from classifiers.contracts import ChainKind, ChainStep, ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
 from classifiers.taxonomy import Decision, PlatformSymptom, RetryOutlook, Role, Side
-from service.contracts.advice import Action, ActionKind, Advice, Mode
-
-SCHEMA: Literal["verdict/1"] = "verdict/1"
+from service.contracts.advice import ActionKind, Advice, Mode
+from service.contracts.verdict_wire import wire_of
 
 
 class EvidenceLine(BaseModel):
@@ -30,12 +29,6 @@ class EvidenceLine(BaseModel):
     signature: str | None = None
     note: str | None = Field(default=None, description="why it is not used as evidence, null: it is used")
 
-    @classmethod
-    def from_evidence(cls, evidence: Evidence) -> Self:
-        """Convert from the classifiers' dataclass."""
-        names = ("rank", "node", "stream", "line", "text", "role", "signature", "note")
-        return cls(**{name: getattr(evidence, name) for name in names})
-
     def to_evidence(self) -> Evidence:
         """Convert to the classifiers' dataclass."""
         return Evidence(**dict(self))
@@ -47,11 +40,6 @@ class SuspectPart(BaseModel):
     rank: int | None = None
     node: str | None = None
     gpu: int | None = None
-
-    @classmethod
-    def from_suspect(cls, suspect: Suspect | None) -> Self | None:
-        """Convert from the classifiers' dataclass."""
-        return None if suspect is None else cls(rank=suspect.rank, node=suspect.node, gpu=suspect.gpu)
 
     def to_suspect(self) -> Suspect:
         """Convert to the classifiers' dataclass."""
@@ -85,21 +73,6 @@ class ActionPart(BaseModel):
     not_before: str | None
     ask_scheduler: bool = False
 
-    @classmethod
-    def from_action(cls, action: Action | None) -> Self | None:
-        """Convert from the policy's dataclass."""
-        if action is None:
-            return None
-        return cls(
-            action=action.kind,
-            plan=action.plan,
-            exclude_nodes=list(action.exclude_nodes),
-            resume_from=action.resume_from,
-            changes=action.changes,
-            not_before=None if action.not_before is None else action.not_before.isoformat(),
-            ask_scheduler=action.ask_scheduler,
-        )
-
 
 class ContextPart(BaseModel):
     """Evidence from the fleet for (`weight` > 0) or against a category; the weight is in nats of log odds."""
@@ -112,12 +85,6 @@ class ContextPart(BaseModel):
     node: str | None = None
     at: datetime | None = None
     gpu: int | None = None
-
-    @classmethod
-    def from_line(cls, line: ContextLine) -> Self:
-        """Convert from the classifiers' dataclass."""
-        names = ("kind", "text", "side", "cause", "node", "at", "gpu")
-        return cls(weight=round(line.weight, 3), **{name: getattr(line, name) for name in names})
 
     def to_line(self) -> ContextLine:
         """Convert to the classifiers' dataclass."""
@@ -136,12 +103,6 @@ class ChainPart(BaseModel):
     lines: int = 0
     after_s: float | None = Field(default=None, description="seconds after the beginning")
 
-    @classmethod
-    def from_step(cls, step: ChainStep) -> Self:
-        """Convert from the classifiers' dataclass."""
-        names = ("kind", "text", "title", "rank", "node", "ranks", "lines", "after_s")
-        return cls(**{name: getattr(step, name) for name in names})
-
     def to_step(self) -> ChainStep:
         """Convert to the classifiers' dataclass."""
         return ChainStep(**dict(self))
@@ -159,19 +120,6 @@ class LogVerdictPart(BaseModel):
     explanation: str
     suspect: SuspectPart | None = None
     uncorroborated: bool = False
-
-    @classmethod
-    def from_log_verdict(cls, log: LogVerdict | None) -> Self | None:
-        """Convert from the classifiers' dataclass."""
-        if log is None:
-            return None
-        names = ("side", "cause", "abstained", "retry_outlook", "explanation", "uncorroborated")
-        return cls(
-            cause_top=list(log.cause_top),
-            confidence=round(log.confidence, 4),
-            suspect=SuspectPart.from_suspect(log.suspect),
-            **{name: getattr(log, name) for name in names},
-        )
 
     def to_log_verdict(self) -> LogVerdict:
         """Convert to the classifiers' dataclass."""
@@ -234,38 +182,8 @@ class VerdictBody(BaseModel):
         cls, verdict: Verdict, advice: Advice, *, event_id: str, cluster: str, job_id: str, attempt: int | None
     ) -> Self:
         """Combine a verdict and the advice on it; numbers are rounded for storage."""
-        same = ("side", "cause", "category", "symptom", "platform_symptom", "abstained", "fingerprint")
-        also = ("retry_outlook", "explanation", "model", "rules", "disputed", "uncorroborated", "own_frame")
-        advised = ("decision", "resubmit", "policy", "rule", "mode", "incident", "held_by", "ask_whom", "changes")
-        progress = verdict.progress
-        return cls(
-            schema_=SCHEMA,
-            event_id=event_id,
-            cluster=cluster,
-            job_id=job_id,
-            attempt=attempt,
-            cause_top=list(verdict.cause_top),
-            symptom_top=list(verdict.symptom_top),
-            confidence=round(verdict.confidence, 4),
-            evidence=[EvidenceLine.from_evidence(line) for line in verdict.evidence],
-            suspect=SuspectPart.from_suspect(verdict.suspect),
-            missing=list(verdict.missing),
-            progress=None
-            if progress is None
-            else ProgressPart(step=progress.step, checkpoint=progress.checkpoint, at=progress.at),
-            mitigations=[
-                MitigationPart(code=one.code, score=round(one.score, 4), text=one.text) for one in advice.mitigations
-            ],
-            reasons=list(advice.reasons),
-            exclude_nodes=list(advice.exclude_nodes),
-            action=ActionPart.from_action(advice.action),
-            figures={name: round(value, 3) for name, value in advice.figures.items()},
-            weighed=[(name, round(weight, 3)) for name, weight in verdict.weighed],
-            context=[ContextPart.from_line(line) for line in verdict.context],
-            chain=[ChainPart.from_step(step) for step in verdict.chain],
-            log_said=LogVerdictPart.from_log_verdict(verdict.log_verdict),
-            **{name: getattr(verdict, name) for name in (*same, *also)},
-            **{name: getattr(advice, name) for name in advised},
+        return cls.model_validate(
+            wire_of(verdict, advice, event_id=event_id, cluster=cluster, job_id=job_id, attempt=attempt)
         )
 
     def to_verdict(self) -> Verdict:

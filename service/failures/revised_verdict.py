@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from classifiers.contracts import Verdict
 from service.contracts.advice import Advice
 from service.contracts.event import JobCompletion
-from service.contracts.verdict import VerdictBody
+from service.contracts.verdict_wire import wire_of
 from service.db.session import UnitOfWork
 from service.failures.records import AttemptLogs, FailureDetail
 
@@ -82,7 +82,7 @@ def facts(verdict: VerdictFacts) -> tuple[Any, ...]:
 def revised_wire(detail: FailureDetail, verdict: Verdict, event: JobCompletion, advice: Advice) -> dict[str, Any]:
     """The stored verdict/1 with the conclusions of a new verdict."""
     before, row = detail.verdict or {}, detail.row
-    body = VerdictBody.from_verdict(
+    body = wire_of(
         verdict,
         advice,
         event_id=str(before.get("event_id") or event.key()),
@@ -90,4 +90,4 @@ def revised_wire(detail: FailureDetail, verdict: Verdict, event: JobCompletion, 
         job_id=row.job_id,
         attempt=row.attempt,
     )
-    return dict(before) | body.to_wire()
+    return dict(before) | body

@@ -17,7 +17,8 @@ from service.automation.request_creation import AdvisedFailure
 from service.automation.service import Automation
 from service.clock import Clock
 from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
-from service.contracts.verdict import VerdictBody, stored_verdict
+from service.contracts.verdict import stored_verdict
+from service.contracts.verdict_wire import wire_of
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage
@@ -303,14 +304,14 @@ class Diagnose:
             advice = advise(verdict, item.event.facts(), known, self._policy)
         else:
             advice = advised.advice
-        return VerdictBody.from_verdict(
+        return wire_of(
             verdict,
             advice,
             event_id=item.key,
             cluster=item.event.cluster,
             job_id=item.event.job_id,
             attempt=item.event.attempt,
-        ).to_wire()
+        )
 
     def _revise(self, entry: PendingLog) -> bool:
         with self._store.reading() as reading:

@@ -8,7 +8,12 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 
-from tests.bench import classify, instructions, log_storage, page, pipeline, reclassify
+from service import native_modules
+
+# Before the modules are imported, also in the processes that a section starts.
+native_modules.use()
+
+from tests.bench import classify, instructions, log_storage, page, pipeline, reclassify  # noqa: E402
 
 SECTIONS: dict[str, Callable[[], object]] = {
     "classify": classify.run,
@@ -52,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the given sections, or the default ones."""
     names = sections_of(argv)
     print(machine())
+    print("with compiled modules" if native_modules.in_use() else "without compiled modules")
     for name in names:
         print(f"\n{name}")
         SECTIONS[name]()

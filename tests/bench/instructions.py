@@ -23,7 +23,7 @@ from classifiers.diagnoser import Diagnoser
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from service import settings
-from service.contracts.verdict import VerdictBody
+from service.contracts.verdict_wire import wire_of
 from service.formats import recognise
 from service.formats.read_outcome import Skipped
 from service.recommend import event_facts, policy
@@ -33,6 +33,14 @@ from tests.bench import workload
 EVENTS = 20  # that are counted
 WARM_UP = 10  # before them: caches and patterns that are compiled when they are first used
 NODE_EVENTS = 200
+# One part in a process of its own; what is compiled has to be known before it is imported.
+PROGRAM = """
+import sys
+from service import native_modules
+native_modules.use()
+from tests.bench import instructions
+instructions.count(sys.argv[1])
+"""
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
 
 
@@ -46,9 +54,9 @@ def verdict() -> Callable[[], None]:
         events = [event for one in some if not isinstance(event := recognise.parse(one), Skipped)]
         for event, found in zip(events, diagnoser.diagnose([build_case(one) for one in events]), strict=True):
             advice = advise(found, event.facts(), event_facts.without_history(event, NOW, rules), rules)
-            VerdictBody.from_verdict(
+            wire_of(
                 found, advice, event_id=event.key(), cluster=event.cluster, job_id=event.job_id, attempt=event.attempt
-            ).to_wire()
+            )
 
     run(records[:WARM_UP])
     return lambda: run(records[WARM_UP:])
@@ -108,7 +116,7 @@ def run() -> dict[str, float]:
     found: dict[str, float] = {}
     for part in PARTS:
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null"]
-        command = [*valgrind, sys.executable, "-m", "tests.bench.instructions", part]
+        command = [*valgrind, sys.executable, "-c", PROGRAM, part]
         seeded = {**os.environ, "PYTHONHASHSEED": "0"}
         output = subprocess.run(command, env=seeded, capture_output=True, text=True, check=True).stderr
         collected = re.search(r"Collected : (\d+)", output)
@@ -116,7 +124,3 @@ def run() -> dict[str, float]:
         found[part] = int(collected[1]) / EVENTS / 1e6
         print(f"{part:32} {found[part]:6.2f} million instructions an event")
     return found
-
-
-if __name__ == "__main__":
-    count(sys.argv[1])

@@ -12,7 +12,7 @@ FUNCTIONS = (
     ("decode and check events", "service.messaging.consumer", "Consumer._read"),
     ("redact events", "service.pipeline.diagnose", "cleaned"),
     ("read the logs", "service.logs.fetch", "LogFetcher.fetch_all"),
-    ("extract evidence", "classifiers.extraction.extractor", "Extractor.extract"),
+    ("extract evidence", "classifiers.extraction.extractor", "Extractor.extract_all"),
     ("classify", "classifiers.diagnoser", "Diagnoser.diagnose"),
     ("evidence from the fleet", "service.pipeline.diagnose", "refine"),
     ("evidence from the fleet", "service.pipeline.diagnose", "in_context"),

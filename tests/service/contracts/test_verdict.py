@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from classifiers.contracts import ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
 from service.contracts.advice import Action, Advice, Mitigation
 from service.contracts.verdict import VerdictBody, stored_verdict
+from service.contracts.verdict_wire import wire_of
 
 TEXT = st.text(max_size=20)
 MAYBE_TEXT = st.none() | TEXT
@@ -106,6 +107,13 @@ def wire(verdict: Verdict) -> dict[str, object]:
 @given(VERDICTS)
 def test_a_verdict_comes_back_from_its_json_as_it_was(verdict: Verdict) -> None:
     assert stored_verdict(orjson.loads(orjson.dumps(wire(verdict)))) == verdict
+
+
+@given(VERDICTS)
+def test_it_is_written_as_the_schema_writes_it(verdict: Verdict) -> None:
+    written = wire_of(verdict, ADVICE, event_id="e", cluster="c", job_id="ns/Job/x", attempt=None)
+    assert orjson.dumps(written) == orjson.dumps(wire(verdict))
+    assert list(written) == [one.alias or name for name, one in VerdictBody.model_fields.items()]
 
 
 @given(VERDICTS)

@@ -1,0 +1,44 @@
+"""Prints a hash of evidence, features and fingerprint of many cases; with a folder, by its compiled modules.
+
+usage: python -m tests.classifiers.print_evidence [FOLDER]
+"""
+
+import random
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+from service import native_modules
+
+EVERY = 10  # of the captured cases
+NOISES = ((0, 0), (20, 4), (200, 0))  # node events and blocks of lines
+
+
+def main(folder: str | None) -> None:
+    """Print one line a case."""
+    assert folder is None or native_modules.use(Path(folder))
+    # Only now: what is compiled has to be known before it is imported.
+    from classifiers import signatures  # noqa: PLC0415
+    from classifiers.case_builder import build_case  # noqa: PLC0415
+    from classifiers.composition import training_cases  # noqa: PLC0415
+    from classifiers.composition.noise import Noise, add_noise  # noqa: PLC0415
+    from classifiers.extraction.extractor import Extractor  # noqa: PLC0415
+    from classifiers.extraction.scan import Scanner  # noqa: PLC0415
+    from classifiers.fingerprint import fingerprint  # noqa: PLC0415
+    from classifiers.model.vectorizer import features  # noqa: PLC0415
+
+    extractor = Extractor(Scanner(signatures.packaged()), lambda line: float(len(line) % 7) - 3.0)
+    given = [*training_cases.captured()[::EVERY], *training_cases.long_runs()]
+    named = [f"{case.id} {events} {blocks}" for case in given for events, blocks in NOISES]
+    raws = [
+        build_case(add_noise(case.event, random.Random(number), Noise(node_events=events, log_blocks=blocks)))
+        for number, case in enumerate(given)
+        for events, blocks in NOISES
+    ]
+    for name, extracted in zip(named, extractor.extract_all(raws), strict=True):
+        found = (extracted.case, sorted(features(extracted).items()), fingerprint(extracted, "USER.1"))
+        print(name, sha256(repr(found).encode("utf-8", "replace")).hexdigest())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else None)
