@@ -16,6 +16,10 @@ from pathlib import Path
 
 import psycopg
 
+from service import native_modules
+
+native_modules.use()  # the processes that are started begin with this module
+
 from service import compose, settings
 from service.cli.processes.worker import freeze_memory
 from service.messaging.kafka.config import KafkaConfig
