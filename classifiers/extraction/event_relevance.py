@@ -35,6 +35,9 @@ _USED_PORTS: Final = re.compile(
 )
 _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
+_JOB_NAME: Final = re.compile(
+    r"(?i)\b[a-z]{0,20}jobs?(?:\.[a-z]{1,10}){0,2}(?: |/|=|: )\"?(?:[a-z0-9-]{1,60}/)?([a-z0-9](?:[a-z0-9-]{1,60}))\b"
+)
 _JUST_BEFORE_S: Final = 0.001
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
 _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
@@ -178,6 +181,7 @@ def _job_seen(
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         ended=clock.of(raw.job.ended_at),
         mentions=cache(lambda name: any(is_word_in(name, text) for text in texts)),
+        job_names=cache(lambda: frozenset(name for text in texts for name in _job_names(text))),
         several=len(raw.job.nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
@@ -256,6 +260,10 @@ def _used_ports(text: str) -> list[str]:
         return []
     found = _USED_PORTS.finditer(text, 0, _FRONT)
     return [name for hit in found for name in _PORT_NAME.findall(next(filter(None, hit.groups())).lower())]
+
+
+def _job_names(text: str) -> list[str]:
+    return [hit[1].lower() for hit in _JOB_NAME.finditer(text)]
 
 
 def _visible_gpus(text: str) -> list[int]:

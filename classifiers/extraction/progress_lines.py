@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Final
 
-from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.literal_search import Literals
 
 # Letters in ASCII stay, all other bytes become spaces: that takes a fifth of the time of a search for words.
@@ -129,12 +129,17 @@ def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
     out = []
     for shape, found in sorted(lines.items(), key=lambda one: -len(one[1]))[:_MOST_SHAPES]:
         everywhere = len(samples) == 1 or len(regions[shape]) >= _FEWEST_REGIONS
-        if len(found) < fewest or not everywhere or len(set(found)) < len(found) // 2:
+        if len(found) < fewest or not everywhere or len(set(map(_without_time, found))) < len(found) // 2:
             continue
         anchor = _anchor(found, [line for other, some in lines.items() if other != shape for line in some])
         if anchor is not None:
             out.append((shape, anchor))
     return out
+
+
+def _without_time(line: str) -> str:
+    """A line without its header: a line that reports the same each time is no progress."""
+    return line[parse_header(line).message_start :]
 
 
 def _complaining(lines: Sequence[str]) -> set[int]:

@@ -72,6 +72,7 @@ class JobSeen:
         stalled: since when its processes waited for one another, by the time-outs that they report.
         slowed: finds since when its steps took several times as long as before, None if they did not.
         mentions: whether a name is in its logs, as a whole word.
+        job_names: finds the names that its logs call jobs.
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
         gpus: indexes of the GPUs that its logs say it uses.
@@ -91,6 +92,7 @@ class JobSeen:
     several: bool = True
     stalled: float | None = None
     slowed: Callable[[], float | None] = lambda: None
+    job_names: Callable[[], frozenset[str]] = frozenset
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
     ends_in_words: bool = False

@@ -162,6 +162,7 @@ def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
         return True
     named = any(is_word_in(name, one.event.text) for name in job.nodes) or job.mentions(short_name(node))
+    named = named or _is_own_pod(one.objects, job)
     return named or any(map(job.knows_process, one.objects.pids))
 
 
@@ -235,7 +236,14 @@ def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
 def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
     """Whether a pod that an event names is one of the job."""
     name = (job.job_id or "").rsplit("/", 1)[-1]
-    return any((name and name in pod) or job.mentions(pod.rsplit("/", 1)[-1]) for pod in objects.pods)
+    pods = [pod.rsplit("/", 1)[-1] for pod in objects.pods]
+    return any((name and name in pod) or job.mentions(pod) or _belongs_to(pod, job.job_names()) for pod in pods)
+
+
+def _belongs_to(pod: str, jobs: frozenset[str]) -> bool:
+    """Whether a pod is named after a job: the job's name, then a role, a number or a generated end."""
+    parts = pod.split("-")
+    return any("-".join(parts[:count]) in jobs for count in range(1, len(parts) + 1))
 
 
 def _is_of_job(program: str, job: JobSeen) -> bool:

@@ -71,13 +71,14 @@ def unanswered() -> frozenset[str]:
 
 @cache
 def of_programs() -> frozenset[str]:
-    """Ids of the entries whose causes are all on the user's side."""
+    """Ids of the entries whose causes are all on the user's side, without those of deadlines."""
     side_of = taxonomy.load().side_of
-    return frozenset(
+    of_users = {
         entry.id
         for entry in signatures.packaged().entries
         if entry.causes and all(side_of(cause) == "user" for cause in entry.causes)
-    )
+    }
+    return frozenset(of_users.difference(_resolve(_read()["deadlines"], _known(), "deadlines")))
 
 
 @cache
