@@ -70,9 +70,9 @@ def use(folder: Path | None = None) -> bool:
         fits = manifest["suffix"] == suffix() and all(
             digest(ROOT / source) == known for source, known in manifest["sources"].items()
         )
+        files = {name: folder / file for name, file in manifest["modules"].items()}
     except (OSError, KeyError, orjson.JSONDecodeError):
         return False
-    files = {name: folder / file for name, file in manifest["modules"].items()}
     if not fits or not sys.modules.keys().isdisjoint(files):
         return False
     sys.meta_path.insert(0, _NativeFinder(files))

@@ -76,7 +76,8 @@ def read(reading: ReadSession, attempts: Sequence[FailedAttempt]) -> list[FleetE
         if _node_is_suspect(one):
             near += [other for node in one.nodes for other in by_node[one.cluster, short_name(node)]]
         others = tuple(other for other in {id(other): other for other in near}.values() if other.job != one.job)
-        signs = tuple(sign for node in one.nodes[:NODES_MOST] for sign in events[one.cluster, short_name(node)])
+        watched = one.nodes[:NODES_MOST] if events else ()
+        signs = tuple(sign for node in watched for sign in events.get((one.cluster, short_name(node)), ()))
         out.append(
             FleetEvidence(
                 ended_at=one.ended_at,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from service import native_modules
 
-EVERY = 10  # of the captured cases
+EVERY = 20  # of the captured cases
 NOISES = ((0, 0), (20, 4), (200, 0))  # node events and blocks of lines
 
 

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deploy import build_native
-
+build_native: Any = import_module("deploy.build_native")  # a program, not a package
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-m", "tests.classifiers.print_evidence"]
 ENVIRON = {**os.environ, "PYTHONHASHSEED": "0"}
