@@ -42,9 +42,8 @@ Role: `initiating` is the beginning of the failure (a root error), `cascade` an 
 the rest, launcher summary), `context` a line worth showing that proves nothing. A cascade or teardown entry never comes
 before an initiating one of the same case.
 
-Strength: `decisive` entries on the first initiating line decide the labels whatever else the text says; `strong` ones
-decide them if there is no decisive one and the trained classifier does not clearly disagree; `weak` ones are only a
-feature of the trained classifier.
+Strength: `decisive` entries on the first initiating line have most weight next to the trained text model, `strong` ones
+less; `weak` ones are only a feature of the text model. The weights are fitted (`classifiers/model/label_fusion.py`).
 """
 
 import itertools
@@ -65,10 +64,12 @@ from classifiers.taxonomy import RetryOutlook, Role
 
 Strength = Literal["decisive", "strong", "weak"]
 # What the lines of a case show together (`classifiers.extraction.comparisons`): several ranks report a memory fault of
-# their own; most of a device's memory is held by a process of somebody else.
+# their own; most of a device's memory is held by a process of somebody else; again and again the same rank alone
+# computes numbers that are not finite, or others than its replicas.
 FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
 MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
-OBSERVATIONS: Final = frozenset({FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS})
+ONE_RANK_NOT_FINITE: Final = "observation.one-rank-not-finite"
+OBSERVATIONS: Final = frozenset({FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE})
 
 
 class LinePattern:

@@ -11,13 +11,16 @@ from typing import Final
 from classifiers.contracts import JobFacts
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.signatures import FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS
+from classifiers.signatures import FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
 _MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
 _OUT_OF_MEMORY: Final = frozenset({"pytorch.cuda-oom"})
 _CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
 _HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
+_NOT_FINITE: Final = frozenset({"wordings.one-replica-differs", "wordings.rank-not-finite", "wordings.same-rank-again"})
+_RANKS: Final = re.compile(r"(?i)\brank(?:\(s\)|s)?[ :=#]{0,2}\[?(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,64})")
+_FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
 # Judgement: a process that holds more than this share of the device leaves too little for the job's own.
 _MOST_OF_DEVICE: Final = 0.5
 
@@ -65,7 +68,19 @@ def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
     return any(pid in one.text and word.search(one.text.replace(line, "")) is not None for one in streams)
 
 
+def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether only one rank, not the one that speaks for all, has numbers that are not finite, more than once."""
+    named = [
+        match["ranks"]
+        for stream in streams
+        for line in stream.lines
+        if any(hit.id in _NOT_FINITE for hit in line.hits) and (match := _RANKS.search(line.text)) is not None
+    ]
+    return len(named) >= _FEWEST_TIMES and len(set(named)) == 1 and named[0].isdigit() and named[0] != "0"
+
+
 _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {
     FAULT_ON_SEVERAL_RANKS: _fault_on_several_ranks,
     MEMORY_HELD_BY_OTHERS: _memory_held_by_others,
+    ONE_RANK_NOT_FINITE: _one_rank_not_finite,
 }

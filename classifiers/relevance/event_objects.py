@@ -77,7 +77,8 @@ _RECOVERY: Final = re.compile(
 _DISCLAIMED: Final = re.compile(
     r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted"
     r"|affected|offered|needed)\b"
-    r"|\bmaintenance\b[^\n]{0,60}?\bannounced\b|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
+    r"|\bmaintenance\b[^\n]{0,60}?\bannounced\b"
+    r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"

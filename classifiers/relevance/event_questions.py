@@ -1,5 +1,6 @@
 """The questions that speak against a node event: its words, node, process, device, recovery, time, and the log."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
@@ -33,6 +34,11 @@ _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 _STOPPED_WITHIN_S: Final = 600.0
 # Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
 _LONGEST_WAIT_S: Final = 1_800.0
+# What Kubernetes and the operators of training jobs add to the name of a job: a role, an index, random letters.
+_ADDED_TO_NAME: Final = re.compile(
+    r"workers?|master|launcher|head|chief|leader|ps|trainer|replicas?|node|server|driver|executor|evaluator|group|job"
+    r"|\d{1,5}|[bcdfghjklmnpqrstvwxz2-9]{5,10}|(?=[a-z]*\d)[a-z0-9]{4,10}"
+)
 
 
 def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
@@ -241,9 +247,14 @@ def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
 
 
 def _belongs_to(pod: str, jobs: frozenset[str]) -> bool:
-    """Whether a pod is named after a job: the job's name, then a role, a number or a generated end."""
+    """Whether a pod is named after a job: the job's name, then roles, numbers and generated ends."""
     parts = pod.split("-")
-    return any("-".join(parts[:count]) in jobs for count in range(1, len(parts) + 1))
+    while parts:
+        if "-".join(parts) in jobs:
+            return True
+        if _ADDED_TO_NAME.fullmatch(parts.pop()) is None:
+            return False
+    return False
 
 
 def _is_of_job(program: str, job: JobSeen) -> bool:

@@ -18,7 +18,7 @@ from classifiers.relevance.event_questions import (
     comes_before,
     reason_against,
 )
-from classifiers.relevance.event_rules import explained_by, rules_of, unanswered, waits
+from classifiers.relevance.event_rules import explained_by, of_programs, rules_of, unanswered, waits
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -92,6 +92,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     """Whether the steps of a job took longer since an event that slows a device down until it is repaired."""
     if one.event.time is None or not one.traits.degrades_on or one.traits.objects.isdisjoint({"port", "gpu"}):
         return False
+    if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
+        return False  # it failed of an error of its program, slow or not
     since = job.slowed()
     return since is not None and abs(since - one.event.time) <= _SLOWER_WITHIN_S
 

@@ -49,7 +49,8 @@ def _sentence(step: ChainPart) -> ChainSentence:
     ranks = f"{step.ranks} other ranks" if step.ranks > 1 else _rank(step.rank)
     later = f"{duration(step.after_s)} later" if step.after_s is not None and step.after_s >= _AT_ONCE_S else ""
     if step.title is None:
-        return ChainSentence(step.kind, _with(f"{step.lines} {step.text}", [ranks if step.ranks else ""]))
+        text = step.text.replace("lines", "line") if step.lines == 1 else step.text
+        return ChainSentence(step.kind, _with(f"{step.lines} {text}", [ranks if step.ranks else ""]))
     return ChainSentence(step.kind, _with(step.title, [ranks, later]), _line(step))
 
 

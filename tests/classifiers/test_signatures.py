@@ -1,9 +1,14 @@
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from classifiers import signatures
 from classifiers.signatures import CatalogueError
+
+PARSER: Any = import_module("re._parser")  # the syntax tree of a pattern; the standard library has no public one
+WORTH_A_LITERAL = 7  # characters; a shorter alternative is too common to be searched for alone (judgement)
 
 ENTRY = """
 version = 1
@@ -83,3 +88,44 @@ def test_an_unknown_reference_is_refused(tmp_path: Path) -> None:
     catalogue = read(tmp_path, ENTRY.replace('source = "', 'unless = ["kernel.none"]\nsource = "'))
     with pytest.raises(CatalogueError, match=r"kernel\.none"):
         signatures.check_references(catalogue)
+
+
+def fixed_texts(tree: Any) -> list[str]:
+    """The texts a parsed pattern can match that hold no wildcard, in lower case.
+
+    An alternative with a wildcard is left out: its literal may stand for what the wildcard matches.
+    """
+    texts = [""]
+    for kind, value in tree:
+        texts = [text + part for text in texts for part in dict.fromkeys(fixed_parts(str(kind), value))]
+    return texts
+
+
+def fixed_parts(kind: str, value: Any) -> list[str]:
+    """The texts one node of a parsed pattern can match; none where it is a wildcard."""
+    match kind:
+        case "LITERAL" | "AT":
+            return [chr(value).lower() if kind == "LITERAL" else ""]
+        case "IN" if all(str(inner) == "LITERAL" for inner, _ in value):
+            return [chr(letter).lower() for _, letter in value]
+        case "BRANCH":
+            return [text for branch in value[1] for text in fixed_texts(branch)]
+        case "SUBPATTERN":
+            return fixed_texts(value[3])
+        case "MAX_REPEAT" | "MIN_REPEAT" if int(value[1]) == 1:
+            return fixed_texts(value[2]) + ([""] if value[0] == 0 else [])
+        case _:
+            return []
+
+
+def test_a_literal_reaches_every_fixed_alternative_of_a_pattern() -> None:
+    """A line is tried against a pattern only where it holds a literal, so an alternative without one never matches."""
+    unreached = [
+        (entry.id, text)
+        for entry in signatures.packaged().entries
+        if entry.pattern is not None
+        for text in fixed_texts(PARSER.parse(entry.pattern.pattern.replace("(?i)", "")))
+        if len(text) >= WORTH_A_LITERAL
+        if not any(signatures.contains_literal(literal, text) for literal in entry.literals)
+    ]
+    assert unreached == []

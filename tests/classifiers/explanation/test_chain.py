@@ -1,6 +1,6 @@
 """The chain of a failure: its beginning, what followed from it on how many ranks and when, what explains nothing."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -90,3 +90,26 @@ def test_kinds_of_consequences_beyond_the_limit_are_counted_together(extractor: 
 def test_a_job_without_logs_has_an_end_only(extractor: Extractor) -> None:
     found = chain_of(extractor.extract(RawCase(JobFacts("timeout", reason="TimeLimit"))))
     assert [one for one in found if one.kind != "beginning"] == [ChainStep(kind="end", text="timeout, TimeLimit")]
+
+
+REBOOT = "admin3 : TTY=pts/0 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl reboot"
+LOST = "error: Nodes gpu1 not responding, setting DOWN"
+CANCELLED = "slurmstepd: error: *** STEP 4711.0 ON gpu1 CANCELLED AT 2026-11-20T10:00:00 DUE TO NODE FAILURE ***\n"
+
+
+@pytest.mark.parametrize("log", ["loading the model\n", CANCELLED], ids=["silent log", "message of Slurm in the log"])
+@pytest.mark.parametrize(
+    ("command", "leads"), [("systemctl reboot", True), ("shutdown -r now", True), ("systemctl status slurmd", False)]
+)
+def test_the_command_that_restarted_a_node_comes_before_the_messages_of_slurm(
+    extractor: Extractor, log: str, command: str, *, leads: bool
+) -> None:
+    events = (
+        NodeEvent(LOST, BEGAN - timedelta(seconds=20), "gpu1", "slurmctld"),
+        NodeEvent(REBOOT.replace("systemctl reboot", command), BEGAN - timedelta(seconds=80), "gpu1", "sudo"),
+    )
+    facts = JobFacts("node_fail", job_id="4711", nodes=("gpu1",), started_at=BEGAN.replace(hour=8), ended_at=BEGAN)
+    found = chain_of(extractor.extract(RawCase(facts, (LogStream(log),), node_events=events)))
+    first = next(one for one in found if one.kind == "beginning")
+    assert (first.title == "An administrator restarted or switched off the node") is leads
+    assert (command in (first.text or "")) is leads

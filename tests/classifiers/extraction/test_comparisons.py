@@ -46,3 +46,23 @@ def test_memory_that_a_foreign_process_holds_is_no_fault_of_the_program(
 ) -> None:
     found = entries(LogStream(other + OUT_OF_MEMORY.format(pid=771, held=held), rank=0), scheduler=scheduler)
     assert ("pytorch.oom-held-by-others" in found, "pytorch.cuda-oom" in found) == (is_foreign, not is_foreign)
+
+
+NOT_FINITE = "WARNING step {step}: rank {rank}: nan in decoder.{step}.weight grad, step skipped\n"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "is_device"),
+    [
+        ((5, 5, 5), True),
+        ((5,), False),  # once: it may be the batch
+        ((5, 9, 5), False),  # several ranks: the numbers of the program
+        ((0, 0, 0), False),  # rank 0 speaks for all
+    ],
+)
+def test_numbers_that_are_not_finite_on_one_rank_again_and_again_are_of_its_device(
+    ranks: tuple[int, ...], *, is_device: bool
+) -> None:
+    log = "".join(NOT_FINITE.format(step=40 + number, rank=rank) for number, rank in enumerate(ranks))
+    found = entries(LogStream(f"{log}RuntimeError: nan in gradients, giving up\n", rank=0))
+    assert ("wordings.same-rank-again" in found) == is_device

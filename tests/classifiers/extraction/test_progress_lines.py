@@ -42,6 +42,36 @@ def test_repeated_complaints_are_no_progress() -> None:
     assert progress_of(text).last_offset() == 0
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "2026-11-20 10:{0:02d}:{1:02d} {2}\n",
+        "2026-11-20T10:{0:02d}:{1:02d}.000Z INFO {2}\n",
+        "I1120 10:{0:02d}:{1:02d}.482913       1 controller.go:77] {2}\n",
+        "[2026-11-20 10:{0:02d}:{1:02d},250][trainer][INFO] - {2}\n",
+    ],
+    ids=["time", "UTC", "klog", "hydra"],
+)
+def test_lines_that_repeat_with_nothing_but_another_time_are_no_progress(form: str) -> None:
+    times = [divmod(number, 60) for number in range(400)]
+    waiting = "".join(form.format(*at, "pods ready 0/2, waiting") for at in times)
+    assert progress_of(waiting).last_offset() == 0
+    assert progress_of(waiting).last_time() is None
+    assert not progress_of(TROUBLE + waiting).continues_after(0, process_ended=False)
+    rising = "".join(form.format(*at, f"pods ready {number}/400, waiting") for number, at in enumerate(times))
+    assert progress_of(rising).last_offset() > len(rising) // 2
+    assert progress_of(TROUBLE + rising).continues_after(0, process_ended=False)
+
+
+def test_lines_that_repeat_after_the_last_step_do_not_count_as_further_steps() -> None:
+    times = [divmod(number, 60) for number in range(600)]
+    steps = "".join(f"2026-11-20 10:{at[0]:02d}:{at[1]:02d} step {n} loss 1.0\n" for n, at in enumerate(times[:300]))
+    waiting = "".join(f"2026-11-20 10:{at[0]:02d}:{at[1]:02d} pods ready 0/2, waiting\n" for at in times[300:])
+    progress = progress_of(steps + TROUBLE + waiting)
+    assert 0 < progress.last_offset() < len(steps)
+    assert not progress.continues_after(len(steps), process_ended=False)
+
+
 def test_source_lines_below_frames_of_many_ranks_are_no_progress() -> None:
     steps = "".join(f"[1,0]<stderr>:(0) step {number} loss 1.0\n" for number in range(30))
     ended = "".join(

@@ -1,5 +1,9 @@
 import pytest
 
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
 from classifiers.extraction.tracebacks import exception_type, mark_chains, parse_traceback
 
 CHAINED = """Traceback (most recent call last):
@@ -86,3 +90,33 @@ def test_exceptions_are_named_by_their_class() -> None:
     assert exception_type("torch.distributed.DistBackendError: NCCL error in: x.cpp:1970") == "DistBackendError"
     assert exception_type("ray.exceptions.RayTaskError(ValueError): ray::f()") == "RayTaskError"
     assert exception_type("no error here") is None
+
+
+WRAPPER = "RuntimeError: engine core initialization failed:"
+CAUSE = "ValueError: 7 heads cannot be split"
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Extractor:
+    return Extractor(Scanner(signatures.packaged()))
+
+
+def beginnings(extractor: Extractor, log: str) -> list[str]:
+    found = extractor.extract(RawCase(JobFacts("failed"), (LogStream(log),)))
+    return [item.text.strip() for item in found.items if item.role == "initiating"]
+
+
+@pytest.mark.parametrize(
+    "front", ["", 'Traceback (most recent call last):\n  File "serve.py", line 3, in start\n    wait()\n']
+)
+@pytest.mark.parametrize("between", ["\n", "\n\n  "], ids=["next line", "empty line between"])
+def test_an_exception_that_ends_in_a_colon_introduces_the_one_below_it(
+    extractor: Extractor, front: str, between: str
+) -> None:
+    assert beginnings(extractor, f"{front}{WRAPPER}{between}{CAUSE}\n") == [CAUSE]
+
+
+def test_an_exception_introduces_nothing_without_a_colon_or_with_other_words_between(extractor: Extractor) -> None:
+    no_colon = WRAPPER.rstrip(":")
+    assert beginnings(extractor, f"{no_colon}\n{CAUSE}\n") == [no_colon, CAUSE]
+    assert beginnings(extractor, f"{WRAPPER}\nstopping all engines\n{CAUSE}\n") == [WRAPPER, CAUSE]

@@ -1,8 +1,10 @@
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from classifiers.extraction import training_progress
+from classifiers.extraction.line_headers import time_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,65 @@ def test_the_time_of_a_checkpoint_is_not_known() -> None:
     found = training_progress.find_progress(["2026-11-20T01:00:00 step 11\nsaved checkpoint to /ckpt/step_1.pt\n"])
     assert found is not None
     assert found.at is None
+
+
+MEGATRON = (
+    " iteration {0:8d}/   90000 | consumed samples: 409600 | elapsed time per iteration (ms): 9120.4 "
+    "| lm loss: 2.1E+00 | number of skipped iterations:   {1} | number of nan iterations:   {1} |"
+)
+
+
+@pytest.mark.parametrize("skipped", [0, 3, 9999])
+def test_counts_of_skipped_iterations_are_no_steps(skipped: int) -> None:
+    line = MEGATRON.format(200, skipped)
+    assert training_progress.step_of(line) == 200
+    found = training_progress.find_progress([f"{MEGATRON.format(100, skipped)}\n{line}\n"])
+    assert found is not None
+    assert found.step == 200
+
+
+@pytest.mark.parametrize("words", ["number of skipped iterations: 4", "number of nan iterations: 4"])
+def test_a_line_of_skipped_iterations_alone_shows_no_step(words: str) -> None:
+    assert training_progress.step_of(words) is None
+    assert training_progress.find_progress([f"{words}\n"]) is None
+
+
+def steps_that_take(seconds: Sequence[int], form: str = "{at:%Y-%m-%d %H:%M:%S} step {step} loss 2.0\n") -> str:
+    at, lines = datetime(2026, 11, 20, 9, tzinfo=UTC), []
+    for step, takes in enumerate([*seconds, 0]):
+        lines.append(form.format(at=at, step=step))
+        at += timedelta(seconds=takes)
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        [10] * 20,
+        [10] * 10 + [20] * 10,
+        [10] * 10 + [90] + [10] * 10,
+        [10] * 10 + [90] * 4 + [10] * 20,
+        [10] * 10 + [90] * 2,
+        [10] * 2 + [90] * 3,
+        [90] * 10 + [10] * 10,
+    ],
+    ids=["steady", "little slower", "one pause", "some pauses", "too few since", "too few before", "faster"],
+)
+def test_steps_that_do_not_stay_several_times_slower_are_no_slow_down(seconds: list[int]) -> None:
+    assert training_progress.slowed_since(steps_that_take(seconds)) is None
+
+
+def test_a_slow_down_begins_with_the_first_step_that_takes_several_times_as_long() -> None:
+    assert training_progress.slowed_since(steps_that_take([10] * 10 + [40] * 10)) == time_of("2026-11-20 09:01:40 step")
+    assert training_progress.slowed_since(steps_that_take([10, 12, 11, 35, 35, 36])) == time_of("2026-11-20 09:00:33 x")
+
+
+def test_logs_without_times_or_steps_show_no_slow_down() -> None:
+    seconds = [10] * 10 + [40] * 10
+    assert training_progress.slowed_since(steps_that_take(seconds, "step {step} loss 2.0\n")) is None
+    assert training_progress.slowed_since(steps_that_take(seconds, "{at:%Y-%m-%d %H:%M:%S} loss 2.0\n")) is None
+
+
+def test_skipped_iterations_do_not_hide_a_slow_down() -> None:
+    form = "[{at:%Y-%m-%d %H:%M:%S}]" + MEGATRON.format(0, 0).replace("       0/", " {step:8d}/")
+    assert training_progress.slowed_since(steps_that_take([10] * 10 + [40] * 10, form + "\n")) is not None

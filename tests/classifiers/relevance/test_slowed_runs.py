@@ -1,0 +1,71 @@
+"""A part that lost speed is evidence where the steps of the job took longer from then on."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+from classifiers.relevance.event_candidates import JobSeen, Reason, Support
+from tests.classifiers.relevance.test_node_events import END, event, job, judged
+
+BEGAN = datetime(2026, 11, 20, 9, tzinfo=UTC)
+ENDED = BEGAN + timedelta(hours=1)
+DEGRADED = "link leaf-3/11 <-> gpu1 mlx5_2: active width 1X speed 25.78125 Gbps (supported 4X 53.125 Gbps)"
+LINK = ("network.link-degraded",)
+SLOWED_AT = END - 3_000
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Extractor:
+    return Extractor(Scanner(signatures.packaged()))
+
+
+def slowed(at: float | None = SLOWED_AT, status: str = "timeout") -> JobSeen:
+    return job(own_entries=[], other_entries=frozenset(), failed=None, status=status, slowed=lambda: at)
+
+
+def test_a_link_that_lost_speed_is_supported_by_slower_steps() -> None:
+    degraded = event(DEGRADED, at=SLOWED_AT - 60, entries=LINK)
+    assert judged(degraded, slowed()).support is Support.SLOWER
+    assert judged(degraded, slowed(None)).reason is Reason.NO_TRACE
+
+
+@pytest.mark.parametrize(("before_s", "is_used"), [(-600, True), (800, True), (1_000, False), (-1_000, False)])
+def test_steps_that_slowed_down_at_another_time_support_nothing(before_s: float, *, is_used: bool) -> None:
+    degraded = event(DEGRADED, at=SLOWED_AT - before_s, entries=LINK)
+    assert (judged(degraded, slowed()).support is Support.SLOWER) is is_used
+
+
+def test_slower_steps_support_only_what_slows_a_job_down() -> None:
+    flaps = event("mlx5_core 0000:81:00.0 mlx5_2: symbol errors", at=SLOWED_AT - 60, entries=("network.ib-flap",))
+    disk = event("nvme nvme3: I/O 81 QID 4 timeout, aborting", at=SLOWED_AT - 60, entries=("storage.nvme",))
+    assert Support.SLOWER not in {judged(one, slowed()).support for one in (flaps, disk)}
+
+
+def test_a_link_that_is_said_to_work_again_has_not_recovered_while_steps_stay_slow() -> None:
+    degraded = event(DEGRADED, at=SLOWED_AT - 60, entries=LINK)
+    up = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link up", at=SLOWED_AT - 30, index=1, entries=())
+    assert judged(degraded, slowed(), [up]).support is Support.SLOWER
+    assert judged(degraded, slowed(None), [up]).reason is Reason.RECOVERED
+
+
+def log_with(seconds_per_step: int) -> str:
+    """A log of twenty steps of 10 s and ten of so many, and of the end by the time limit."""
+    times = [BEGAN + timedelta(seconds=10 * number) for number in range(20)]
+    times += [times[-1] + timedelta(seconds=seconds_per_step * number) for number in range(1, 11)]
+    steps = "".join(f"{at:%Y-%m-%d %H:%M:%S} step {number} loss 2.0\n" for number, at in enumerate(times))
+    return steps + f"{ENDED:%Y-%m-%d %H:%M:%S} CANCELLED DUE TO TIME LIMIT\n"
+
+
+@pytest.mark.parametrize(("seconds_per_step", "leads"), [(60, True), (10, False)])
+def test_a_degraded_link_leads_the_time_limit_only_where_the_steps_got_slower(
+    extractor: Extractor, seconds_per_step: int, *, leads: bool
+) -> None:
+    facts = JobFacts("timeout", nodes=("gpu1",), started_at=BEGAN, ended_at=ENDED)
+    degraded = NodeEvent(DEGRADED, BEGAN + timedelta(seconds=180), "gpu1", "opensm")
+    found = extractor.extract(RawCase(facts, (LogStream(log_with(seconds_per_step)),), node_events=(degraded,))).items
+    assert (found[0].text == DEGRADED) is leads
+    assert any(item.text == DEGRADED for item in found) is leads
