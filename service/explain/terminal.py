@@ -216,7 +216,7 @@ class _Printer:
         )
         if set_aside:
             shown = "1 line" if set_aside == 1 else f"{set_aside} lines"
-            yield from self._labelled("Set aside", f"{shown} that the good run printed too")
+            yield from self._labelled("Not new", f"{shown} that the good run printed too, set aside")
         yield from (row for one in self._missing()[:3] for row in self._labelled("Missing", _visible(one)))
 
     def _missing(self) -> Sequence[str]:

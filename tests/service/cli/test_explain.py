@@ -252,6 +252,6 @@ def test_lines_that_a_good_run_printed_too_are_not_the_cause(explain: Explain, t
     good = log(tmp_path / "good.log", f"{noise}all steps are done\n")
     failing = log(tmp_path / "failing.log", f"{noise}{KEY_ERROR}")
     output = explain.text(failing, "--good", good)
-    assert "Set aside   1 line that the good run printed too" in output
+    assert "Not new     1 line that the good run printed too, set aside" in output
     lines = [line["text"] for line in explain.json(failing, "--good", good)["lines"] if line["role"] == "initiating"]
     assert lines == ["KeyError: 'lr_5'"]
