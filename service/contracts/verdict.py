@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from classifiers.contracts import ChainKind, ChainStep, ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
 from classifiers.taxonomy import Decision, PlatformSymptom, RetryOutlook, Role, Side
 from service.contracts.advice import ActionKind, Advice, Mode
-from service.contracts.verdict_wire import wire_of
+from service.contracts.verdict_wire import json_types, wire_of
 
 
 class EvidenceLine(BaseModel):
@@ -221,9 +221,9 @@ class VerdictBody(BaseModel):
         """Return the verdict/1 object as JSON types; times as RFC 3339 text with a numeric offset."""
         content = self.model_dump(by_alias=True)
         try:
-            found: dict[str, Any] = orjson.loads(orjson.dumps(content))  # a tenth of the time of `_json_types`
+            found: dict[str, Any] = orjson.loads(orjson.dumps(content))  # a tenth of the time of `json_types`
         except orjson.JSONEncodeError:  # a lone surrogate, or an integer beyond 64 bits
-            found = _json_types(content)
+            found = json_types(content)
         return found
 
 
@@ -234,11 +234,3 @@ def stored_verdict(body: Mapping[str, Any]) -> Verdict:
         pydantic.ValidationError: the object is not verdict/1.
     """
     return VerdictBody.model_validate(body).to_verdict()
-
-
-def _json_types(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _json_types(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_types(item) for item in value]
-    return value.isoformat() if isinstance(value, datetime) else value

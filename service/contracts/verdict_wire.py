@@ -54,7 +54,7 @@ def wire_of(
         "incident": advice.incident,
         "held_by": advice.held_by,
         "ask_whom": advice.ask_whom,
-        "changes": _json_types(advice.changes),
+        "changes": json_types(advice.changes),
         "figures": {name: float(round(value, 3)) for name, value in advice.figures.items()},
         "retry_outlook": verdict.retry_outlook,
         "explanation": verdict.explanation,
@@ -99,7 +99,7 @@ def _action(action: Action | None) -> dict[str, Any] | None:
         "plan": action.plan,
         "exclude_nodes": list(action.exclude_nodes),
         "resume_from": action.resume_from,
-        "changes": _json_types(action.changes),
+        "changes": json_types(action.changes),
         "not_before": _time(action.not_before),
         "ask_scheduler": action.ask_scheduler,
     }
@@ -147,9 +147,10 @@ def _log_said(log: LogVerdict | None) -> dict[str, Any] | None:
     }
 
 
-def _json_types(value: Any) -> Any:
+def json_types(value: Any) -> Any:
+    """The value with lists for tuples, and times as RFC 3339 text."""
     if isinstance(value, Mapping):
-        return {name: _json_types(item) for name, item in value.items()}
+        return {name: json_types(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_types(item) for item in value]
+        return [json_types(item) for item in value]
     return value.isoformat() if isinstance(value, datetime) else value
