@@ -35,11 +35,11 @@ _USED_PORTS: Final = re.compile(
 )
 _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
+# What a text in lower case calls a job: "pytorchjob ml/bert", "job.batch/bert", "job_name=bert", "job bert-7".
 _JOB_NAME: Final = re.compile(
-    r"(?i)(?:\b[a-z]{0,20}jobs?(?:\.[a-z]{1,10}){0,2}(?:/|[ =:]{1,2}\"?[a-z0-9-]{1,60}/| [\"'])"
-    r"|\bjob[ _-]?name[\"']?[ =:]{1,3}[\"']?)"
-    r"([a-z0-9][a-z0-9-]{1,60})"
-    r"|\bjobs?[ =]\"?((?=[a-z-]{0,60}\d)[a-z0-9]{1,40}-[a-z0-9-]{1,60})"
+    r"job(?:s?(?:\.[a-z]{1,10}){0,2}(?:/|[ =:]{1,2}\"?[a-z0-9-]{1,60}/| [\"'])([a-z0-9][a-z0-9-]{1,60})"
+    r"|[ _-]?name[\"']?[ =:]{1,3}[\"']?([a-z0-9][a-z0-9-]{1,60})"
+    r"|s?[ =]\"?((?=[a-z-]{0,60}\d)[a-z0-9]{1,40}-[a-z0-9-]{1,60}))"
 )
 _JUST_BEFORE_S: Final = 0.001
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
@@ -266,7 +266,7 @@ def _used_ports(text: str) -> list[str]:
 
 
 def _job_names(text: str) -> list[str]:
-    return [(hit[1] or hit[2]).lower() for hit in _JOB_NAME.finditer(text)]
+    return [hit[hit.lastindex or 0] for hit in _JOB_NAME.finditer(text.lower())]
 
 
 def _visible_gpus(text: str) -> list[int]:
