@@ -42,8 +42,9 @@ Role: `initiating` is the beginning of the failure (a root error), `cascade` an 
 the rest, launcher summary), `context` a line worth showing that proves nothing. A cascade or teardown entry never comes
 before an initiating one of the same case.
 
-Strength: `decisive` entries on the first initiating line have most weight next to the trained text model, `strong` ones
-less; `weak` ones are only a feature of the text model. The weights are fitted (`classifiers/model/label_fusion.py`).
+Strength: a `decisive` entry on the first initiating line decides the side, unless the trained text model is nearly
+certain of another one; `strong` ones have less weight, `weak` ones are only a feature of the text model. The weights are
+fitted (`classifiers/model/label_fusion.py`).
 """
 
 import itertools

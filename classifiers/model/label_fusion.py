@@ -120,7 +120,9 @@ class LabelFusion:
         for axis, before in FEATURES_BEFORE_VOTES.items():
             weights = self._coefficients[axis].coefficients
             scores = ConditionalLogit(weights[:before]).scores(self.features_before_votes(axis, text, fused))
-            if axis != "side":
+            if axis == "side":
+                scores = scores + self.votes.against_decided(inputs)
+            else:
                 scores = scores + self.votes.scores(votes, axis, weights[before:])
             shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
             fused[axis] = shifted / shifted.sum(axis=1, keepdims=True)

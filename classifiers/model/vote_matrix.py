@@ -47,11 +47,22 @@ class VoteMatrix:
         shares = (np.exp(self._statements["cause"]) * said) @ sides
         # Of each entry that names a cause the shares of the sides.
         self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
+        self._sides = sides.shape[1]
         self._open_sides: dict[tuple[str, ...], float] = {(): 0.0}
         self._labelling = {
             axis: {entry.id for entry, row in zip(catalogue.entries, rows, strict=True) if row.any()}
             for axis, rows in self._statements.items()
         }
+
+    def against_decided(self, inputs: Sequence[FusionInput]) -> Floats:
+        """What counts against each side where a decisive entry decides, as log probabilities, samples × sides."""
+        against = np.zeros((len(inputs), self._sides), np.float32)
+        for row, one in enumerate(inputs):
+            shares = self._shares.get(one.deciding_entry or "") if one.has_onset else None
+            if shares is not None and shares.max() >= constants.DECIDED_SHARE * shares.sum():
+                against[row] = np.log(constants.DECIDED_AGAINST)
+                against[row, shares.argmax()] = 0
+        return against
 
     def indexed(self, inputs: Sequence[FusionInput]) -> IndexedVotes:
         """The votes of some samples as arrays; those of entries that the catalogue lacks are left out."""

@@ -243,7 +243,16 @@ def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
     """Whether a pod that an event names is one of the job."""
     name = (job.job_id or "").rsplit("/", 1)[-1]
     pods = [pod.rsplit("/", 1)[-1] for pod in objects.pods]
-    return any((name and name in pod) or job.mentions(pod) or _belongs_to(pod, job.job_names()) for pod in pods)
+    return any(
+        (name and name in pod) or any(map(job.mentions, _with_first_of_role(pod))) or _belongs_to(pod, job.job_names())
+        for pod in pods
+    )
+
+
+def _with_first_of_role(pod: str) -> tuple[str, ...]:
+    """A pod, and the first pod of its role, which the logs of all pods name as the meeting point: name-worker-0."""
+    stem, _, number = pod.rpartition("-")
+    return (pod, f"{stem}-0") if stem and number.isdigit() else (pod,)
 
 
 def _belongs_to(pod: str, jobs: frozenset[str]) -> bool:
