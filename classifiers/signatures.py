@@ -43,8 +43,8 @@ the rest, launcher summary), `context` a line worth showing that proves nothing.
 before an initiating one of the same case.
 
 Strength: a `decisive` entry on the first initiating line decides the side, unless the trained text model is nearly
-certain of another one; `strong` ones have less weight, `weak` ones are only a feature of the text model. The weights are
-fitted (`classifiers/model/label_fusion.py`).
+certain of another one; `strong` ones have less weight, `weak` ones are only a feature of the text model. The weights
+are fitted (`classifiers/model/label_fusion.py`).
 """
 
 import itertools
