@@ -56,6 +56,7 @@ def labels(
     category: Floats | None = None,
     symptom: Floats | None = None,
     votes: tuple[Vote, ...] = (),
+    deciding: str | None = None,
     single_process: bool = False,
 ) -> FusedLabels:
     """The labels of a case of which the text model gives these probabilities."""
@@ -66,7 +67,7 @@ def labels(
         "symptom": shares(0.1, 0.1, 0.8) if symptom is None else symptom,
         "retry": shares(0.25, 0.25, 0.25, 0.25) if retry is None else retry,
     }
-    one = FusionInput(votes, None, has_onset=True, distributed=True, single_process=single_process, lines=1)
+    one = FusionInput(votes, deciding, has_onset=True, distributed=True, single_process=single_process, lines=1)
     rows = {axis: values[np.newaxis, :] for axis, values in text.items()}
     return fusion.labels([one], rows, [1.0])[0]
 
@@ -135,3 +136,30 @@ def test_it_may_be_clear_that_the_platform_has_to_act_though_its_side_is_not(fus
     either_of_the_platform = owner(fusion, shares(0.49, 0.49, 0.0, 0.02))
     perhaps_the_user = owner(fusion, shares(0.02, 0.49, 0.0, 0.49))
     assert either_of_the_platform > 2 > perhaps_the_user
+
+
+@pytest.mark.parametrize(
+    ("user", "side"),
+    [
+        (0.60, "hardware"),
+        (0.95, "hardware"),
+        (0.9999, "user"),  # the words are all but certain
+    ],
+)
+def test_a_decisive_entry_decides_the_side_unless_the_words_are_all_but_certain(
+    fusion: LabelFusion, user: float, side: str
+) -> None:
+    rest = (1 - user) / 3
+    words = shares(rest, rest, rest, user)
+    assert labels(fusion, words).side == "user"
+    assert labels(fusion, words, deciding=NODE_FAILURE.id).side == side
+
+
+def test_a_decisive_entry_that_leaves_the_side_open_decides_nothing(fusion: LabelFusion) -> None:
+    open_entry = next(
+        entry
+        for entry in CATALOGUE.entries
+        if entry.strength == "decisive" and 0.4 <= entry.causes.get("USER.1", 0) <= 0.6 and len(entry.causes) > 1
+    )
+    words = shares(0.2, 0.1, 0.1, 0.6)
+    assert labels(fusion, words, deciding=open_entry.id).side == labels(fusion, words).side

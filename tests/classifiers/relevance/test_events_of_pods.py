@@ -61,6 +61,15 @@ def test_a_pod_named_after_another_job_is_not_one_of_a_job_on_the_same_node() ->
     assert (judged(own, seen).reason, judged(other, seen).reason) == (None, Reason.OTHER_PROCESS)
 
 
+def test_a_pod_beside_the_first_one_of_its_role_that_the_logs_name_is_its_own() -> None:
+    seen = job("endpoint pre-8b-worker-0:29400", own_entries=[], other_entries=TIMED_OUT)
+    reasons = [
+        judged(event(MOUNT.format(pod), node="gpu7", entries=("kubernetes.failed-mount",)), seen).reason
+        for pod in ("pre-8b-worker-3", "pre-9b-worker-3")
+    ]
+    assert reasons == [None, Reason.OTHER_NODE]
+
+
 def test_a_pod_with_the_id_of_the_job_in_its_name_is_its_own() -> None:
     seen = job(own_entries=[], other_entries=TIMED_OUT, job_id="ml/bert-7")
     mount = event(MOUNT.format("bert-7-worker-0"), node="gpu7", entries=("kubernetes.failed-mount",))
