@@ -29,7 +29,7 @@ def chain_sentences(chain: Sequence[ChainPart]) -> list[ChainSentence]:
     return [_sentence(step) for step in chain]
 
 
-def told(chain: Sequence[ChainPart]) -> list[ChainSentence]:
+def sentences_beyond_ends(chain: Sequence[ChainPart]) -> list[ChainSentence]:
     """The steps in words, where there is more to tell than a beginning and an end."""
     kinds = {step.kind for step in chain}
     return chain_sentences(chain) if kinds - {"beginning", "end"} else []

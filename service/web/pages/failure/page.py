@@ -11,7 +11,7 @@ from classifiers.suspected_place import suspected_node, suspects_nodes
 from service.contracts.verdict import ChainPart
 from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
-from service.headlines.chain import told
+from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, fleet_views, views
@@ -79,7 +79,7 @@ def failure(
             "timeline": timeline(detail),
             "strip": rank_strip(detail),
             "questions": questions(detail.verdict),
-            "chain": told([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
+            "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
             "changes": fleet_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "feedback": related_failures.feedback_of(snapshot, failure_id),
