@@ -35,6 +35,7 @@ class LogStream:
         windows: where `text` is made of several windows of a file: for each window, the first one included, its offset
             in `text` in characters and the number of its first line, None if unknown.
         missing: why nothing could be read, None if something was.
+        is_unwrapped: whether the envelopes of its lines were taken off (`extraction.envelopes`).
     """
 
     text: str
@@ -44,6 +45,7 @@ class LogStream:
     first_line: int | None = 1
     windows: tuple[tuple[int, int | None], ...] = ()
     missing: str | None = None
+    is_unwrapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

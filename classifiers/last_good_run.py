@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from classifiers.contracts import GoodRun
+from classifiers.contracts import GoodRun, LogStream
+from classifiers.extraction.envelopes.unwrapping import unwrapped
 from classifiers.extraction.line_headers import strip_colors
 from classifiers.extraction.scan import ERROR_WORDS, TRACEBACK
 from classifiers.line_hashes import ENDS, HASH_BYTES, LAST_LINES, hash_line
@@ -30,7 +31,7 @@ def good_run(texts: Iterable[str], job_id: str | None = None) -> GoodRun:
     """
     found: dict[bytes | None, None] = {}
     for raw in texts:
-        text = strip_colors(raw)
+        text = unwrapped(LogStream(strip_colors(raw))).text
         found.update(dict.fromkeys(hash_line(line, at_end=True) for line in _last_lines(text)))
         for line in _lines_to_keep(text):
             found[hash_line(line, at_end=False)] = None

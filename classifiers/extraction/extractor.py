@@ -13,6 +13,7 @@ from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
 from classifiers.extraction.comparisons import observations
+from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
 from classifiers.extraction.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,
@@ -87,7 +88,7 @@ class Extractor:
 
     def _scan(self, raw: RawCase) -> Extraction:
         streams: list[StreamText] = []
-        for index, source in enumerate(raw.streams):
+        for index, source in enumerate(map(unwrapped, raw.streams)):
             text = strip_colors(source.text)
             landmarks: set[str] = set()
             streams.append(StreamText(index, text, source, self._scanner.scan(text, landmarks), landmarks))
@@ -205,8 +206,9 @@ def _evidence(item: EvidenceItem, streams: Sequence[StreamText]) -> Evidence:
     best = strongest(item.hits)
     stream = streams[item.stream] if item.stream < len(streams) else None
     name = NODE if stream is None else stream.source.stream
+    is_unwrapped = stream is not None and stream.source.is_unwrapped and item.line_number is not None
     return Evidence(
-        text=tidy(item.text),
+        text=tidy(own_text(item.text) if is_unwrapped else item.text),
         role=item.role,
         rank=item.rank if name not in {NODE, SCHEDULER} else None,
         node=item.node,

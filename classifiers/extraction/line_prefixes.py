@@ -17,14 +17,14 @@ from typing import Final
 from classifiers.signatures import LinePattern
 
 _TIME: Final = (
-    r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d{1,9}+)?+(?:Z|[+-]\d\d:?\d\d)?+"
     r"[\])]?+[ :,|-]{0,3}+)?"  # possessive: no prefix begins with one of these
 )
 # A prefix before every line, as launchers write it; the name of the group is the name of the style.
 LINE_PREFIX: Final = re.compile(
     rf"^{_TIME}(?:"
     r"\[(?P<square>\d{1,4})\] ?"
-    r"|(?P<colon>\d{1,4}): ?"
+    r"|(?P<colon>\d{1,4}):(?!\d\d:\d\d) ?"
     r"|\((?P<round>\d{1,4})\) ?"
     r"|<(?P<angle>\d{1,4})> ?"
     r"|(?P<bar>\d{1,4}) ?\| ?"

@@ -37,8 +37,11 @@ def sample_ends(streams: Sequence[StreamText], items: Sequence[EvidenceItem]) ->
         if stream.is_scheduler or not stream.text.strip() or (is_clear and len(stream.text) > _LONG_TEXT):
             continue
         for offset, number, line in _end_lines(stream.text):
-            if (stream.index, offset) not in known and not is_source_code(stream.text, offset, line):
-                out.append(_context_item(stream, offset, number, line, len(items) + len(out)))
+            if (stream.index, offset) in known or is_source_code(stream.text, offset, line):
+                continue
+            item = _context_item(stream, offset, number, line, len(items) + len(out))
+            if item.text[item.message_start :].strip():  # more than a time
+                out.append(item)
     return out
 
 

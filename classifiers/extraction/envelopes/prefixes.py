@@ -1,0 +1,98 @@
+"""A prefix that something outside of the program puts before each line: a runner, a log collector, a shell's loop.
+
+It is found from the log itself, without a list of formats: the longest text, times aside, that nearly all lines begin
+with. Only what stands before the raw output of a program is such a prefix: behind it there are tracebacks, times and
+levels of the program's own logger. A logger's own prefix stands before messages alone, and says which of them are
+errors.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+# A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start.
+TIME: Final = re.compile(
+    r"20\d\d[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d)?"
+    r"|[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
+    r"|\[ {0,8}\d{1,8}\.\d{1,9}s?\]"
+)
+_MARK: Final = "\0"  # stands for a time: no text of a log holds it
+_RANGE: Final = 160  # characters of a line (judgement)
+_SHARE: Final = 0.9  # of the sampled lines begin with it (judgement: others are the runner's own)
+_SHARE_OF_LONGEST: Final = 0.98  # of the lines that begin with a shorter one: more would be the program's words
+_SHORTEST: Final = 5  # characters
+# Where a prefix may end.
+_END: Final = re.compile(r"[ \t]|[\]>]:")
+# A prefix with one of these says something of the failure.
+_OF_FAILURE: Final = re.compile(r"(?i)(?<!std)err|warn|fatal|crit|fail|abort|kill")
+# What shows that the rest of a line is the raw output of a program, which loggers do not write so: an empty or an
+# indented line, a traceback, a time, a level, a rank, a launcher's name.
+_RAW: Final = re.compile(
+    r"\s*$| {2,8}\S|(?:srun|slurmstepd|bash|mpirun|wandb): |Traceback \(most recent call last\)|\[(?:rank|default)\d"
+    r"|\[?[EWIF][01]\d[0-3]\d \d\d:|\[?20\d\d-\d\d-\d\d[ T]|(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception): "
+    r"|(?:ERROR|WARNING|CRITICAL|FATAL|WARN)[:\]]"
+)
+
+
+def common_prefix(sample: Sequence[str], lines: Iterable[str]) -> str | None:
+    """The prefix of most lines of a log, with a mark for each time; None without one.
+
+    Args:
+        sample: some of its lines.
+        lines: all of them; they are read only if the sample has a prefix.
+    """
+    heads = [TIME.sub(_MARK, line[:_RANGE]) for line in sample]
+    if not _begin_alike(heads):
+        return None
+    median = sorted(heads)[len(heads) // 2]
+    best, most = None, 0
+    for end in _ends(median):
+        prefix = median[:end]
+        count = sum(head.startswith(prefix) for head in heads)
+        if count < _SHARE * len(heads):
+            break
+        most = most or count
+        if count >= _SHARE_OF_LONGEST * most and len(prefix) >= _SHORTEST:
+            best = prefix
+    if best is None or _OF_FAILURE.search(best):
+        return None
+    lengths = ((line, length_of(line, best)) for line in lines)
+    return best if any(at is not None and _RAW.match(line, at) for line, at in lengths) else None
+
+
+def length_of(line: str, prefix: str) -> int | None:
+    """The length of a line's prefix in characters, None where the line has another one."""
+    if _MARK not in prefix:
+        return len(prefix) if line.startswith(prefix) else None
+    at = 0
+    for number, part in enumerate(prefix.split(_MARK)):
+        if number:
+            hit = TIME.match(line, at)
+            if hit is None:
+                return None
+            at = hit.end()
+        if not line.startswith(part, at):
+            return None
+        at += len(part)
+    return at
+
+
+def time_in(line: str, length: int) -> str | None:
+    """The first time in the prefix of a line."""
+    hit = TIME.search(line, 0, length)
+    return None if hit is None else hit[0]
+
+
+def _begin_alike(heads: Sequence[str]) -> bool:
+    """Whether lines that stand beside each other begin alike: a quick answer for most logs, which have no prefix."""
+    first = [head[:_SHORTEST] for head in heads[:: max(1, len(heads) // 8)]]
+    return sum(one == other for one, other in pairwise(first)) >= (len(first) - 1) // 2
+
+
+def _ends(head: str) -> Iterator[int]:
+    """The places where a prefix may end, the first one first; a second time is the program's own."""
+    own = head.find(_MARK, head.find(_MARK) + 1)
+    for hit in _END.finditer(head if own < 0 else head[:own]):
+        yield hit.end()

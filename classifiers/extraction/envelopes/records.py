@@ -1,0 +1,132 @@
+"""Logs whose lines are records that hold a line each.
+
+They are JSON objects, as container runtimes, log collectors and structured loggers write them, or `key=value` pairs
+with the line in `msg` (logfmt).
+
+Sources: Docker `json-file`, Google Cloud Logging export, Fluent Bit, Filebeat and Vector (JSON lines), structlog and
+python-json-logger, logrus and the Go package `slog` (logfmt).
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+# Where a record holds the line, its time, its level, its rank, and the text of an exception. The first one counts.
+_MESSAGE: Final = ("log", "message", "msg", "textPayload", "MESSAGE", "event", "line", "text")
+_NESTED: Final = ("jsonPayload", "fields", "body", "record")
+_TIME: Final = ("time", "ts", "timestamp", "@timestamp", "asctime", "eventTime")
+_LEVEL: Final = ("level", "levelname", "severity", "log_level", "lvl")
+_RANK: Final = ("rank", "global_rank", "process_index")
+_EXCEPTION: Final = ("exc_info", "exception", "exc_text", "traceback", "stack_trace", "stack")
+_LOGFMT: Final = re.compile(
+    r'(?:[\w.@-]{1,40}=(?:"(?:[^"\\]|\\.)*"|[^\s"]*) +){1,12}msg=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S*))'
+)
+_LOGFMT_PAIR: Final = re.compile(r'([\w.@-]{1,40})=(?:"((?:[^"\\]|\\.)*)"|([^\s"]*))')
+_ESCAPED: Final = re.compile(r"\\[nrt\"\\]")
+_UNESCAPED: Final = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"', "\\\\": "\\"}
+_LEVEL_NAMES: Final = {
+    "error": "ERROR", "err": "ERROR", "critical": "CRITICAL", "fatal": "FATAL", "panic": "FATAL", "alert": "CRITICAL",
+    "emergency": "CRITICAL", "warning": "WARNING", "warn": "WARNING", "info": "INFO", "notice": "INFO",
+    "debug": "DEBUG", "trace": "DEBUG",
+}  # fmt: skip
+_ISO: Final = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
+# Seconds since 1970, of the years 2001 to 2096; larger numbers are milliseconds.
+_EARLIEST: Final = 1e9
+_LATEST: Final = 4e9
+_SHARE_OF_RECORDS: Final = 0.8  # of the sampled lines (judgement: runtimes print some lines around the records)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The line of a program in a record.
+
+    Attributes:
+        text: the line; it has line breaks where the text of an exception follows the message.
+        time: its time as ISO 8601, None if unknown.
+        level: its level in capital letters, None if unknown.
+        rank: the rank that printed it, None if unknown.
+    """
+
+    text: str
+    time: str | None
+    level: str | None
+    rank: int | None
+
+
+def are_records(sample: Sequence[str]) -> bool:
+    """Whether most of some lines of a log are records that hold a line each."""
+    likely = sum(line.startswith("{") or "msg=" in line for line in sample)
+    if likely < _SHARE_OF_RECORDS * len(sample):
+        return False
+    return sum(read(line) is not None for line in sample) >= _SHARE_OF_RECORDS * len(sample)
+
+
+def levels_differ(sample: Sequence[str]) -> bool:
+    """Whether records have different levels: then the program set them, and not what collects its lines."""
+    return len({record.level for line in sample if (record := read(line)) is not None}) > 1
+
+
+def read(line: str) -> Record | None:
+    """The line of a program in a record, None where the line is no record."""
+    fields = _json_fields(line) if line.lstrip().startswith("{") else _logfmt_fields(line)
+    message = _first_text(fields, _MESSAGE) if fields is not None else None
+    if fields is None or message is None:
+        return None
+    exception = _first_text(fields, _EXCEPTION)
+    text = message if not exception or exception in message else f"{message}\n{exception}"
+    rank = next((fields[name] for name in _RANK if isinstance(fields.get(name), int)), None)
+    level = next((fields[name] for name in _LEVEL if isinstance(fields.get(name), str)), "")
+    return Record(text.rstrip("\r\n"), _time(fields), _LEVEL_NAMES.get(level.lower()), rank)
+
+
+def _time(fields: Mapping[str, Any]) -> str | None:
+    value = next((fields[name] for name in _TIME if fields.get(name)), None)
+    if isinstance(value, str) and _ISO.match(value):
+        return value
+    try:
+        seconds = float(value)  # type: ignore[arg-type] # of None and other types below
+    except (TypeError, ValueError):
+        return None
+    seconds = seconds / 1_000 if seconds > _LATEST else seconds
+    return datetime.fromtimestamp(seconds, UTC).isoformat() if _EARLIEST < seconds < _LATEST else None
+
+
+def _json_fields(line: str) -> Mapping[str, Any] | None:
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(fields, dict):
+        return None
+    for name in _NESTED:
+        inner = fields.get(name)
+        if isinstance(inner, dict):
+            fields = {**fields, **inner}
+    return fields
+
+
+def _logfmt_fields(line: str) -> Mapping[str, Any] | None:
+    hit = _LOGFMT.match(line)
+    if hit is None:
+        return None
+    pairs = {name: _unquoted(quoted) if quoted else plain for name, quoted, plain in _LOGFMT_PAIR.findall(line)}
+    return {**pairs, "rank": int(pairs["rank"])} if pairs.get("rank", "").isdigit() else pairs
+
+
+def _unquoted(text: str) -> str:
+    if "\\u" in text:
+        try:
+            return str(json.loads(f'"{text}"'))
+        except json.JSONDecodeError:
+            return text
+    return _ESCAPED.sub(lambda hit: _UNESCAPED[hit[0]], text) if "\\" in text else text
+
+
+def _first_text(fields: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The first of some fields that holds a text."""
+    return next((fields[name] for name in names if isinstance(fields.get(name), str)), None)

@@ -1,0 +1,123 @@
+"""Takes the envelopes of log lines off, so that the classifier reads what the program printed."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from classifiers.contracts import LogStream
+from classifiers.extraction.envelopes import prefixes, records
+from classifiers.extraction.line_headers import parse_header, time_of
+from classifiers.extraction.line_prefixes import detect_style, sample_lines
+
+_FEWEST_LINES: Final = 4  # judgement: fewer may look alike by chance
+_SHARE_WITH_TIME: Final = 0.3  # of the program's lines have a time of their own (judgement: the others are tracebacks)
+_HEAD: Final = re.compile(
+    rf"(?:{prefixes.TIME.pattern}) (?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?(?:\[rank\d{{1,6}}\]: )?"
+    r"|(?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?\[rank\d{1,6}\]: "
+    r"|(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): "
+)
+
+Unwrap = Callable[[str], str | None]
+
+
+def unwrapped(stream: LogStream) -> LogStream:
+    """The stream without the envelopes of its lines; the same object where they have none.
+
+    A line that a record holds is written as `<time> <LEVEL>: [rank<n>]: <text>`, with the level where the program set
+    it. A line behind a prefix keeps the time of the prefix where the program writes none. Numbers of lines stay those
+    of the file.
+    """
+    unwrap = _reader_of(stream.text)
+    if unwrap is None:
+        return stream
+    parts: list[str] = []
+    windows: list[tuple[int, int | None]] = []
+    at = 0
+    continues = False  # whether the next line's number is one more than that of the last part
+    for line, number, begins in _numbered_lines(stream):
+        inner = unwrap(line)
+        own = (line,) if inner is None else tuple(inner.split("\n"))
+        for place, part in enumerate(own):
+            if place or begins or not continues:
+                windows.append((at, number))
+            at += len(part) + 1
+        parts += own
+        continues = len(own) == 1
+    return replace(stream, text="\n".join(parts), windows=tuple(windows), is_unwrapped=True)
+
+
+def own_text(line: str) -> str:
+    """A line of an unwrapped stream without what was kept of its envelope."""
+    head = _HEAD.match(line)
+    return line[head.end() :] if head is not None and head.end() < len(line) else line
+
+
+def _numbered_lines(stream: LogStream) -> Iterator[tuple[str, int | None, bool]]:
+    """Each line with its number in the file, and whether a window begins with it."""
+    starts = dict(stream.windows) or {0: stream.first_line}
+    at, number = 0, stream.first_line
+    for line in stream.text.split("\n"):
+        begins = at in starts
+        number = starts[at] if begins else number
+        yield line, number, begins
+        at += len(line) + 1
+        number = None if number is None else number + 1
+
+
+def _reader_of(text: str) -> Unwrap | None:
+    """What takes the envelope of a line off, None where the lines of a log have none."""
+    sample = [line for part in sample_lines(text) for line in part]
+    if len(sample) < _FEWEST_LINES:
+        return None
+    if records.are_records(sample):
+        return _record_reader(sample)
+    prefix = prefixes.common_prefix(sample, text.split("\n"))
+    if prefix is None or _names_writer(sample, prefix):
+        return None
+    return _prefix_reader(sample, prefix)
+
+
+def _record_reader(sample: list[str]) -> Unwrap:
+    with_level = records.levels_differ(sample)
+    inner = [record.text for line in sample if (record := records.read(line)) is not None]
+    with_time = not _have_times(inner)
+
+    def unwrap(line: str) -> str | None:
+        record = records.read(line)
+        if record is None:
+            return None
+        head = f"{record.time} " if with_time and record.time else ""
+        head += f"{record.level}: " if with_level and record.level else ""
+        head += f"[rank{record.rank}]: " if record.rank is not None else ""
+        first, _, rest = record.text.partition("\n")
+        return f"{head}{first}\n{rest}" if rest else head + first
+
+    return unwrap
+
+
+def _prefix_reader(sample: list[str], prefix: str) -> Unwrap:
+    inner = [line[at:] for line in sample if (at := prefixes.length_of(line, prefix)) is not None]
+    with_time = not _have_times(inner)
+
+    def unwrap(line: str) -> str | None:
+        length = prefixes.length_of(line, prefix)
+        if length is None:
+            return None
+        time = prefixes.time_in(line, length) if with_time else None
+        return line[length:] if time is None else f"{time} {line[length:]}"
+
+    return unwrap
+
+
+def _have_times(lines: list[str]) -> bool:
+    return sum(time_of(line) is not None for line in lines) > _SHARE_WITH_TIME * len(lines)
+
+
+def _names_writer(sample: list[str], prefix: str) -> bool:
+    """Whether a prefix says which rank, process or pod printed a line: it is read where lines are attributed."""
+    if detect_style([sample]).name:
+        return True
+    heads = (line[:at] for line in sample if (at := prefixes.length_of(line, prefix)) is not None)
+    header = parse_header(next(heads, ""))
+    return header.rank is not None or header.pid is not None or header.host is not None
