@@ -10,9 +10,9 @@ import pytest
 
 from service.errors import Unavailable
 from service.messaging.kafka.config import KafkaConfig
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import Record, TopicPartition
 from service.messaging.source import Source
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
 

@@ -33,13 +33,11 @@ def test_only_the_holder_says_what_became_of_a_message(store: Store, clock: Froz
         work.outbox.add([message(n) for n in range(3)])
         ids = [one.id for one in work.outbox.lease("a", limit=9, seconds=30)]
         assert work.outbox.done("b", ids) == 0
-        assert not work.outbox.release("b", ids[0], available_at=clock.at)
         assert work.outbox.done("a", ids[:1]) == 1
         assert work.outbox.done("a", ids[:1]) == 0
-        assert work.outbox.release("a", ids[1], available_at=clock.at + timedelta(seconds=5))
-    clock.sleep(5)
+    clock.sleep(30)
     with store.unit_of_work() as work:
-        assert [one.id for one in work.outbox.lease("b", limit=9, seconds=30)] == [ids[1]]
+        assert [one.id for one in work.outbox.lease("b", limit=9, seconds=30)] == ids[1:]
 
 
 def test_a_message_for_later_waits(store: Store, clock: FrozenClock) -> None:

@@ -8,10 +8,10 @@ import pytest
 from service.errors import ConfigurationError, Unavailable
 from service.messaging.consumer import Consumer
 from service.messaging.dead_letters import Rejected, TooManyDeadLetters
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import TopicPartition
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 
 class Scene:
