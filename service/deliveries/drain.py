@@ -207,7 +207,7 @@ class Drain:
             if outcome.kind == "gone":
                 work.endpoints.put(replace(state, disabled_at=self._clock.now(), detail=outcome.detail))
                 work.deliveries.give_up_all(name, outcome.detail)
-                log.warning("endpoint %s wants no more: %s", name, outcome.detail)
+                log.warning("endpoint %s is disabled: %s", name, outcome.detail)
                 return False
             now = self._clock.now()
             for one in part:
@@ -226,7 +226,7 @@ class Drain:
             failed = self._failed(state, outcome, now)
             work.endpoints.put(failed)
         if state.failures < self._sending.circuit_failures <= failed.failures:
-            log.warning("endpoint %s fails, others go on: %s", name, outcome.detail)
+            log.warning("endpoint %s is failing; other endpoints are not affected: %s", name, outcome.detail)
         return not paused(failed, now)
 
     def _well(self, put: Callable[[EndpointState], None], state: EndpointState) -> None:
@@ -262,4 +262,4 @@ def _refusal(state: EndpointState | None, target: Target) -> str | None:
     """Why a new message is refused: the endpoint has rejected all messages at this address."""
     if state is None or state.disabled_at is None or state.target != target.digest:
         return None
-    return f"the endpoint wants no more since {state.disabled_at:%Y-%m-%d %H:%M} UTC"
+    return f"the receiver answered 410 and accepts no more messages since {state.disabled_at:%Y-%m-%d %H:%M} UTC"

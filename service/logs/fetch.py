@@ -66,7 +66,7 @@ class LogFetcher:
 
         Args:
             roots: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs.
-            any_owner: directories of the allow-list whose files are read whoever owns them.
+            any_owner: directories of the allow-list whose files are read regardless of their owner.
             threads: logs read at one time.
 
         Raises:

@@ -46,7 +46,7 @@ class DeadLetterLimit:
         broken = self._handled.count(False)
         if failed and broken >= MAX_UNHANDLED:
             raise TooManyDeadLetters(
-                f"{broken} of the last {len(self._handled)} events could be read but not handled:"
+                f"{broken} of the last {len(self._handled)} events could be read but not processed:"
                 f" {next(reversed(failed.values())).reason}. More likely this service or its model is broken than the"
                 " events. They are stored as dead letters; the following records stay on the topic."
             )

@@ -62,7 +62,7 @@ class RetryingHandler:
             else:
                 kind = f"{type(error).__name__} {error}"[:200]
                 # Log the trace once a batch: if the service is broken, every event raises it.
-                log.error("%s can't be handled", piece[0].place, exc_info=None if kind in logged else error)
+                log.error("%s cannot be processed", piece[0].place, exc_info=None if kind in logged else error)
                 logged.add(kind)
                 rejected.append(self._poison(piece[0], error))
         return rejected

@@ -185,7 +185,9 @@ def _results(
             except dask.KilledWorker:
                 attempts[task.range.first] += 1
                 if attempts[task.range.first] >= MOST_ATTEMPTS:
-                    raise Unavailable(f"workers die on the failures from {task.range.first}: see their logs") from None
+                    raise Unavailable(
+                        f"workers end while classifying the failures from {task.range.first}: see their logs"
+                    ) from None
                 waiting.append(task)
             if client.status != "running":
                 raise Unavailable(gone)

@@ -208,7 +208,7 @@ class DeliveryRepository(DeliveryReader):
         ).rowcount
 
     def give_up_older(self, before: datetime, detail: str) -> int:
-        """Abandon all waiting deliveries created before a time, whoever holds them; returns how many.
+        """Abandon all waiting deliveries created before a time, regardless of who holds them; returns how many.
 
         One that was sent again has no attempt yet and is due since then: it is kept for its first attempt.
         """

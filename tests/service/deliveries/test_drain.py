@@ -141,7 +141,7 @@ def test_410_ends_the_endpoint_until_it_is_sent_again(store: Store, clock: Froze
     assert len(good.got) == 1
     lost = given_up(store)
     assert [one.key for one in lost] == ["orion/3", "orion/2", "orion/1"]
-    assert all("wants no more" in (one.detail or "") for one in lost)
+    assert all("accepts no more messages" in (one.detail or "") for one in lost)
     good.status = 200
     with store.unit_of_work() as unit:
         unit.endpoints.enable("e")

@@ -13,15 +13,15 @@ def give_up(world: World) -> None:
     with world.store.unit_of_work() as work:
         work.outbox.add([OutboxMessage("failure.diagnosed", "orion/7", {"failure_id": 7})])
         [message] = work.outbox.lease("test", limit=1, seconds=60)
-        work.deliveries.add([NewDelivery(message.id, "bot", "the endpoint wants no more")])
+        work.deliveries.add([NewDelivery(message.id, "bot", "the receiver accepts no more messages")])
 
 
 def test_given_up_is_shown_and_sent_again_by_api_and_page(world: World, client: TestClient) -> None:
     give_up(world)
     [one] = client.get("/api/v1/deliveries").json()["items"]
-    assert (one["endpoint"], one["key"], one["detail"]) == ("bot", "orion/7", "the endpoint wants no more")
+    assert (one["endpoint"], one["key"], one["detail"]) == ("bot", "orion/7", "the receiver accepts no more messages")
     page = client.get("/deliveries")
-    assert "the endpoint wants no more" in page.text
+    assert "the receiver accepts no more messages" in page.text
     sent = client.post(
         f"/deliveries/{one['message_id']}/bot/resend", data={"form_token": form_token(client, "/deliveries")}
     )
