@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from service.backoff import pause_after
 from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.channels.channel import Channel, Outcome
@@ -235,10 +236,8 @@ class Drain:
 
     def _failed(self, state: EndpointState, outcome: Outcome, now: datetime) -> EndpointState:
         failures = state.failures + 1
-        over = failures - self._sending.circuit_failures
-        wait = 0.0
-        if over >= 0:
-            wait = min(self._sending.pause_s * 2 ** min(over, 30), self._sending.longest_pause_s)
+        over = failures - self._sending.circuit_failures + 1
+        wait = pause_after(over, self._sending.pause_s, self._sending.longest_pause_s) if over > 0 else 0.0
         if outcome.throttled and outcome.retry_after_s is not None:
             wait = max(wait, min(outcome.retry_after_s, LONGEST_RETRY_AFTER_S))
         until = now + timedelta(seconds=wait) if wait else None
