@@ -14,6 +14,22 @@ PACKAGES = ("classifiers", "service", "migrations", "tests")
 CODE = (".py", ".sh", ".js", ".html")
 LONGEST = 400
 MOST_FILES = 25
+# Words that say nothing, or that a reader would not search for.
+AVOIDED = {
+    "told",
+    "heard",
+    "anew",
+    "nobody",
+    "whoever",
+    "trouble",
+    "begun",
+    "deed",
+    "kin",
+    "utils",
+    "helpers",
+    "misc",
+    "stuff",
+}
 LARGEST_CHECKOUT = 25_000_000  # bytes
 
 
@@ -61,6 +77,18 @@ def test_complexity_has_no_exemption() -> None:
         if re.search(r"[#] noqa:.*(?:C901|PLR0912|PLR0915)", line)
     }
     assert exempt == set()
+
+
+def test_names_are_standard_words() -> None:
+    found = {
+        f"{name}:{node.lineno}: {node.name}"
+        for name in tracked()
+        if name.endswith(".py") and "faultlab/programs/" not in name
+        for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if AVOIDED & set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", node.name).lower().split("_"))
+    }
+    assert found == set()
 
 
 def test_no_folder_holds_more_than_25_files() -> None:

@@ -64,7 +64,7 @@ def drained(one: Drain) -> int:
     return sum(one.deliver(name) for name in sorted(one.due()))
 
 
-def test_each_message_is_told_once_and_signed(store: Store, clock: FrozenClock, good: Receiver) -> None:
+def test_each_message_is_sent_once_and_signed(store: Store, clock: FrozenClock, good: Receiver) -> None:
     put(store, 1, 2)
     work = drain(store, clock, [webhook("e", good.url, clock)])
     assert drained(work) == 2
@@ -227,7 +227,7 @@ def test_bad_endpoints_delay_no_other(store: Store, clock: FrozenClock) -> None:
     assert "redirects are not followed" in (states["moved"].detail or "")
 
 
-def test_what_died_with_a_process_is_told_by_another_when_the_lease_ends(
+def test_messages_of_a_killed_process_are_sent_by_another_when_the_lease_ends(
     open_store: Callable[[], Store], clock: FrozenClock
 ) -> None:
     store = open_store()
@@ -273,7 +273,7 @@ def test_processes_share_the_work(open_store: Callable[[], Store], clock: Frozen
     assert len(got) == len(set(got)) == 60
 
 
-def test_only_those_who_want_it_are_told(store: Store, clock: FrozenClock) -> None:
+def test_only_subscribers_receive_it(store: Store, clock: FrozenClock) -> None:
     [failure, _] = put_failures(store, [job("1", gpu_hours_lost=500.0), job("2", team="speech")])
     put(store, failure.failure_id or 0, 999)
     everything, vision, hardware = Says(), Says(), Says()
@@ -301,7 +301,7 @@ def test_a_refused_one_takes_none_of_its_batch_with_it(store: Store, clock: Froz
     assert drained(work) == 0
 
 
-def test_what_nobody_can_be_told_is_given_up_after_a_while(store: Store, clock: FrozenClock) -> None:
+def test_an_undeliverable_message_is_abandoned_after_a_while(store: Store, clock: FrozenClock) -> None:
     put(store, 1)
     work = drain(store, clock, [target("e", Says(Outcome("retry", "500")))])
     drained(work)
