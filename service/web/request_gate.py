@@ -111,7 +111,7 @@ class RequestGate:
             expected = "no header of a proxy, because this service has no token and no account yet"
             raise Forbidden(
                 "a service without a login answers requests of its own machine only: create a token first "
-                "(faultline token create NAME --scope admin)",
+                "(faultline token create NAME --purpose admin)",
                 (FieldError("X-Forwarded-For", expected),),
             )
         if kind.public:
