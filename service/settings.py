@@ -91,7 +91,7 @@ class Settings(BaseModel):
     )
     log_roots: CommaSeparated = ()
     log_roots_any_owner: CommaSeparated = Field(
-        default=(), description="directories of log_roots whose logs are read whoever owns them"
+        default=(), description="directories of log_roots whose logs are read regardless of their owner"
     )
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
     log_store_url: str | None = Field(

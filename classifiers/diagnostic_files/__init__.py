@@ -1,1 +1,1 @@
-"""Readers of diagnostic files beside logs: torchrun error files, nvidia-smi, sacct, NCCL RAS, py-spy."""
+"""Readers of diagnostic files that come with logs: torchrun error files, nvidia-smi, sacct, NCCL RAS, py-spy."""

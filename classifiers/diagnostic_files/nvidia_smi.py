@@ -70,13 +70,13 @@ def read_gpu_states(text: str) -> list[str]:
         elif section == "Volatile" and _COUNTER.match(name) and value.isdecimal():
             counters += int(value[:12])
         else:
-            waiting += _trouble(section, name, value)
+            waiting += _fault(section, name, value)
     if not known and not found:
         raise NotDiagnostic("not an output of nvidia-smi -q: no GPU is named")
     return list(dict.fromkeys(found))[:_MOST_EVENTS]
 
 
-def _trouble(section: str, name: str, value: str) -> Iterator[str]:
+def _fault(section: str, name: str, value: str) -> Iterator[str]:
     if (name in _YES and value.startswith("Yes")) or (
         name in {"Channel Repair Pending", "TPC Repair Pending"} and "reset" in value
     ):

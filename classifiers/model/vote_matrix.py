@@ -43,8 +43,8 @@ class VoteMatrix:
     def __init__(self, catalogue: Catalogue, classes: Mapping[str, Sequence[str]], sides: Floats) -> None:
         self._numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
         self._statements = {axis: _statements(catalogue.entries, axis, codes) for axis, codes in classes.items()}
-        said = self._statements["cause"].any(axis=1, keepdims=True)
-        shares = (np.exp(self._statements["cause"]) * said) @ sides
+        names_a_cause = self._statements["cause"].any(axis=1, keepdims=True)
+        shares = (np.exp(self._statements["cause"]) * names_a_cause) @ sides
         # Of each entry that names a cause the shares of the sides.
         self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
         self._sides = sides.shape[1]

@@ -79,11 +79,11 @@ def fail(
             return work.leases.return_to_queue(request, not_before=not_before, detail=error)
         [failed] = work.requests.end([request_id], "failed", detail=error)
         work.outbox.add([notifications.of_request("resubmission.failed", failed, error[:300])])
-        handle_no_job(work, request, "the hook could not carry it out", clock)
+        record_no_job(work, request, "the hook could not carry it out", clock)
         return failed
 
 
-def handle_no_job(work: UnitOfWork, request: StoredRequest, why: str, clock: Clock) -> None:
+def record_no_job(work: UnitOfWork, request: StoredRequest, why: str, clock: Clock) -> None:
     """A request ended without starting a job: if it was a probe or trial, another request may be chosen."""
     for incident in work.incidents.opened(request.cluster):
         if incident.probe_row == request.id:
@@ -112,7 +112,7 @@ def _record(
         return work.requests.get(request.request_id)
     work.outbox.add([notifications.of_request("resubmission.suppressed", request, f"the hook answered {result}")])
     if result == "refused":
-        handle_no_job(work, stored, "the hook refused it", clock)
+        record_no_job(work, stored, "the hook refused it", clock)
     return request
 
 

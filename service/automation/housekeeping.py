@@ -26,7 +26,7 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
         expired = work.requests.expire()
         work.outbox.add(notifications.of_requests("resubmission.suppressed", expired, _EXPIRED))
         for request in expired:
-            hook_answers.handle_no_job(work, work.requests.stored(request.request_id), _EXPIRED, clock)
+            hook_answers.record_no_job(work, work.requests.stored(request.request_id), _EXPIRED, clock)
         count = len(expired) + _end_waiting_for_outcomes(work, policy, clock, success_rates)
         for incident in work.incidents.opened():
             count += _check_incident(work, incident, policy, clock)

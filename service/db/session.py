@@ -295,15 +295,6 @@ class Store:
         """
         schema.check(self._engine)
 
-    def ping(self) -> None:
-        """One round trip.
-
-        Raises:
-            Unavailable: the database does not answer.
-        """
-        with self._connection(self._reading) as connection:
-            connection.exec_driver_sql("SELECT 1").scalar_one()
-
     def purge(
         self,
         *,

@@ -250,7 +250,7 @@ def load(path: Path) -> DeliveryConfig:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{VARIABLE}: {path}: {error}") from None
+        raise ConfigurationError(f"{VARIABLE}: {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
     return parse(text, str(path))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from service.backoff import pause_after
 from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.channels.channel import Channel, Outcome
@@ -207,7 +208,7 @@ class Drain:
             if outcome.kind == "gone":
                 work.endpoints.put(replace(state, disabled_at=self._clock.now(), detail=outcome.detail))
                 work.deliveries.give_up_all(name, outcome.detail)
-                log.warning("endpoint %s wants no more: %s", name, outcome.detail)
+                log.warning("endpoint %s is disabled: %s", name, outcome.detail)
                 return False
             now = self._clock.now()
             for one in part:
@@ -226,7 +227,7 @@ class Drain:
             failed = self._failed(state, outcome, now)
             work.endpoints.put(failed)
         if state.failures < self._sending.circuit_failures <= failed.failures:
-            log.warning("endpoint %s fails, others go on: %s", name, outcome.detail)
+            log.warning("endpoint %s is failing; other endpoints are not affected: %s", name, outcome.detail)
         return not paused(failed, now)
 
     def _well(self, put: Callable[[EndpointState], None], state: EndpointState) -> None:
@@ -235,10 +236,8 @@ class Drain:
 
     def _failed(self, state: EndpointState, outcome: Outcome, now: datetime) -> EndpointState:
         failures = state.failures + 1
-        over = failures - self._sending.circuit_failures
-        wait = 0.0
-        if over >= 0:
-            wait = min(self._sending.pause_s * 2 ** min(over, 30), self._sending.longest_pause_s)
+        over = failures - self._sending.circuit_failures + 1
+        wait = pause_after(over, self._sending.pause_s, self._sending.longest_pause_s) if over > 0 else 0.0
         if outcome.throttled and outcome.retry_after_s is not None:
             wait = max(wait, min(outcome.retry_after_s, LONGEST_RETRY_AFTER_S))
         until = now + timedelta(seconds=wait) if wait else None
@@ -262,4 +261,4 @@ def _refusal(state: EndpointState | None, target: Target) -> str | None:
     """Why a new message is refused: the endpoint has rejected all messages at this address."""
     if state is None or state.disabled_at is None or state.target != target.digest:
         return None
-    return f"the endpoint wants no more since {state.disabled_at:%Y-%m-%d %H:%M} UTC"
+    return f"the receiver answered 410 and accepts no more messages since {state.disabled_at:%Y-%m-%d %H:%M} UTC"

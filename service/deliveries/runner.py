@@ -71,6 +71,6 @@ class Runner:
                 while not self._stop.is_set() and self._drain.deliver(name, self._stop):
                     pass
             except Unavailable as error:
-                log.info("deliveries to %s later: %s", name, error.detail)
+                log.info("deliveries to %s are retried later: %s", name, error.detail)
             except Exception:
                 log.exception("delivering to %s failed; it will be tried again", name)

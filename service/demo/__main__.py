@@ -1,4 +1,4 @@
-"""`make demo`: an empty database, the API, the pages, and a month of a simulated cluster that goes on live."""
+"""`make demo`: an empty database, the API, the pages, and a month of a simulated cluster that continues live."""
 
 import argparse
 import shutil

@@ -18,7 +18,7 @@ TIME_LIMIT_FACTOR = 1.5
 class Job:
     """A job and its present attempt. `needed_s` is its whole run time, `saved_s` what its checkpoint holds.
 
-    `bug`: a failure of its own code that comes again at each attempt; `opted_in`: it may be resubmitted automatically.
+    `bug`: a failure of its own code that recurs at each attempt; `opted_in`: it may be resubmitted automatically.
     """
 
     number: int

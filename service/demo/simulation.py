@@ -42,7 +42,7 @@ _DAY_S = 86_400.0
 
 
 class Simulation:
-    """Jobs and their ends in time order. Equal seeds and starts give equal jobs until somebody resubmits one.
+    """Jobs and their ends in time order. Equal seeds and starts give equal jobs until a person resubmits one.
 
     Args:
         story: what happens besides chance.

@@ -44,11 +44,11 @@ class DriftReader:
     def groups(self, since: datetime, until: datetime) -> list[GroupCounts]:
         """The counts of each group of failures that ended in [since, until)."""
         contested = self._judged(since, until, feedback.c.kind == "contest")
-        said = or_(
+        names_another_label = or_(
             func.coalesce(feedback.c.side, feedback.c.said_side) != feedback.c.said_side,
             func.coalesce(feedback.c.cause, feedback.c.said_cause) != feedback.c.said_cause,
         )
-        corrected = self._judged(since, until, and_(feedback.c.kind.in_(_CORRECTING), said))
+        corrected = self._judged(since, until, and_(feedback.c.kind.in_(_CORRECTING), names_another_label))
         found = self._connection.execute(
             select(
                 failures.c.cluster,

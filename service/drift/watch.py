@@ -45,7 +45,7 @@ class DriftWatch:
         """Make the report of this hour if no process made it, and publish the newest one.
 
         Raises:
-            Unavailable: the database does not answer; the next call goes on.
+            Unavailable: the database does not answer; the next call continues.
         """
         hour = f"{self._clock.now():%Y-%m-%dT%H}"
         with self._store.reading() as reading:

@@ -1,6 +1,6 @@
 """Export and import of labels as `labelled-case/1`, the input of `faultline train --add`. Redacted again on export.
 
-An export holds what people said, never what the model said: an axis that nobody named has no label.
+An export holds what people said, never what the model said: an axis that no person named has no label.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
     """Every label of a failure whose log is still stored, newest first, as labelled-case/1.
 
     Labels that are disputed, contested or wait for a second person are left out, as are labels without side and cause.
-    A label of the golden set stays in it when somebody disagrees.
+    A label of the golden set stays in it when a person disagrees.
 
     Args:
         store: the labels.

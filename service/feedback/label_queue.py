@@ -96,7 +96,7 @@ def ranked(
         groups: groups without a label.
         newest: failures by id; groups whose newest failure is not among them or was judged by a person are left out.
         labels_by_cause: number of labels by cause.
-        unsure: failures about which somebody said that the cause can't be told; their groups are left out.
+        unsure: failures about which a person said that the cause cannot be determined; their groups are left out.
     """
     found = []
     for row in groups:

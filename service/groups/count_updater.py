@@ -1,6 +1,5 @@
 """Keeps the groups up to date: counts new failures and computes the state of each group."""
 
-import logging
 from collections.abc import Collection
 
 from service.clock import Clock
@@ -8,7 +7,6 @@ from service.db.session import Store, UnitOfWork
 from service.groups.records import GroupRow, NewState
 from service.groups.states import GroupAssessment, assess, levels
 
-_log = logging.getLogger(__name__)
 _BITES = 50  # failures per call; the next call counts the rest
 SERVICE = "Faultline"
 _TEXTS = {

@@ -1,4 +1,4 @@
-"""Log lines without what stands before their message: time stamps, hosts, processes, ranks and levels."""
+"""Log lines without what precedes their message: time stamps, hosts, processes, ranks and levels."""
 
 import re
 from typing import Final

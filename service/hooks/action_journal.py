@@ -47,7 +47,7 @@ class Intent:
 
 
 class Journal:
-    """The journal files of one hook, in a folder of its own.
+    """The journal files of one hook, in its own folder.
 
     Args:
         folder: created if missing.

@@ -248,7 +248,7 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> Kubern
 def _gone(begun_at: datetime | None) -> Settled:
     if begun_at is not None:
         return Settled("unknown", "the Job was deleted, and whether a new one was created is unknown")
-    return Settled("refused", "the Job was deleted: there is no spec left to start anew")
+    return Settled("refused", "the Job was deleted: there is no spec left to start again")
 
 
 def _as_refusal(error: FaultlineError | ManifestError) -> Settled:
@@ -279,7 +279,9 @@ def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
     except (TypeError, ValueError):
         return None
     if until is not None and until.tzinfo and meta.created_at is not None and meta.created_at > until + CLOCKS:
-        return Settled("already_done", "a Job of this name was created anew since, by another program or a person")
+        return Settled(
+            "already_done", "a Job of this name was created again since then, by another program or a person"
+        )
     return None
 
 

@@ -97,8 +97,8 @@ def _kept(given: Any) -> dict[str, str]:
 
 def _marks(meta: Mapping[str, Any], request: Request) -> dict[str, str]:
     """Return annotations with the request, the repeated job and its lineage; their values may have any length."""
-    told = request.extra.get("labels")
-    own = {str(key): str(value) for key, value in told.items()} if isinstance(told, Mapping) else {}
+    labels = request.extra.get("labels")
+    own = {str(key): str(value) for key, value in labels.items()} if isinstance(labels, Mapping) else {}
     before = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
     own.setdefault(LINEAGE, str(before.get(LINEAGE) or meta.get("uid") or meta.get("name")))
     own |= {REQUEST: request.request_id, RESUBMIT_OF: request.job_id}
@@ -181,14 +181,14 @@ def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | N
 
 def _variables(pod: Mapping[str, Any], request: Request) -> None:
     """Set environment variables for the program: where to resume, and by how much to reduce the batch size."""
-    told = {}
+    variables = {}
     if request.resume_from is not None:
-        told[RESUME_VARIABLE] = request.resume_from
+        variables[RESUME_VARIABLE] = request.resume_from
     if "batch_factor" in request.changes:
-        told[BATCH_VARIABLE] = str(request.changes["batch_factor"])
-    for one in pod.get("containers") or () if told else ():
-        kept = [entry for entry in one.get("env") or () if entry.get("name") not in told]
-        one["env"] = [*kept, *({"name": name, "value": value} for name, value in told.items())]
+        variables[BATCH_VARIABLE] = str(request.changes["batch_factor"])
+    for one in pod.get("containers") or () if variables else ():
+        kept = [entry for entry in one.get("env") or () if entry.get("name") not in variables]
+        one["env"] = [*kept, *({"name": name, "value": value} for name, value in variables.items())]
 
 
 def _whole(value: Any) -> int:

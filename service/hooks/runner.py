@@ -126,7 +126,7 @@ class HookRunner:
             self._tell(replace(known, lease_token=request.lease_token, state="acted"))
         elif request.cluster != self._options.cluster:
             self._end(request, Settled("refused", f"this hook serves cluster {self._options.cluster}"), None)
-        elif not self._scheduler.can_look_up and (known or self._begun_elsewhere(request)):
+        elif not self._scheduler.can_look_up and (known or self._started_elsewhere(request)):
             self._end(
                 request, Settled("unknown", "an earlier attempt may have started, and its outcome is not known"), known
             )
@@ -136,7 +136,7 @@ class HookRunner:
         else:
             self._attempt(request, known)
 
-    def _begun_elsewhere(self, request: Request) -> bool:
+    def _started_elsewhere(self, request: Request) -> bool:
         """Whether another hook, or this one before its journal was lost, may have started the request."""
         count = request.extra.get("lease_count")
         return self._journal.tainted(request.request_id) or (isinstance(count, int) and count > 1)

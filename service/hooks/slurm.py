@@ -91,7 +91,7 @@ class SlurmScheduler:
         without = f" without {', '.join(plan.exclude)}" if plan.exclude else ""
         if plan.begun:
             return Ready(f"release it{without}: it is on hold for this request", begun=True)
-        return Ready(f"requeue it{without}" if plan.saved is None else f"submit its script anew{without}")
+        return Ready(f"requeue it{without}" if plan.saved is None else f"submit its script again{without}")
 
     def execute(self, request: Request, lease: Lease) -> Settled | Failed:
         """See `Scheduler`; executes the plan of the last `inspect`."""
@@ -212,7 +212,7 @@ class SlurmScheduler:
             SchedulerUnavailable: the attempt is that recent.
         """
         if begun_at is not None and self._clock.now() - begun_at < timedelta(seconds=self._options.settle_s):
-            raise SchedulerUnavailable("it was begun moments ago; what came of it may not be seen yet")
+            raise SchedulerUnavailable("it was started moments ago; its result may not be visible yet")
 
     def _plan(
         self, request: Request, job: SlurmJob, *, begun: bool = False, saved: SavedScript | None = None

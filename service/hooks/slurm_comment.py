@@ -23,11 +23,6 @@ def opt_in(comment: str | None) -> str | None:
     return comment_fields(comment).get(OPT_IN)
 
 
-def request_of(comment: str | None) -> str | None:
-    """Return the id of the request that this job was last started for."""
-    return comment_fields(comment).get(REQUEST)
-
-
 def with_request(comment: str | None, request_id: str, resume_from: str | None = None) -> str:
     """Return the comment with the request id as its last word, replacing an earlier one; on one line."""
     kept = _WORD.sub(lambda found: "" if found[1] in {REQUEST, RESUME} else found[0], comment or "")

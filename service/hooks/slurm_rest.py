@@ -176,9 +176,9 @@ class SlurmRest:
             if status == NOT_FOUND:
                 continue
             self._checked(status, answer)
-            log.info("%s speaks %s", self._shown, version)
+            log.info("%s uses version %s", self._shown, version)
             return version
-        raise SlurmRefused(f"{self._shown} speaks none of {', '.join(VERSIONS)}")
+        raise SlurmRefused(f"{self._shown} supports none of {', '.join(VERSIONS)}")
 
     def _checked(self, status: int, answer: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if status in {UNAUTHORIZED, FORBIDDEN}:

@@ -71,7 +71,7 @@ class SlurmRestTransport:
             while part := response.read(_PART):
                 body += part
                 if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
-                    raise SchedulerUnavailable(f"{self.shown} answers too much or too slowly")
+                    raise SchedulerUnavailable(f"{self.shown}: the answer is too large or too slow")
         except TimeoutError:
             raise SchedulerUnavailable(f"{self.shown}: no answer within {self._timeout_s:g} s") from None
         except (OSError, http.client.HTTPException) as error:

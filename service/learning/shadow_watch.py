@@ -1,4 +1,4 @@
-"""Goes on with the shadow run of a candidate on live traffic, on one process, until it is promoted."""
+"""Continues the shadow run of a candidate on live traffic, on one process, until it is promoted."""
 
 import logging
 import secrets
@@ -41,7 +41,7 @@ class ShadowWatch:
         """Read the next failures, if a candidate waits and no other process reads them.
 
         Raises:
-            Unavailable: the database does not answer; the next call goes on.
+            Unavailable: the database does not answer; the next call continues.
         """
         with self._store.reading() as reading:
             candidate = self._candidate(reading)

@@ -31,7 +31,7 @@ class RemoteRoot:
 class AllowedRoots:
     """The parsed allow-list; `local` holds directories with links resolved.
 
-    In the directories of `any_owner`, files are read whoever owns them.
+    In the directories of `any_owner`, files are read regardless of their owner.
     """
 
     local: tuple[str, ...] = ()

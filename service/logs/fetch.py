@@ -21,7 +21,6 @@ from service.logs.local import JobOwner, LogNotFound, open_log, path_of
 from service.logs.remote import Remote
 from service.logs.text_cleaning import decode, without_beginnings
 
-STREAM = "stderr"  # default stream name
 # Limits for all logs of an event and of a batch; jobs with many ranks get shorter tails.
 EVENT_BYTES = 16 * 1024 * 1024
 BATCH_BYTES = 256 * 1024 * 1024
@@ -67,7 +66,7 @@ class LogFetcher:
 
         Args:
             roots: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs.
-            any_owner: directories of the allow-list whose files are read whoever owns them.
+            any_owner: directories of the allow-list whose files are read regardless of their owner.
             threads: logs read at one time.
 
         Raises:

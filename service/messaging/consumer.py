@@ -114,15 +114,15 @@ class Consumer:
 
     def _batch(self, records: Sequence[Record]) -> None:
         taken, items, skipped = self._read([record for record in records if record.at not in self._lost])
-        poisoned = self._handler.handle_all(items)
+        unprocessable = self._handler.store_items(items)
         if items:
             self._telemetry.database_up.set(1)
-        self._send_dead_letters([*(item for item in items if isinstance(item.what, DeadLetter)), *poisoned])
+        self._send_dead_letters([*(item for item in items if isinstance(item.what, DeadLetter)), *unprocessable])
         self._due.update(batching.next_offsets([record for record in taken if record.at not in self._lost]))
         self._commit()
         if skipped:
             self._telemetry.events.labels("skipped").inc(skipped)
-        self._dead_letter_limit.note(taken, items, poisoned)
+        self._dead_letter_limit.note(taken, items, unprocessable)
 
     def _read(self, records: Sequence[Record]) -> tuple[list[Record], list[BatchItem], int]:
         """Parse records up to the dead-letter limit; return those taken, their items, and the number skipped."""

@@ -25,13 +25,13 @@ class DeadLetterLimit:
         self.streak = 0
         self._handled: deque[bool] = deque(maxlen=UNHANDLED_WINDOW)  # whether each of the last events was handled
 
-    def note(self, records: Sequence[Record], items: Sequence[BatchItem], poisoned: Sequence[BatchItem]) -> None:
+    def note(self, records: Sequence[Record], items: Sequence[BatchItem], unprocessable: Sequence[BatchItem]) -> None:
         """Count a committed batch: its records, its items, and the items that could not be handled.
 
         Raises:
             TooManyDeadLetters: a limit is reached; the message says what to check.
         """
-        bad = {item.place: item.what for item in [*items, *poisoned] if isinstance(item.what, DeadLetter)}
+        bad = {item.place: item.what for item in [*items, *unprocessable] if isinstance(item.what, DeadLetter)}
         for record in records:
             letter = bad.get(record.place)
             self.streak = 0 if letter is None else self.streak + 1
@@ -41,12 +41,12 @@ class DeadLetterLimit:
                     " Is the topic right, has its format changed? They are stored as dead letters;"
                     " the following records stay on the topic. (FAULTLINE_DEAD_LETTER_LIMIT)"
                 )
-        failed = {item.place: item.what for item in poisoned if isinstance(item.what, DeadLetter)}
+        failed = {item.place: item.what for item in unprocessable if isinstance(item.what, DeadLetter)}
         self._handled.extend(item.place not in failed for item in items if not isinstance(item.what, DeadLetter))
         broken = self._handled.count(False)
         if failed and broken >= MAX_UNHANDLED:
             raise TooManyDeadLetters(
-                f"{broken} of the last {len(self._handled)} events could be read but not handled:"
+                f"{broken} of the last {len(self._handled)} events could be read but not processed:"
                 f" {next(reversed(failed.values())).reason}. More likely this service or its model is broken than the"
                 " events. They are stored as dead letters; the following records stay on the topic."
             )

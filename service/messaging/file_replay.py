@@ -78,8 +78,8 @@ class Replay:
         self._summary = Summary()
         read = 0
         for pieces in self._pieces(names):
-            poisoned = self._handler.handle_all(pieces)
-            self._summary.counts["bad"] += len(poisoned)
+            unprocessable = self._handler.store_items(pieces)
+            self._summary.counts["bad"] += len(unprocessable)
             read += len(pieces)
             if self._progress is not None:
                 self._progress(read)

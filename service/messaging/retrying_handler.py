@@ -36,7 +36,7 @@ class RetryingHandler:
         self._wait = wait
         self._keep = keep or _always
 
-    def handle_all(self, items: Sequence[BatchItem]) -> list[BatchItem]:
+    def store_items(self, items: Sequence[BatchItem]) -> list[BatchItem]:
         """Store all items; return those that could not be handled, as dead letters.
 
         A batch with an unexpected error is retried once, then halved until the failing event is found.
@@ -62,9 +62,9 @@ class RetryingHandler:
             else:
                 kind = f"{type(error).__name__} {error}"[:200]
                 # Log the trace once a batch: if the service is broken, every event raises it.
-                log.error("%s can't be handled", piece[0].place, exc_info=None if kind in logged else error)
+                log.error("%s cannot be processed", piece[0].place, exc_info=None if kind in logged else error)
                 logged.add(kind)
-                rejected.append(self._poison(piece[0], error))
+                rejected.append(self._dead_letter(piece[0], error))
         return rejected
 
     def _try(self, piece: Sequence[BatchItem]) -> Exception | None:
@@ -88,7 +88,7 @@ class RetryingHandler:
             else:
                 return None
 
-    def _poison(self, item: BatchItem, error: Exception) -> BatchItem:
+    def _dead_letter(self, item: BatchItem, error: Exception) -> BatchItem:
         """Store a dead letter instead of the event; without its text if that can't be stored either."""
         reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
         letter = dead_letter(item.value, item.place, reason)

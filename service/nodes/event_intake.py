@@ -70,7 +70,7 @@ class NodeEventIntake:
         return StoredEvents(len(fresh), len(events) - len(fresh))
 
     def repaired(self, cluster: str, node: str, *, by: str, note: str | None, at: datetime | None = None) -> bool:
-        """Record that a node was repaired: its suspicion starts anew.
+        """Record that a node was repaired: its suspicion starts again from zero.
 
         Returns:
             False if a later repair is known.

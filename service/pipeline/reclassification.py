@@ -1,7 +1,7 @@
 """Classifies stored failures again: after a promotion, or with a model that a person names.
 
 A failure gets a new version of its verdict only where something changed. Verdicts of people stay. A run that is
-interrupted goes on where it stopped, if it is started again with the same model and filters.
+interrupted continues where it stopped, if it is started again with the same model and filters.
 """
 
 import hashlib
@@ -82,12 +82,12 @@ class Reclassification:
             dry_run: count the changes, store nothing.
             notify: send `failure.revised` to hooks and channels.
             per_second: failures a second at most, so that live events have the processor.
-            most: stop after about this many failures; the next run goes on there. None: all.
+            most: stop after about this many failures; the next run continues there. None: all.
             progress: called after each portion.
 
         Raises:
             Conflict: another process runs the same.
-            Unavailable: the database does not answer; starting again goes on.
+            Unavailable: the database does not answer; starting again continues.
         """
         done = Reclassified()
         name = self._name(filters)

@@ -1,4 +1,4 @@
-"""Runs a candidate on stored failures beside the model in use; nothing is stored of its verdicts."""
+"""Runs a candidate on stored failures next to the model in use; nothing is stored of its verdicts."""
 
 from collections.abc import Sequence
 from datetime import datetime

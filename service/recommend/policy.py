@@ -252,5 +252,5 @@ def load(path: Path | None) -> Policy:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"policy file {path}: {error}") from None
+        raise ConfigurationError(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
     return parse(text, str(path))

@@ -14,7 +14,7 @@ def assess(state: StormState, settings: Storm, now: datetime) -> LimitState:
 
     calm: the resubmit may start. many, failing: the key is held from now on (the caller sets `held_since` to `now`).
     held: the key is held. trial: it was held long enough, and this resubmit may start as a trial (the caller sets
-    `trial`); if the trial succeeds the state is cleared, otherwise `held_since` starts anew.
+    `trial`); if the trial succeeds the state is cleared, otherwise `held_since` is set again.
     """
     if state.held_since is not None:
         rested = now - state.held_since >= timedelta(minutes=settings.half_open_minutes)

@@ -27,7 +27,7 @@ class Box:
 class Bar:
     """The bar of one week: its boxes from bottom to top, and the error bar of the total.
 
-    `cut`: the interval goes on above the chart.
+    `cut`: the interval continues above the chart.
     """
 
     point: Point

@@ -75,7 +75,7 @@ requests = Table(
     Column("outcome_at", UtcDateTime),
     Column("outcome_attempt_id", BigInteger),
     Column("outcome_failure_id", BigInteger),
-    # One open request per lineage, whoever requests it.
+    # One open request per lineage, regardless of who requests it.
     Index("uq_requests_lineage_open", "lineage", unique=True, postgresql_where=text(OPEN), sqlite_where=text(OPEN)),
     Index("ix_requests_open", "cluster", "not_before", "id", postgresql_where=text(OPEN), sqlite_where=text(OPEN)),
     Index("ix_requests_awaited", "id", postgresql_where=text(AWAITED), sqlite_where=text(AWAITED)),

@@ -106,13 +106,13 @@ class SecondReadings:
         return None
 
     def _ask(self, candidate: Candidate) -> bool:
-        asked = self._question(candidate)
-        if asked is None:
+        question = self._question(candidate)
+        if question is None:
             self._store_reply(candidate, Reply(None, "", "no verdict or event is stored"))
             return False
         began = self._clock.monotonic()
         try:
-            reply = self._reader.ask(asked)
+            reply = self._reader.ask(question)
         except NoReply as error:
             self._breaker.failed()
             self._telemetry.second_reader_requests.labels("no_answer").inc()

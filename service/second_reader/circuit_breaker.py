@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from service.backoff import pause_after
 from service.clock import Clock
 
 FAILURES: Final = 3
@@ -28,5 +29,5 @@ class CircuitBreaker:
     def failed(self) -> None:
         """Record a request without an answer."""
         self._failures += 1
-        pause = min(FIRST_PAUSE_S * 2 ** min(self._failures - FAILURES, 10), LONGEST_PAUSE_S)
+        pause = pause_after(self._failures - FAILURES + 1, FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._closed_again_at = self._clock.monotonic() + pause

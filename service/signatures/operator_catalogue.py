@@ -114,7 +114,7 @@ def read(folder: Path) -> LayeredCatalogue:
 
 
 def _yielding(packaged: Signature, own: Mapping[str, OperatorEntry]) -> Signature:
-    """Return a packaged entry that counts only as context beside the own entries whose examples it matches."""
+    """Return a packaged entry that counts only as context next to the own entries whose examples it matches."""
     stronger = [name for name, one in own.items() if any(map(packaged.matches, one.signature.examples))]
     return replace(packaged, unless=(*packaged.unless, *stronger)) if stronger else packaged
 

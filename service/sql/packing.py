@@ -71,11 +71,6 @@ def dump_streams(streams: Sequence[LogStream]) -> bytes:
     return dump([[s.text, s.rank, s.node, s.stream, s.first_line, s.windows, s.missing] for s in streams])
 
 
-def unpack_streams(data: bytes | None) -> tuple[LogStream, ...]:
-    """The log streams that `pack_streams` encoded."""
-    return () if data is None else streams_of(unpack(data))
-
-
 def streams_of(values: Sequence[Sequence[Any]]) -> tuple[LogStream, ...]:
     """The log streams of the JSON value that `pack_streams` encoded."""
     return tuple(

@@ -9,7 +9,7 @@ class WatcherMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.ends = Counter(
-            "faultline_watch_ends", "Ends of jobs and pods told", ["kind", "status"], registry=self.registry
+            "faultline_watch_ends", "Ends of jobs and pods that were sent", ["kind", "status"], registry=self.registry
         )
         self.unreadable = Counter(
             "faultline_watch_unreadable", "Objects that could not be read", ["kind"], registry=self.registry
@@ -21,18 +21,20 @@ class WatcherMetrics:
             registry=self.registry,
         )
         self.dropped = Counter(
-            "faultline_watch_dropped", "Ends too large to be told even without their logs", registry=self.registry
+            "faultline_watch_dropped",
+            "Ends that were too large to send even without their logs",
+            registry=self.registry,
         )
         self.logs_missing = Counter(
             "faultline_watch_logs_missing", "Containers whose log could not be read", registry=self.registry
         )
-        self.notes = Counter("faultline_watch_node_events", "Events of nodes told", registry=self.registry)
+        self.notes = Counter("faultline_watch_node_events", "Events of nodes that were sent", registry=self.registry)
         self.notes_dropped = Counter(
-            "faultline_watch_node_events_dropped", "Events of nodes that could not be told", registry=self.registry
+            "faultline_watch_node_events_dropped", "Events of nodes that could not be sent", registry=self.registry
         )
-        self.heard = Gauge(
+        self.last_message = Gauge(
             "faultline_watch_heard_timestamp_seconds",
-            "When the cluster was last heard of",
+            "Time of the last message from the cluster",
             ["collection"],
             registry=self.registry,
         )

@@ -98,7 +98,9 @@ def follow(
                 yield seen
             stop.wait(RESUME_PAUSE_S)  # the server ended the watch, which it does regularly
         except VersionExpired:
-            log.info("%s: the cluster no longer knows what happened since %s; listing anew", of.name, version)
+            log.info(
+                "%s: the cluster no longer knows what happened since %s; everything is listed again", of.name, version
+            )
             version = None
             stop.wait(backoff.next())
         except ClusterUnavailable as error:

@@ -80,7 +80,12 @@ def load(path: Path, cluster: str) -> State:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         aside = path.with_suffix(path.suffix + ".unusable")
         path.replace(aside)
-        log.warning("%s is no state of this watcher (%s); it is now %s, and all is listed anew", path, error, aside)
+        log.warning(
+            "%s is not the state of this watcher (%s); it was moved to %s, and everything is listed again",
+            path,
+            error,
+            aside,
+        )
         return State(cluster)
     if state.cluster != cluster:
         raise ConfigurationError(f"{path}: expected the state of cluster {cluster}, got that of {state.cluster}")

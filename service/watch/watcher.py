@@ -160,7 +160,7 @@ class Watcher:
         # Nodes are listed again at each start: their current state matters, and the list is short.
         version = None if of.kind == _NODE else self._state.versions.get(of.name)
         for seen in follow(self._api, of, version, stop):
-            self._measures.heard.labels(of.name).set(self._clock.now().timestamp())
+            self._measures.last_message.labels(of.name).set(self._clock.now().timestamp())
             while not stop.is_set():
                 try:
                     self._waiting.put(seen, timeout=IDLE_S)
@@ -298,7 +298,7 @@ class Watcher:
                 left[:1] = self._smaller(left[0], error.detail)
             except (Unavailable, ConfigurationError) as error:
                 pause = backoff.next() if isinstance(error, Unavailable) else REFUSED_PAUSE_S
-                log.warning("%s; %d ends wait, trying again in %.1f s", error.detail, len(events), pause)
+                log.warning("%s; %d ends are not sent yet, trying again in %.1f s", error.detail, len(events), pause)
                 if stop.wait(pause):
                     return False
         return True

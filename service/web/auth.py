@@ -27,7 +27,7 @@ _USE_RECORDED_EVERY = timedelta(minutes=1)
 _INCLUDED_IN = {"own": "read", "hook": "act", "labels": "act", "publish": "act"}
 _bearer = HTTPBearer(
     scheme_name="token",
-    description="An API token: `faultline token create NAME --scope ...`. Not needed on loopback where none exists.",
+    description="An API token: `faultline token create NAME --purpose ...`. Not needed on loopback where none exists.",
     auto_error=False,
 )
 

@@ -1,6 +1,6 @@
 """Checks before a request reaches the application: its origin, the caller's identity, and the size of its body.
 
-The framework reads the body of a request before it asks who sends it. This layer lies in front of it, so that nothing
+The framework reads the body of a request before it asks who sends it. This layer is in front of it, so that nothing
 of a body is read for a caller who is not authenticated, and never more than the limit of the route.
 """
 
@@ -24,7 +24,7 @@ PUBLIC = frozenset({"/login", "/login/oidc", "/login/oidc/callback", "/favicon.i
 }
 STATIC = "/static/"
 UNSUBSCRIBE = "/unsubscribe/"  # the rest of the path is a secret that the receiver of a report has
-# Routes that read their body in pieces, with a limit of their own (service.web.request_body).
+# Routes that read their body in pieces, with their own limit (service.web.request_body).
 STREAMED = frozenset({f"{API}/events", f"{API}/node-events", f"{API}/labels"})
 PUBLIC_BODY_BYTES = 64 * 1024
 BODY_BYTES = 1024 * 1024
@@ -111,7 +111,7 @@ class RequestGate:
             expected = "no header of a proxy, because this service has no token and no account yet"
             raise Forbidden(
                 "a service without a login answers requests of its own machine only: create a token first "
-                "(faultline token create NAME --scope admin)",
+                "(faultline token create NAME --purpose admin)",
                 (FieldError("X-Forwarded-For", expected),),
             )
         if kind.public:

@@ -1,6 +1,5 @@
 """Security middleware: Host check, security headers and the last error handler."""
 
-import logging
 from collections.abc import MutableMapping
 from http import HTTPStatus
 from typing import Any
@@ -32,7 +31,6 @@ HEADERS = {
 STRICT_TRANSPORT_SECURITY = "max-age=31536000"
 # Refused requests that are security events.
 REFUSALS = {401: "request.unauthenticated", 403: "request.denied", 429: "request.limited"}
-_log = logging.getLogger(__name__)
 
 
 class SecurityMiddleware:

@@ -242,12 +242,13 @@ def deliveries(
 
 
 def send_again(services: Services, message_id: int, endpoint: str) -> None:
-    """Make an ended delivery due again.
+    """Make an ended delivery due again, also at an endpoint that was disabled or paused.
 
     Raises:
         NotFound: no such delivery, or it is still pending.
     """
     with services.store.unit_of_work() as work:
+        work.endpoints.enable(endpoint)
         work.deliveries.send_again(message_id, endpoint)
 
 

@@ -279,7 +279,10 @@ def test_each_table_of_figures_stands_with_its_command(document: str) -> None:
 
 def test_each_record_has_its_parts_and_fits_a_page() -> None:
     index = documents.text_of(Path("docs/adr/README.md"))
-    for path in sorted((ROOT / "docs" / "adr").glob("[0-9]*.md")):
+    records = sorted((ROOT / "docs" / "adr").rglob("[0-9]*.md"))
+    assert records
+    assert len({path.name[:4] for path in records}) == len(records)
+    for path in records:
         text = path.read_text(encoding="utf-8")
         assert re.match(rf"# {path.name[:4]}: ", text), path
         assert re.search(r"^- Status: (accepted|superseded by \d{4})$", text, re.MULTILINE), path
@@ -287,7 +290,10 @@ def test_each_record_has_its_parts_and_fits_a_page() -> None:
         heads = [head.group(2) for head in documents.HEADING.finditer(text)][1:]
         assert heads == ["Context", "Decision", "Consequences"], path
         assert len(text.splitlines()) <= 70, path
-        assert f"({path.name})" in index, path
+        status = re.findall(r"^- (?:Status|Date): (.+)$", text, re.MULTILINE)
+        title = text.splitlines()[0].removeprefix(f"# {path.name[:4]}: ")
+        row = f"| [{path.name[:4]}]({path.parent.name}/{path.name}) | {title} | {' | '.join(status)} |"
+        assert row in index.splitlines(), row
 
 
 def test_the_rules_that_the_contributing_guide_names_stand_where_it_says() -> None:

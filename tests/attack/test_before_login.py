@@ -79,7 +79,7 @@ def test_half_open_requests_do_not_lock_others_out(server: Server) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", " ", PROXY_SECRET[:-1], PROXY_SECRET + "p", "ü" * 20])
-def test_nobody_is_the_proxy_without_its_secret(server: Server, secret: str) -> None:
+def test_no_client_is_the_proxy_without_its_secret(server: Server, secret: str) -> None:
     named = {"X-User": "root", "X-Groups": "sre"}
     assert " 401 " in server.ask("/api/v1/stats", named | {"X-Faultline-Proxy-Secret": secret})[:20]
     assert " 200 " in server.ask("/api/v1/stats", named | {"X-Faultline-Proxy-Secret": PROXY_SECRET})[:20]

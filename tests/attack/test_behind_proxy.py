@@ -46,7 +46,7 @@ def status(answer: str) -> int:
     return int(found[1]) if found else 0
 
 
-def test_the_proxy_names_the_person_and_nobody_else_does(proxy: Proxy, behind: Server) -> None:
+def test_only_the_proxy_names_the_person(proxy: Proxy, behind: Server) -> None:
     assert status(proxy.ask("/failures")) == 401
     assert status(proxy.ask("/failures", {"Authorization": BASIC})) == 200
     assert status(proxy.ask("/failures", {"Authorization": BASIC, **NAMED})) == 200

@@ -78,7 +78,7 @@ def test_attempts_count_before_the_work_and_good_ones_do_not(world: World) -> No
         assert enter(client) == 429
 
 
-def test_guesses_lock_nobody_else_out() -> None:
+def test_guesses_do_not_lock_others_out() -> None:
     attempts = LoginAttempts()
 
     def guess(address: str, name: str, times: int = 1, *, succeeded: bool = False) -> int:
@@ -162,7 +162,7 @@ def test_where_a_second_factor_is_required_an_account_without_one_can_not_log_in
     world.store.close()
 
 
-def test_a_person_ends_all_own_sessions_and_nobody_elses(world: World) -> None:
+def test_a_person_ends_all_own_sessions_and_no_others(world: World) -> None:
     with world.store.unit_of_work() as work:
         work.accounts.create("bo", "viewer", password=passwords.hash_password(PASSWORD))
     with world.client() as here, world.client() as elsewhere, world.client() as other:

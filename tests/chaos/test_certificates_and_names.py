@@ -118,12 +118,13 @@ def test_postgresql_is_used_again_when_its_certificate_was_renewed(
         with closing(Store(url)) as store:
             for fault in BAD:
                 use(postgres_server, certificates[fault])
-                with pytest.raises(Unavailable, match="certificate") as refused:
-                    store.ping()
+                with pytest.raises(Unavailable, match="certificate") as refused, store.reading():
+                    pass
                 if fault != "other host":
                     assert "sslrootcert (FAULTLINE_DATABASE_URL)" in refused.value.detail
             use(postgres_server, certificates["good"])
-            store.ping()
+            with store.reading():
+                pass
     finally:
         postgres_server.sql("ALTER SYSTEM RESET ssl")
         postgres_server.sql("SELECT pg_reload_conf()")
@@ -138,12 +139,14 @@ from service.messaging.kafka.connection_problem import connection_problem
 hosts, port, url = sys.argv[1:]
 store = Store(url)
 try:
-    store.ping()
+    with store.reading():
+        pass
 except Unavailable as error:
     print(error.detail)
 print(connection_problem([f"names.example:{port}"], tls=False))
 Path(hosts).write_text("127.0.0.1 localhost names.example\\n")
-store.ping()
+with store.reading():
+    pass
 print(connection_problem([f"names.example:{port}"], tls=False))
 """
 

@@ -17,13 +17,13 @@ from service.db.session import Store
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.consumer import Consumer
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import TopicPartition
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.labs.need import missing
 from tests.service.messaging.fakes import DeadLetterTopic
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 from tests.service.web.world import ByWord, event
 
 EVENTS = 60

@@ -10,9 +10,9 @@ import pytest
 
 from service.errors import Unavailable
 from service.messaging.kafka.config import KafkaConfig
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import Record, TopicPartition
 from service.messaging.source import Source
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
 
@@ -171,7 +171,7 @@ def test_a_killed_member_is_back_with_its_partitions_in_a_moment(harness: Harnes
     assert took < 35
 
 
-def test_paused_it_brings_nothing_and_goes_on_where_it_was(harness: Harness) -> None:
+def test_a_paused_source_returns_nothing_and_continues_at_its_position(harness: Harness) -> None:
     harness.fill(2, 5)
     source = harness.member()
     assert len(take(source, 5)) == 5

@@ -147,54 +147,69 @@ class Lab:
         shown = tuple(Stream(s.rank, s.node, s.name, scrub(without_lab(s.text))) for s in streams)
         return Captured(plan, seed, who, logs, shown, kernel, outcome)
 
-    def _start(  # noqa: C901, PLR0912 -- one branch a launcher
+    def _start(
         self, plan: Plan, who: made_identity.Identity, values: Mapping[str, str], logs: str, base: Path,
         env: Mapping[str, str], declared: tuple[Mapping[str, Any], ...], token: str, stack: ExitStack,
     ) -> tuple[runner.Outcome, list[Stream]]:  # fmt: skip
-        work = base / "work"
         members: list[runner.Member] = []
-        watching = runner.Watch(members, induced_faults.during(declared), token, work, base / "notes", base / "logs")
+        pending = induced_faults.during(declared)
+        watching = runner.Watch(members, pending, token, base / "work", base / "notes", base / "logs")
         stack.callback(watching.close)
         if any(fault["kind"] == "cut" for fault in declared):
-            watching.wires = wires = induced_faults.Wires(plan.ranks, stack)
-        many = len(launch.starts(plan, who, values, logs, base / "logs")) > 1
+            watching.wires = induced_faults.Wires(plan.ranks, stack)
+        starts = launch.starts(plan, who, values, logs, base / "logs")
         console: tuple[int, int] | None = None
-        if logs == "console" and many:
+        if logs == "console" and len(starts) > 1:
             read, write = os.pipe()
             console = (read, write)
             watching.add(os.fdopen(read, "rb"), None, "stdout")
-        for start in launch.starts(plan, who, values, logs, base / "logs"):
+        for start in starts:
             steps = induced_faults.inside(declared, start.rank, who.hosts[start.node], token, stack)
-            pipes = {"stdout": console} if console else {"stdout": os.pipe()}
-            if not console and not who.merged:
-                pipes["stderr"] = os.pipe()
-            out = pipes["stdout"][1]
-            err = pipes["stderr"][1] if "stderr" in pipes else out
             full = {**env, **start.env}
             if watching.wires is not None and start.rank is not None:
-                steps.insert(0, ["netns", wires.name(start.rank)])
-                full |= {"MASTER_ADDR": wires.address(0), "GLOO_SOCKET_IFNAME": "eth0"}
-            process: runner.Process
-            if self._zygotes is not None and start.python and plan.preload and not plan.fresh:
-                process = self._zygotes.start(plan.environment, plan.preload, start, full, work, steps, out, err)
-            else:
-                process = runner.start_fresh(start, full, work, steps, out, err)
-            member = runner.Member(start, process)
+                steps.insert(0, ["netns", watching.wires.name(start.rank)])
+                full |= {"MASTER_ADDR": watching.wires.address(0), "GLOO_SOCKET_IFNAME": "eth0"}
+            pipes = _pipes(console, merged=who.merged)
+            out = pipes["stdout"][1]
+            err = pipes["stderr"][1] if "stderr" in pipes else out
+            member = runner.Member(start, self._process(plan, start, full, base / "work", steps, out, err))
             members.append(member)
-            if not console:
-                for name, pipe in pipes.items():
-                    os.close(pipe[1])
-                    watching.add(os.fdopen(pipe[0], "rb"), member, name)
-        if console:
+            for name, pipe in pipes.items() if console is None else ():
+                os.close(pipe[1])
+                watching.add(os.fdopen(pipe[0], "rb"), member, name)
+        if console is not None:
             os.close(console[1])
         outcome = runner.watch(members, watching, token, base / "notes", plan.timeout_s)
-        streams = []
-        if console:
-            streams.append(Stream(None, who.hosts[0], "stdout", "\n".join(outcome.shared)))
-        for member in members:
-            for name, lines in member.lines.items():
-                if lines or not console:
-                    streams.append(Stream(member.start.rank, who.hosts[member.start.node], name, "\n".join(lines)))
+        streams = list(_streams(outcome, who, has_console=console is not None))
         for rank, node, name, text in _worker_logs(base / "logs", plan, who) if logs == "ranks" else ():
             streams.append(Stream(rank, who.hosts[node], name, text.rstrip("\n")))
         return outcome, streams
+
+    def _process(
+        self, plan: Plan, start: launch.Start, env: Mapping[str, str], work: Path, steps: list[list[Any]],
+        out: int, err: int,
+    ) -> runner.Process:  # fmt: skip
+        """Start one process, forked from a preloaded interpreter where the plan allows it."""
+        if self._zygotes is not None and start.python and plan.preload and not plan.fresh:
+            forked: runner.Process = self._zygotes.start(
+                plan.environment, plan.preload, start, env, work, steps, out, err
+            )
+            return forked
+        return runner.start_fresh(start, env, work, steps, out, err)
+
+
+def _pipes(console: tuple[int, int] | None, *, merged: bool) -> dict[str, tuple[int, int]]:
+    """The pipes (read end, write end) of a process by stream; without "stderr", it goes where "stdout" goes."""
+    if console is not None:
+        return {"stdout": console}
+    return {"stdout": os.pipe()} if merged else {"stdout": os.pipe(), "stderr": os.pipe()}
+
+
+def _streams(outcome: runner.Outcome, who: made_identity.Identity, *, has_console: bool) -> Iterator[Stream]:
+    """Yield the output of a run: the shared console if there is one, then each member's own."""
+    if has_console:
+        yield Stream(None, who.hosts[0], "stdout", "\n".join(outcome.shared))
+    for member in outcome.members:
+        for name, lines in member.lines.items():
+            if lines or not has_console:
+                yield Stream(member.start.rank, who.hosts[member.start.node], name, "\n".join(lines))

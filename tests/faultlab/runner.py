@@ -5,7 +5,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -173,9 +173,9 @@ class Watch:
                 wait.after, wait.after_s = None, time.monotonic() - self._began + wait.after_s
                 continue
             wait.done = True
-            self._do(wait.fault)
+            self._induce(wait.fault)
 
-    def _do(self, fault: Mapping[str, object]) -> None:
+    def _induce(self, fault: Mapping[str, object]) -> None:
         if fault["kind"] == "cut":
             assert self.wires is not None
             self.wires.cut(int(str(fault["rank"])), str(fault.get("how", "down")))
@@ -226,54 +226,88 @@ def start_fresh(
     )
 
 
-def watch(  # noqa: C901, PLR0912 -- one state machine, read in one piece
-    members: list[Member],
-    watching: Watch,
-    token: str,
-    notes: Path,
-    timeout_s: float,
-) -> Outcome:
+@dataclass(slots=True)
+class _Progress:
+    """What is known of a run while it lasts. `codes` are exit codes by the number of the member."""
+
+    members: Sequence[Member]
+    timeout_s: float
+    began: float = field(default_factory=time.monotonic)
+    codes: dict[int, int] = field(default_factory=dict)
+    first_failure: tuple[float, int] | None = None  # monotonic time and exit code
+    timed_out: bool = False
+    terminated: bool = False
+
+    @property
+    def alive(self) -> list[int]:
+        """The processes of the members that have not ended."""
+        return [member.process.pid for number, member in enumerate(self.members) if number not in self.codes]
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether every member has ended."""
+        return len(self.codes) == len(self.members)
+
+    def collect_exit_codes(self) -> None:
+        """Note the members that have ended since the last call."""
+        for number, member in enumerate(self.members):
+            if number not in self.codes and (code := member.process.poll()) is not None:
+                self.codes[number] = code
+                if code != 0 and self.first_failure is None:
+                    self.first_failure = (time.monotonic(), code)
+
+    def is_late(self, by_s: float = 0.0) -> bool:
+        """Whether the time limit was exceeded by more than `by_s` seconds."""
+        return time.monotonic() - self.began > self.timeout_s + by_s
+
+    def goes_on_after_a_failure(self, for_s: float) -> bool:
+        """Whether one of several members failed more than `for_s` seconds ago."""
+        return (
+            self.first_failure is not None
+            and len(self.members) > 1
+            and time.monotonic() - self.first_failure[0] > for_s
+        )
+
+    def end_what_is_late(self, tagged_processes: Callable[[], list[int]]) -> None:
+        """Send SIGTERM at the time limit or long after a failure, and SIGKILL some seconds later."""
+        if self.is_late() and not self.terminated:
+            self.timed_out = self.terminated = True
+            end(self.alive, signal.SIGTERM)
+        elif self.is_late(_GRACE_S):
+            self.timed_out = True
+            end([*self.alive, *tagged_processes()], signal.SIGKILL)
+        elif not self.terminated and self.goes_on_after_a_failure(6 * _GRACE_S):
+            self.terminated = True
+            end(self.alive, signal.SIGTERM)
+        elif self.terminated and self.goes_on_after_a_failure(8 * _GRACE_S):
+            end([*self.alive, *tagged_processes()], signal.SIGKILL)
+
+
+def watch(members: list[Member], watching: Watch, token: str, notes: Path, timeout_s: float) -> Outcome:
     """Read and wait until all processes end or the time limit is reached; then end what remains.
 
     If one of several ranks failed and the others continue past the grace period, they get SIGTERM, as from a scheduler.
     """
-    began, started = time.monotonic(), time.time()
-    timed_out, first_failure, terminated = False, None, False
-    codes: dict[int, int] = {}
+    started = time.time()
+    progress = _Progress(members, timeout_s)
     try:
         while True:
             reading = watching.step(0.05)
-            for number, member in enumerate(members):
-                if number not in codes and (code := member.process.poll()) is not None:
-                    codes[number] = code
-                    if code != 0 and first_failure is None:
-                        first_failure = (time.monotonic(), code)
-            now = time.monotonic()
-            if len(codes) == len(members) and (not reading or now - began > timeout_s):
+            progress.collect_exit_codes()
+            if progress.all_ended and (not reading or progress.is_late()):
                 break
-            if len(codes) == len(members) and not any(tagged(token, notes)):
+            if progress.all_ended and not tagged(token, notes):
                 while watching.step(0.05):
                     pass
                 break
-            alive = [m.process.pid for n, m in enumerate(members) if n not in codes]
-            if now - began > timeout_s and not terminated:
-                timed_out, terminated = True, True
-                end(alive, signal.SIGTERM)
-            elif now - began > timeout_s + _GRACE_S:
-                timed_out = True
-                end([*alive, *tagged(token, notes)], signal.SIGKILL)
-            elif first_failure and len(members) > 1 and now - first_failure[0] > 6 * _GRACE_S and not terminated:
-                terminated = True
-                end(alive, signal.SIGTERM)
-            elif terminated and first_failure and len(members) > 1 and now - first_failure[0] > 8 * _GRACE_S:
-                end([*alive, *tagged(token, notes)], signal.SIGKILL)
+            progress.end_what_is_late(lambda: tagged(token, notes))
     finally:
         for number in (signal.SIGCONT, signal.SIGKILL):
             end(tagged(token, notes), number)
-            end([m.process.pid for n, m in enumerate(members) if n not in codes], number)
+            end(progress.alive, number)
         deadline = time.monotonic() + _GRACE_S
-        while any(m.process.poll() is None for m in members) and time.monotonic() < deadline:
+        while any(member.process.poll() is None for member in members) and time.monotonic() < deadline:
             time.sleep(0.02)
         watching.close()
-    code = first_failure[1] if first_failure else 0
-    return Outcome(members, watching.shared, code, codes, timed_out, started, time.time())
+    code = progress.first_failure[1] if progress.first_failure else 0
+    return Outcome(members, watching.shared, code, progress.codes, progress.timed_out, started, time.time())

@@ -33,7 +33,7 @@ def test_a_run_becomes_a_labelled_case_that_tells_nothing_of_this_machine(declar
     assert "/root/" not in text
 
 
-def test_a_killed_rank_is_told_by_its_signal_and_others_keep_their_logs(declare: Declare) -> None:
+def test_a_killed_rank_is_identified_by_its_signal_and_others_keep_their_logs(declare: Declare) -> None:
     code = (
         "import os, time\nfor step in range(100 if os.environ['RANK'] != '1' else 100_000):\n"
         "    print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], 'step', step)\n"
@@ -94,7 +94,7 @@ def test_a_run_that_does_not_fail_as_declared_is_refused(declare: Declare) -> No
         case(Lab().run(declare("1 / 0\n", 'root = { line = "KeyError" }\n'), 1))
 
 
-def test_preparing_leaves_files_that_faults_then_spoil(declare: Declare) -> None:
+def test_preparing_leaves_files_that_faults_then_damage(declare: Declare) -> None:
     code = (
         "import json, sys\nif sys.argv[1:] == ['make']:\n    json.dump([1, 2], open('d.json', 'w'))\n"
         "else:\n    json.load(open('d.json'))\n"
@@ -103,7 +103,7 @@ def test_preparing_leaves_files_that_faults_then_spoil(declare: Declare) -> None
     assert "JSONDecodeError" in str(case(Lab().run(plan, 1))["labels"]["root_line"])
 
 
-def test_the_root_line_is_told_by_the_message_not_by_code_that_a_traceback_echoes(declare: Declare) -> None:
+def test_the_root_line_is_found_by_its_message_not_by_code_in_a_traceback(declare: Declare) -> None:
     plan = declare("", 'root = { rank = 2, line = "ValueError" }\n')
     text = '[rank2]:   File "a.py", line 1\n[rank2]:     raise ValueError(x)\n[rank2]: ValueError: 7'
     assert find_root(plan, [Stream(None, "n", "stderr", text)], ()) == (2, "[rank2]: ValueError: 7")
@@ -136,7 +136,7 @@ def test_a_tail_holds_whole_lines_within_the_limit() -> None:
     assert tail("short") == "short"
 
 
-def test_a_cut_rank_hears_nothing_more(declare: Declare) -> None:
+def test_a_cut_rank_receives_nothing(declare: Declare) -> None:
     if os.geteuid() != 0:
         missing("network namespaces need root")
     need("ip")

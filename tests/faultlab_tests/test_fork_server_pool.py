@@ -39,7 +39,7 @@ def test_a_fork_prints_what_a_fresh_interpreter_prints(declare: Declare, lab: La
         ("import atexit\natexit.register(print, 'last Error')\n1 / 0\n", (1, None)),
     ],
 )
-def test_its_end_is_told(declare: Declare, lab: Lab, code: str, ended: tuple[int, int | None]) -> None:
+def test_its_end_is_reported(declare: Declare, lab: Lab, code: str, ended: tuple[int, int | None]) -> None:
     event = case(lab.run(declare(code, PRELOAD), 1))["event"]
     assert event.get("exit_code") == ended[0] or event.get("signal") == ended[1]
     assert "Error" in event["logs"][-1]["tail"]

@@ -41,7 +41,7 @@ def test_a_taken_port_is_free_again_afterwards(tmp_path: Path) -> None:
         other.bind(("127.0.0.1", port))
 
 
-def test_an_unknown_fault_is_refused_and_an_impossible_one_told(
+def test_an_unknown_fault_is_refused_and_an_impossible_one_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ExitStack() as stack, pytest.raises(ValueError, match="earthquake"):

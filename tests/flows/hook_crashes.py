@@ -204,10 +204,10 @@ class Rounds:
             processes[victim].kill()
             report.kills[victim] += 1
             if victim != "service":
-                report.half += self._begun(victim)
+                report.half += self._is_half_done(victim)
             processes[victim].start()
 
-    def _begun(self, victim: Victim) -> int:
+    def _is_half_done(self, victim: Victim) -> int:
         kind = victim.partition(" ")[0]
         files = (self._folder / "state" / kind).glob("*.json")
         return int(any(b'\\"state\\": \\"intended\\"' in file.read_bytes() for file in files))

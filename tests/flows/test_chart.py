@@ -81,7 +81,7 @@ def test_the_chart_installs_the_alert_rules_where_they_are_wanted() -> None:
 
 @pytest.mark.lab
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_pod_is_nobody_s_and_may_write_nothing(variant: str) -> None:
+def test_every_pod_runs_as_an_unprivileged_user_without_write_access(variant: str) -> None:
     done = helm("lint", str(CHART), "--kube-version", VERSION, "--strict", values=VARIANTS[variant])
     assert done.returncode == 0, done.stdout
     objects = [one for one in rendered(VARIANTS[variant]) if "spec" in one]
@@ -215,7 +215,7 @@ KINDS = frozenset({
 
 @pytest.mark.lab
 @pytest.mark.timeout(300)
-def test_it_installs_on_a_cluster_that_lets_nobody_s_pods_in_only(
+def test_it_installs_on_a_cluster_that_admits_unprivileged_pods_only(
     kubernetes_cluster: Kubernetes, tmp_path: Path
 ) -> None:
     cluster = kubernetes_cluster

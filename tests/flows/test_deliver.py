@@ -74,7 +74,7 @@ def test_a_killed_process_loses_nothing(url: str, tmp_path: Path, monkeypatch: p
     store.close()
 
 
-def test_what_is_posted_is_told(place: Place) -> None:
+def test_a_posted_event_is_sent(place: Place) -> None:
     arrived = threading.Event()
     file = place.folder / "delivery.toml"
     with receiver() as here:

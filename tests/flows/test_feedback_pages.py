@@ -127,7 +127,7 @@ def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, wo
     assert fits(page)
 
 
-def test_a_user_s_own_failure_is_told_so_that_it_can_be_sent(page: Page) -> None:
+def test_a_failure_of_the_user_is_worded_so_that_it_can_be_sent(page: Page) -> None:
     open_failure(page, "flash_attn")
     owner = page.locator(".owner")
     assert "differ in libraries" in owner.inner_text()

@@ -216,7 +216,7 @@ def test_any_job_id_has_its_own_address_and_its_page_links_to_it(client: TestCli
     assert answer.json()["job_id"] == job
 
 
-def test_what_may_not_be_read_is_told_and_never_read(client: TestClient, world: World, root: Path) -> None:
+def test_a_log_that_may_not_be_read_is_reported_and_never_read(client: TestClient, world: World, root: Path) -> None:
     outside = root.parent / "outside.err"
     outside.write_text("the neighbour's words\n")
     (root / "link.err").symlink_to(outside)

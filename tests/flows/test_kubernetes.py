@@ -216,7 +216,7 @@ def test_memory_is_advised_a_lost_node_is_left_and_a_job_with_tries_left_is_left
     cluster.restart_api_server()
     cluster.compact()  # the watcher's resourceVersion has expired: 410
     site.watch()
-    site.wait(lambda: "listing anew" in site.output_text("watch"), "a new list")
+    site.wait(lambda: "everything is listed again" in site.output_text("watch"), "a new list")
     site.wait(lambda: site.pods_read_up_to() != before, "the pods to be listed", NODE_LOST_S)
     site.hook()
     cluster.give_up_node(lost_on)

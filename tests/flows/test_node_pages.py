@@ -76,7 +76,7 @@ def test_the_worst_node_stands_first_and_its_page_says_why(page: Page) -> None:
     assert failed["height"] < 200, "the cells of a row stand side by side"
 
 
-def test_what_a_node_said_is_text_and_holds_no_secret(page: Page) -> None:
+def test_events_of_a_node_are_shown_as_text_without_secrets(page: Page) -> None:
     page.goto("/nodes/orion/gpu018")
     assert "owned" not in page.title()
     expect_text(page.locator("table.node-events"), "<script>document")

@@ -179,7 +179,7 @@ def test_a_failure_is_found_by_words_of_its_log(page: Page) -> None:
     assert "GPU fell off the bus (Xid 79)" in rows.first.inner_text()
 
 
-def test_counts_beside_the_filters_open_what_they_count(page: Page) -> None:
+def test_counts_next_to_the_filters_open_what_they_count(page: Page) -> None:
     page.goto("/failures?status=failed")
     page.locator(".facets summary").click()
     page.locator(".facets").get_by_role("link", name="hardware", exact=True).click()

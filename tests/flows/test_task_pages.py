@@ -163,7 +163,7 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
     expect_text(page.locator("table.requests tr", has_text=job).first, "succeeded")
 
 
-def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant) -> None:
+def test_an_incident_is_held_and_released(site: Site, page: Page, variant: Variant) -> None:
     share = f"scratch-{variant}"
     page.goto("/incidents")
     page.get_by_text("Open an incident manually").click()
@@ -243,7 +243,7 @@ def test_an_owner_contests_a_verdict_and_an_operator_judges(
     expect_text(page.locator(".sure"), "A person set this verdict")
 
 
-def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, variant: Variant) -> None:
+def test_all_automation_is_stopped_and_started_again(site: Site, page: Page, variant: Variant) -> None:
     job, node = f"stopped-{variant}", f"gpu-stopped-{variant}"
     labels = {"faultline/resubmit": "auto"}
     site.tell(event(job, nodes=[node], labels=labels, logs=[log(XID, 1, node=node)]))

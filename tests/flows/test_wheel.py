@@ -20,6 +20,7 @@ from tests.labs.need import missing
 
 ROOT = Path(__file__).parents[2]
 LARGEST_WHEEL = 40_000_000
+LARGEST_MODEL = 30_000_000
 EVENT = {
     "schema": "job-completion/1",
     "cluster": "orion",
@@ -127,8 +128,10 @@ def test_the_wheel_carries_every_file_of_its_packages(wheel: Path) -> None:
         assert {name for name in tracked if (ROOT / name).exists()} - set(archive.namelist()) == set()
 
 
-def test_the_wheel_is_small(wheel: Path) -> None:
+def test_the_wheel_and_its_model_are_small(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
+        model = sum(one.file_size for one in archive.infolist() if "trained_model/" in one.filename)
+        assert 0 < model <= LARGEST_MODEL
         parts = sorted(archive.infolist(), key=lambda one: one.compress_size, reverse=True)[:5]
     largest = ", ".join(f"{one.filename} {one.compress_size / 1e6:.1f} MB" for one in parts)
     size = wheel.stat().st_size

@@ -16,10 +16,10 @@ from service.formats import recognise
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
 from service.messaging.dead_letters import Rejected
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import Headers, TopicPartition
 from service.settings import Settings
 from tests.fuzz.mutations import Mutator
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 TOPIC, CLUSTER, PARTITIONS = "fuzz", "fuzz", 3
 ROUND = 5_000  # records between two checks

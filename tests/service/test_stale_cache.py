@@ -37,7 +37,7 @@ def test_a_value_that_is_too_old_is_recomputed_first() -> None:
     assert cache.get("b", lambda: "other", 0.0, cacheable=bool) == "other"
 
 
-def test_a_value_that_nobody_waits_for_is_there_as_soon_as_it_is_computed() -> None:
+def test_a_value_that_is_not_waited_for_is_available_once_computed() -> None:
     cache, go = StaleCache[str](), threading.Event()
 
     def slow() -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulations.policy import parameters
 from tests.simulations.policy.engine import Engine
-from tests.simulations.policy.strategies import Blind, Nobody, Oracle
+from tests.simulations.policy.strategies import Blind, NoResubmits, Oracle
 from tests.simulations.policy.verdicts import packaged
 from tests.simulations.policy.world import World
 
@@ -29,7 +29,7 @@ def test_a_policy_does_not_change_the_world_of_the_next() -> None:
 
 
 def test_without_resubmits_nothing_is_rescued_and_the_oracle_wastes_nothing() -> None:
-    nobody, oracle = Engine(world(), Nobody()).run(), Engine(world(), Oracle()).run()
+    nobody, oracle = Engine(world(), NoResubmits()).run(), Engine(world(), Oracle()).run()
     assert (nobody.retries, nobody.wasted, nobody.rescued) == (0, 0.0, 0)
     assert oracle.wasted == 0
     assert oracle.rescued > 0
@@ -47,7 +47,7 @@ def test_jobs_with_bugs_are_never_rescued() -> None:
 
 def test_without_faults_nothing_fails() -> None:
     calm = world(buggy=1e-9, node_faults=1e-9, passing=1e-9, outages=1e-9, lemons=1e-9)
-    assert Engine(calm, Nobody()).run().failed_jobs == 0
+    assert Engine(calm, NoResubmits()).run().failed_jobs == 0
 
 
 @pytest.mark.parametrize("name", [one.name for one in parameters.listed()])

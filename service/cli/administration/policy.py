@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.action == "check":
         found = policy.load(args.file)
-        output.line(f"{args.file}: policy {found.version}, {len(found.rule)} rules, sound")
+        output.line(f"{args.file}: policy {found.version}, {len(found.rule)} rules, valid")
         return 0
     configured = settings.read()
     if args.action == "show":

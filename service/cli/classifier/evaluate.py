@@ -139,7 +139,9 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     if args.adaptation is not None:
         if args.noise or args.compare or args.cases is not None or args.html is not None:
-            raise InvalidInput("--adaptation stands alone: leave out --cases, --noise, --compare and --html")
+            raise InvalidInput(
+                "--adaptation cannot be combined with others: leave out --cases, --noise, --compare and --html"
+            )
         return
     if args.json == evaluate_adaptation.STANDARD_OUTPUT:
         raise InvalidInput("--json: expected a file; only --adaptation writes to standard output")

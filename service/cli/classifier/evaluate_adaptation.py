@@ -32,7 +32,7 @@ def run(
     """Measure and print the figures; with `output` as JSON to a file, or with "-" to standard output.
 
     Raises:
-        InvalidInput: no test case is left beside the groups that have labels.
+        InvalidInput: no test case is left apart from the groups that have labels.
     """
     try:
         found = adaptation.measure(model, catalogue, labels, tests, now=datetime.now(UTC), progress=progress)

@@ -42,7 +42,9 @@ def is_wanted(args: argparse.Namespace) -> bool:
     if args.cases is None or None not in given:
         raise InvalidInput("a second reader is measured on --cases FILE, with either an export or answers")
     if args.noise or args.compare or args.html is not None or args.json is not None:
-        raise InvalidInput("a second reader is measured alone: leave out --noise, --compare, --html and --json")
+        raise InvalidInput(
+            "a second reader cannot be measured together with others: leave out --noise, --compare, --html and --json"
+        )
     return True
 
 
@@ -50,9 +52,9 @@ def run(args: argparse.Namespace, cases: Sequence[LabelledCase], model: Model, c
     """Classify the cases, then write the questions or score the answers."""
     verdicts = Diagnoser(model, catalogue).diagnose([case.raw for case in cases])
     if args.second_reader_export is not None:
-        asked = measuring.questions(cases, verdicts)
-        write_output(args.second_reader_export, measuring.export(asked))
-        output.line(f"{len(asked)} questions about {len(cases)} cases")
+        questions = measuring.questions(cases, verdicts)
+        write_output(args.second_reader_export, measuring.export(questions))
+        output.line(f"{len(questions)} questions about {len(cases)} cases")
         return 0
     file = args.second_reader_answers
     check_readable([str(file)])

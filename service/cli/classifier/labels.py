@@ -78,8 +78,8 @@ def _undo(services: compose.Services, who: str, since: str) -> int:
         raise InvalidInput(f"--since: expected an ISO 8601 date or time, got {since[:40]}") from None
     start = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
     done = label_withdrawal.withdraw(services.store, who, start, by=BY)
-    output.line(f"{done.labels} labels of {who} withdrawn, {done.verdicts} verdicts as before them")
-    output.line("faultline retrain learns without them")
+    output.line(f"{done.labels} labels of {who} withdrawn, {done.verdicts} verdicts returned to their earlier version")
+    output.line("run faultline retrain to learn without them")
     return exit_codes.OK
 
 

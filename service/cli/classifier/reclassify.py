@@ -35,7 +35,7 @@ def add_parser(commands: "Subparsers") -> None:
         "reclassify",
         help="classify stored failures again",
         description="New versions only where something changed; verdicts of people stay. An interrupted run "
-        "goes on where it stopped when it is started again in the same way.",
+        "continues where it stopped when it is started again in the same way.",
     )
     parser.add_argument("--since", type=_span, default=timedelta(days=90), help="how far back: 90d (default), 36h")
     parser.add_argument(

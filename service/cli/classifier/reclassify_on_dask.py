@@ -2,7 +2,7 @@
 
 The command divides the failures into ranges of ids and sends the ranges, nothing else: each worker reads failures from
 PostgreSQL and stores new versions with its own settings. What is done is recorded in the database, so that the command
-goes on where it stopped after the loss of a worker, of the scheduler or of the command itself.
+continues where it stopped after the loss of a worker, of the scheduler or of the command itself.
 """
 
 import hashlib
@@ -105,8 +105,8 @@ def run(
         filters: which failures; `since` must be set.
         layer: the id of the site layer, or `PACKAGED`.
         scheduler: the address of the scheduler, such as tcp://10.0.0.5:8786.
-        wanted: the filters as they were given: an unfinished run of the same ones goes on.
-        size: ids of a range; a run that goes on needs the same.
+        wanted: the filters as they were given: an unfinished run of the same ones continues.
+        size: ids of a range; a run that continues needs the same.
         dry_run: count the changes, store nothing.
         notify: send `failure.revised` to hooks and channels.
         per_second: ids a second at most; None: as fast as the workers are.
@@ -114,7 +114,7 @@ def run(
 
     Raises:
         ConfigurationError: Dask is not installed, or the database is not PostgreSQL.
-        Unavailable: the scheduler or the database does not answer; starting again goes on.
+        Unavailable: the scheduler or the database does not answer; starting again continues.
     """
     if services.store.dialect != "postgresql":
         raise ConfigurationError("--scheduler: expected a PostgreSQL database, which all workers can reach")
@@ -166,7 +166,7 @@ def _results(
     except ImportError as error:
         raise ConfigurationError(f"--scheduler needs Dask: pip install 'faultline[dask]' ({error})") from None
     dask: Any = distributed  # most of it has no types
-    gone = f"the scheduler {scheduler} does not answer: start the same command again, it goes on where it stopped"
+    gone = f"the scheduler {scheduler} does not answer: start the same command again, it continues where it stopped"
     try:
         client = dask.Client(scheduler, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -185,7 +185,9 @@ def _results(
             except dask.KilledWorker:
                 attempts[task.range.first] += 1
                 if attempts[task.range.first] >= MOST_ATTEMPTS:
-                    raise Unavailable(f"workers die on the failures from {task.range.first}: see their logs") from None
+                    raise Unavailable(
+                        f"workers end while classifying the failures from {task.range.first}: see their logs"
+                    ) from None
                 waiting.append(task)
             if client.status != "running":
                 raise Unavailable(gone)

@@ -138,7 +138,7 @@ def require_token(parts: compose.Services, host: str) -> None:
             return
     raise ConfigurationError(
         f"{host} is reachable from other machines, and there is no API token: create one first "
-        "(faultline token create NAME --scope read,act), or listen on 127.0.0.1"
+        "(faultline token create NAME --purpose read,act), or listen on 127.0.0.1"
     )
 
 

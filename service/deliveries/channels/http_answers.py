@@ -34,7 +34,7 @@ def of_webhook(answer: Answer, now: datetime) -> Outcome:
     if 200 <= answer.status < 300:  # noqa: PLR2004 - the statuses of success
         return SENT
     if answer.status == GONE:
-        return Outcome("gone", "410: the receiver wants no more")
+        return Outcome("gone", "410: the receiver accepts no more messages")
     return _again(answer, now)
 
 

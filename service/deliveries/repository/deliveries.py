@@ -7,7 +7,7 @@ due again then.
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, or_, select, update
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -208,8 +208,12 @@ class DeliveryRepository(DeliveryReader):
         ).rowcount
 
     def give_up_older(self, before: datetime, detail: str) -> int:
-        """Abandon all waiting deliveries created before a time, whoever holds them; returns how many."""
-        old = exists().where(outbox.c.id == deliveries.c.message_id, outbox.c.created_at < before)
+        """Abandon all waiting deliveries created before a time, regardless of who holds them; returns how many.
+
+        One that was sent again has no attempt yet and is due since then: it is kept for its first attempt.
+        """
+        created = exists().where(outbox.c.id == deliveries.c.message_id, outbox.c.created_at < before)
+        old = and_(created, or_(deliveries.c.attempts > 0, deliveries.c.available_at < before))
         return self._connection.execute(
             update(deliveries)
             .where(deliveries.c.state == WAITING, deliveries.c.available_at <= self._clock.now(), old)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, delete, select, text, update
+from sqlalchemy import Connection, Row, select, text, update
 
 from service.deliveries.records import EndpointState
 from service.deliveries.tables import endpoints
@@ -60,10 +60,6 @@ class EndpointRepository(EndpointReader):
             .where(endpoints.c.name == name)
             .values(failures=0, paused_until=None, disabled_at=None, detail=None)
         )
-
-    def forget(self, name: str) -> None:
-        """Remove the state of an endpoint that is not configured any more."""
-        self._connection.execute(delete(endpoints).where(endpoints.c.name == name))
 
 
 def paused(state: EndpointState | None, now: datetime) -> bool:

@@ -97,12 +97,3 @@ class OutboxRepository(OutboxReader):
             .where(and_(outbox.c.id.in_(list(ids)), outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))
             .values(done_at=self._clock.now(), leased_by=None, leased_until=None)
         ).rowcount
-
-    def release(self, owner: str, message_id: int, *, available_at: datetime) -> bool:
-        """Release a message, to be leased again from `available_at`; whether `owner` still held it."""
-        changed = self._connection.execute(
-            update(outbox)
-            .where(and_(outbox.c.id == message_id, outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))
-            .values(available_at=utc(available_at), leased_by=None, leased_until=None)
-        ).rowcount
-        return changed == 1

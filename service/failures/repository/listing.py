@@ -1,4 +1,4 @@
-"""The failures list: filters, order and keyset paging, each served by an index of its own."""
+"""The failures list: filters, order and keyset paging, each served by its own index."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

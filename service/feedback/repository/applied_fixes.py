@@ -56,7 +56,7 @@ class AppliedFixReader:
         self._clock = clock
 
     def of(self, failure_id: int) -> ReportedFix | None:
-        """What fixed a failure; None if nobody reported it."""
+        """What fixed a failure; None if it was not reported."""
         row = self._connection.execute(select(mended).where(mended.c.failure_id == failure_id)).first()
         return None if row is None else ReportedFix(row.failure_id, row.code, row.at, row.who)
 

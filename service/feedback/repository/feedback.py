@@ -30,7 +30,7 @@ class FeedbackReader:
         self._clock = clock
 
     def of(self, failure_id: int) -> tuple[StoredFeedback, ...]:
-        """The feedback on a failure that nobody withdrew, oldest first."""
+        """The feedback on a failure that was not withdrawn, oldest first."""
         found = self._connection.execute(
             select(feedback)
             .where(feedback.c.failure_id == failure_id, feedback.c.withdrawn_by.is_(None))
@@ -66,7 +66,7 @@ class FeedbackReader:
         return Page(items, cursors.encode(kind, items[-1].at.isoformat(), items[-1].failure_id))
 
     def labels_of_group(self, fingerprint: str, *, without: int) -> tuple[Label, ...]:
-        """The newest labels of other failures with a fingerprint that wait for nobody."""
+        """The newest labels of other failures with a fingerprint that do not wait for a person."""
         found = self._connection.execute(
             select(labels)
             .join(failures, failures.c.id == labels.c.failure_id)
@@ -108,7 +108,7 @@ class FeedbackReader:
         return int(self._connection.execute(wanted).scalar_one())
 
     def unsure_about(self, failure_ids: Sequence[int]) -> frozenset[int]:
-        """Those of the failures about which somebody cannot tell the cause."""
+        """Those of the failures whose cause a person could not determine."""
         found = self._connection.execute(
             select(feedback.c.failure_id).where(
                 feedback.c.failure_id.in_(failure_ids), feedback.c.kind == "unsure", feedback.c.withdrawn_by.is_(None)
@@ -242,7 +242,7 @@ class FeedbackRepository(FeedbackReader):
             held=None if _several_agree(judged) else newest.held,
         )
         if not judged and not contest:
-            # Nobody can tell, or the owner agrees: there is no label, and no contest any more.
+            # Undetermined, or the owner agrees: there is no label, and no contest any more.
             self._connection.execute(
                 delete(labels).where(labels.c.failure_id == failure_id, labels.c.golden.is_(False))
             )

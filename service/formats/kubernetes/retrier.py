@@ -13,8 +13,8 @@ from service.formats.kubernetes import meta as kubernetes_meta
 TRACKED = "batch.kubernetes.io/job-tracking"
 # Default of Kubernetes.
 BACKOFF_LIMIT = 6
-# A CronJob starts the next run at its scheduled time, independent of the result of this one.
-NO_RETRIERS = frozenset({"CronJob"})
+# It starts the next run at its scheduled time, independent of the result of this one.
+CRON_JOB = "CronJob"
 
 
 def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str | None:
@@ -25,7 +25,7 @@ def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str
     https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
     """
     meta = kubernetes_meta.read_meta(job)
-    if meta.owner is not None and meta.owner[0] != "CronJob":
+    if meta.owner is not None and meta.owner[0] != CRON_JOB:
         return f"{meta.owner[0]} {meta.owner[1]} controls this Job"
     spec, status = field_reading.mapping(job, "spec"), field_reading.mapping(job, "status")
     conditions = kubernetes_meta.true_conditions(status)
@@ -37,7 +37,7 @@ def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str
     if pod is not None and TRACKED in (field_reading.mapping(pod, "metadata").get("finalizers") or ()):
         failed += 1
     limit = field_reading.whole(spec, "backoffLimit", "spec.")
-    limit = 6 if limit is None else limit
+    limit = BACKOFF_LIMIT if limit is None else limit
     if failed > limit:
         return None
     return f"the Job's own backoffLimit: {failed} of {limit} retries are used"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from service.failures.tables import failures
 from service.groups.records import NewState, Split
@@ -126,13 +126,13 @@ def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int
     if not rows:
         return None
     connection.execute(delete(group_deltas).where(group_deltas.c.id.in_([row.delta for row in rows])))
-    by_print: defaultdict[str, list[Any]] = defaultdict(list)
+    by_print: defaultdict[str, list[Row[*tuple[Any, ...]]]] = defaultdict(list)
     for row in rows:
         if row.id is not None:  # otherwise retention has removed the failure
             by_print[row.print].append(row)
     group_of = _groups_of(connection, by_print, now)
     _count(connection, by_print)
-    touched: defaultdict[int, list[Any]] = defaultdict(list)
+    touched: defaultdict[int, list[Row[*tuple[Any, ...]]]] = defaultdict(list)
     for fingerprint, found in by_print.items():
         touched[group_of[fingerprint]].extend(found)
     _add_up(connection, touched, now)
@@ -177,7 +177,9 @@ def regroup(connection: Connection, split: Split, *, limit: int = 500) -> int:
     return len(ids)
 
 
-def _groups_of(connection: Connection, by_print: Mapping[str, Sequence[Any]], now: datetime) -> dict[str, int]:
+def _groups_of(
+    connection: Connection, by_print: Mapping[str, Sequence[Row[*tuple[Any, ...]]]], now: datetime
+) -> dict[str, int]:
     """The group of each fingerprint; an unknown fingerprint creates its own group."""
     known = {
         row[0]: row[1]
@@ -211,7 +213,7 @@ def _groups_of(connection: Connection, by_print: Mapping[str, Sequence[Any]], no
     return known | fresh_ids
 
 
-def _new_group(fingerprint: str, rows: Sequence[Any], now: datetime) -> dict[str, Any]:
+def _new_group(fingerprint: str, rows: Sequence[Row[*tuple[Any, ...]]], now: datetime) -> dict[str, Any]:
     first, last = min(rows, key=lambda row: row.ended_at), max(rows, key=lambda row: row.id)
     return {
         "made_at": now,
@@ -233,7 +235,7 @@ def _new_group(fingerprint: str, rows: Sequence[Any], now: datetime) -> dict[str
     }
 
 
-def _count(connection: Connection, by_print: Mapping[str, Sequence[Any]]) -> None:
+def _count(connection: Connection, by_print: Mapping[str, Sequence[Row[*tuple[Any, ...]]]]) -> None:
     hours: Counter[tuple[str, datetime]] = Counter()
     lost: defaultdict[tuple[str, datetime], float] = defaultdict(float)
     facets: Counter[tuple[str, str, str]] = Counter()
@@ -275,7 +277,7 @@ def _count(connection: Connection, by_print: Mapping[str, Sequence[Any]]) -> Non
     )
 
 
-def _add_up(connection: Connection, touched: Mapping[int, Sequence[Any]], now: datetime) -> None:
+def _add_up(connection: Connection, touched: Mapping[int, Sequence[Row[*tuple[Any, ...]]]], now: datetime) -> None:
     """Update the counts of the groups, and their label from the newest failure unless a person labelled them."""
     if not touched:
         return

@@ -91,8 +91,8 @@ class KafkaSource:
             self._stumbles = self._stumbles + 1 if is_undecodable(error.__cause__) else 0
             if self._stumbles >= STUMBLES:
                 raise ConfigurationError(
-                    f"a record can't be decoded by Kafka's client: {error.detail}. It lies at or behind one of {where};"
-                    f" nothing behind it is read until group {self._config.group_id} is set past it"
+                    f"a record can't be decoded by Kafka's client: {error.detail}. It is at or after one of {where};"
+                    f" nothing after it is read until group {self._config.group_id} is set past it"
                     " (kafka-consumer-groups --reset-offsets)"
                 ) from error
             raise
@@ -199,13 +199,15 @@ class KafkaSource:
         for place in places:
             self._committed.pop(place, None)
         if places:
-            log.info("partitions taken away: %s", ", ".join(f"{p.topic}/{p.partition}" for p in sorted(places)))
+            log.info("partitions revoked: %s", ", ".join(f"{p.topic}/{p.partition}" for p in sorted(places)))
 
     def note_assigned(self, partitions: Collection[KafkaPartition]) -> None:
         """Record assigned partitions (called by the client before it fetches from them)."""
         if self._paused and self._consumer is not None:
             self._consumer.pause(*partitions)
-        log.info("partitions given: %s", ", ".join(sorted(f"{one.topic}/{one.partition}" for one in partitions)) or "-")
+        log.info(
+            "partitions assigned: %s", ", ".join(sorted(f"{one.topic}/{one.partition}" for one in partitions)) or "-"
+        )
 
     def _connect(self) -> None:
         config = self._config

@@ -159,14 +159,14 @@ class WeeklyCountReader:
         """The groups that lost most GPU-hours and those with most jobs, `limit` of each, most GPU-hours first.
 
         The scope limits the counts of the period. When a group was first and last seen is of all clusters and teams,
-        so that a new group is one that nobody has seen before.
+        so that a new group is one that was not seen before.
         """
         since, until = utc(since), utc(until)
         wanted = _failed(since, until, scope)
         if category is not None:
             wanted.append(failures.c.category.in_(tuple(category)))
         prints = group_fingerprints
-        # Fingerprints that people merged are one group; one that is not in a group yet is a group of its own.
+        # Fingerprints that people merged are one group; one that is not in a group yet is a separate group.
         key = case((prints.c.group_id.is_(None), failures.c.fingerprint), else_=cast(prints.c.group_id, String))
         counted = (
             select(

@@ -54,7 +54,7 @@ class StormRepository(StormReader):
         )
 
     def restart(self, key: str, reason: str) -> None:
-        """The trial failed: the key is held anew."""
+        """The trial failed: the key is held again."""
         self._connection.execute(
             update(storms)
             .where(storms.c.storm_key == short(key, 600))

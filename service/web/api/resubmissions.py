@@ -104,7 +104,7 @@ def resubmit_failure(failure_id: FailureId, action: CommentedAction) -> Request:
 
 @router.post("/failures/{failure_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
 def hold_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
-    """Hold this job and its resubmissions until somebody requests `:resubmit`."""
+    """Hold this job and its resubmissions until a person requests `:resubmit`."""
     return views.hold(action.services, failure_id, action.actor, action.comment)
 
 

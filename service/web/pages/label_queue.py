@@ -49,7 +49,7 @@ def label(
     note: Annotated[str, Form(max_length=4_000)] = "",
     unsure: Annotated[str, Form(max_length=10)] = "",
 ) -> RedirectResponse:
-    """Label the group, or record that the cause can't be told, and show the next one."""
+    """Label the group, or record that the cause cannot be determined, and show the next one."""
     if unsure:
         form.services.feedback.add(failure, form.actor, FeedbackInput("unsure", note=note or None))
         return redirect("/feedback/next?notice=unsure")

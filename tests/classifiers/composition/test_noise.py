@@ -81,7 +81,7 @@ def test_a_mix_of_one_reason(reason: noise_data.Reason) -> None:
     assert len(node_noise.compose(JOB, random.Random(1), 10, "measure", [reason])) >= 10
 
 
-def test_a_short_run_has_no_early_trouble() -> None:
+def test_a_short_run_has_no_early_faults() -> None:
     short = Job(START, START + timedelta(minutes=1), ("gpu017",), "7")
     with pytest.raises(ValueError, match="long_before_progress"):
         node_noise.compose(short, random.Random(1), 1, "fit", ["long_before_progress"])

@@ -10,7 +10,7 @@ import pytest
 from classifiers import taxonomy
 from classifiers.composition import kinds
 from classifiers.composition.kinds import Kind
-from classifiers.composition.near_duplicates import similar
+from tests.classifiers.data.near_duplicates import similar
 
 MAX_KINDS = 40
 MAX_BYTES = 100_000

@@ -92,7 +92,7 @@ def test_a_missing_axis_is_not_an_unknown_one() -> None:
         labelled_cases.parse(case, "here")
 
 
-def test_files_plain_and_packed_read_alike(tmp_path: Path) -> None:
+def test_plain_and_compressed_files_are_read_in_the_same_way(tmp_path: Path) -> None:
     line = orjson.dumps(CASE)
     (tmp_path / "a.jsonl").write_bytes(line + b"\n\n")
     (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(line))
@@ -101,7 +101,7 @@ def test_files_plain_and_packed_read_alike(tmp_path: Path) -> None:
     assert [one.name for one in labelled_cases.case_files(tmp_path)] == ["a.jsonl", "b.jsonl.zst"]
 
 
-def test_a_line_that_is_no_json_is_told_by_its_number(tmp_path: Path) -> None:
+def test_a_line_that_is_not_json_is_reported_with_its_number(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(orjson.dumps(CASE) + b"\n{oops\n")
     with pytest.raises(DatasetError, match=r"a\.jsonl:2: line: expected JSON"):

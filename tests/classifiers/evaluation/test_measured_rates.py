@@ -18,7 +18,7 @@ def _answer(side: str, cause: str, confidence: float) -> Answer:
     )
 
 
-def test_shares_count_each_kind_alike(cases: list[LabelledCase]) -> None:
+def test_shares_count_each_kind_equally(cases: list[LabelledCase]) -> None:
     case = next(one for one in cases if one.labels.best["cause"] == "USER.1")
     other = next(one for one in cases if one.labels.best["cause"] == "USER.1" and one.kind != case.kind)
     answers = [

@@ -217,7 +217,7 @@ def test_frames_of_a_native_stack_are_no_beginning() -> None:
     assert all("0x7fb5" not in line.text for line in case.evidence if line.role == "initiating")
 
 
-def test_overcome_trouble_of_a_long_run_is_no_beginning() -> None:
+def test_an_overcome_fault_of_a_long_run_is_no_beginning() -> None:
     steps = [f"[rank {rank}] step {step} loss 1.0\n" for step in range(300) for rank in range(4)]
     steps[400] = "[rank 2] upload of metrics failed (attempt 1/5): 503 Server Error: Service Unavailable, retrying\n"
     steps[700] = "[rank 1] ERROR cannot reach the metrics server\n"

@@ -136,7 +136,7 @@ def test_an_exception_below_another_one_of_its_own_is_no_cause() -> None:
         "fsevents not found (optional)",
     ],
 )
-def test_trouble_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerated: str) -> None:
+def test_a_fault_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerated: str) -> None:
     assert first_line(f"{tolerated}\ncp: cannot stat 'src': No such file or directory\n").startswith("cp: ")
 
 

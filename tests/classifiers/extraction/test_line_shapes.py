@@ -32,7 +32,7 @@ def test_shapes(line: str, shape: str | None) -> None:
     assert shape_of(line) == shape
 
 
-def test_only_trouble_that_a_program_calls_overcome_is_overcome() -> None:
+def test_only_faults_that_a_program_calls_overcome_are_overcome() -> None:
     assert is_overcome("error reading sample 7, skipped")
     assert is_overcome("prefetch: ConnectionResetError ignored; reconnected")
     assert not is_overcome("error reading sample 7")

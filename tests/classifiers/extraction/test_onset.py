@@ -26,7 +26,7 @@ def test_the_scheduler_message_counts_less_than_the_same_words_in_a_log(onset: O
 
 
 @pytest.mark.parametrize("onset", OF_LOG_LINES)
-def test_survived_trouble_comes_after_all_trouble_that_was_not_survived(onset: Onset) -> None:
+def test_survived_faults_come_after_all_faults_that_were_not_survived(onset: Onset) -> None:
     assert AFTER_SURVIVAL[onset] > Onset.ERROR_WORDS
     assert AFTER_SURVIVAL[onset] < Onset.NEUTRAL
 

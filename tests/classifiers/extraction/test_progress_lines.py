@@ -21,7 +21,7 @@ def progress_of(text: str, ranks: int = 1) -> ProgressLines:
 
 
 @pytest.mark.parametrize("form", STEPS.values(), ids=STEPS)
-def test_progress_continues_after_overcome_trouble_and_not_after_the_end(form: str) -> None:
+def test_progress_continues_after_an_overcome_fault_and_not_after_the_end(form: str) -> None:
     steps = [form.format(number, 9 / (number + 1)) for number in range(400)]
     before, after = "".join(steps[:200]), "".join(steps[200:])
     text = before + TROUBLE + after + "KeyError: 'y'\n"

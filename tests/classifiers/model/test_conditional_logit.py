@@ -20,7 +20,7 @@ def test_the_coefficients_that_samples_were_drawn_with_are_found() -> None:
     assert fitted.coefficients == pytest.approx((1.5, 0.5, 0.0), abs=0.1)
 
 
-def test_no_feature_speaks_against_the_class_it_supports() -> None:
+def test_no_feature_counts_against_the_class_it_supports() -> None:
     features, targets = _choices()
     features[:, :, 2] = -features[:, :, 0]
     fitted = conditional_logit.fit(features, targets, np.ones(len(features)), penalty=1.0)

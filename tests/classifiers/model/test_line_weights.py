@@ -28,7 +28,7 @@ def fitted() -> LineWeights:
     return line_weights.fit([_case(number, first, CALM) for number, first in enumerate(TROUBLE * 4)])
 
 
-def test_a_line_of_trouble_counts_more_than_lines_of_progress(fitted: LineWeights) -> None:
+def test_a_line_of_a_fault_counts_more_than_lines_of_progress(fitted: LineWeights) -> None:
     assert fitted.weight("KeyError: the gate is stuck") > 2 * fitted.weight("step 99 loss 0.1")
 
 
@@ -41,7 +41,7 @@ def test_what_people_write_teaches_nothing() -> None:
     assert line_weights.fit([_case(1, TROUBLE[0], CALM, medium="report")]) == EQUAL
 
 
-def test_without_labelled_lines_all_count_alike() -> None:
+def test_without_labelled_lines_all_count_equally() -> None:
     assert line_weights.fit([]).weight("step 1") == pytest.approx(line_weights.fit([]).weight(TROUBLE[0]))
 
 

@@ -49,7 +49,7 @@ def test_a_stall_is_no_reason_why_processes_lost_each_other_at_once() -> None:
     assert judged(server, waiting(PEER_GONE)).reason is Reason.NO_TRACE
 
 
-def test_a_run_that_goes_on_for_long_did_not_stall() -> None:
+def test_a_run_that_continues_for_long_did_not_stall() -> None:
     server = event("nfs: server nas4 not responding, still trying", at=END - 460, entries=NFS)
     assert judged(server, waiting()).reason is Reason.SURVIVED
 
@@ -78,7 +78,7 @@ def test_a_report_on_another_job_concerns_the_kill_that_names_that_job() -> None
     assert judged(kill, waiting(PEER_GONE), [theirs, report]).reason is None
 
 
-def test_another_kind_of_trouble_of_another_job_says_nothing_about_an_event() -> None:
+def test_another_kind_of_fault_of_another_job_does_not_affect_an_event() -> None:
     trap = event("x86/split lock detection: #DB: a.out/2826859 took a bus_lock trap (job_9999)", index=1, entries=())
     assert judged(event(), job(), [trap]).reason is None
 
@@ -89,7 +89,7 @@ def test_a_port_that_is_active_again_has_recovered() -> None:
     assert judged(down, waiting(), [active]).reason is Reason.RECOVERED
 
 
-def test_an_event_of_a_file_system_that_nobody_has_open_is_of_another_device() -> None:
+def test_an_event_of_an_unused_file_system_is_of_another_device() -> None:
     failed = event(
         "LustreError: 11-0: archive-OST0003-osc-ffff8e2b: operation ost_connect failed: rc = -19", entries=LUSTRE
     )
@@ -130,7 +130,7 @@ def test_what_was_corrected_or_needs_no_action_is_harmless(text: str, entry: str
         ("disk sdc of goofys is not mounted", Reason.CORRECTED),
     ],
 )
-def test_a_lost_mount_is_not_taken_for_one_that_nobody_uses(text: str, reason: Reason | None) -> None:
+def test_a_lost_mount_is_not_mistaken_for_an_unused_one(text: str, reason: Reason | None) -> None:
     one = event(text, entries=("storage.fuse-mount",))
     assert judged(one, waiting(frozenset({"python.remote-io"}))).reason is reason
 

@@ -61,7 +61,7 @@ def test_a_pod_named_after_another_job_is_not_one_of_a_job_on_the_same_node() ->
     assert (judged(own, seen).reason, judged(other, seen).reason) == (None, Reason.OTHER_PROCESS)
 
 
-def test_a_pod_beside_the_first_one_of_its_role_that_the_logs_name_is_its_own() -> None:
+def test_a_further_pod_of_a_role_that_the_logs_name_belongs_to_the_job() -> None:
     seen = job("endpoint pre-8b-worker-0:29400", own_entries=[], other_entries=TIMED_OUT)
     reasons = [
         judged(event(MOUNT.format(pod), node="gpu7", entries=("kubernetes.failed-mount",)), seen).reason
@@ -118,7 +118,7 @@ def test_a_name_server_serves_all_jobs_whatever_its_pod_is_called(node: str) -> 
     assert judged(probe, other).reason is not None
 
 
-def test_the_failing_probe_of_a_pod_that_serves_nobody_else_is_of_another_process() -> None:
+def test_the_failing_probe_of_a_pod_that_serves_no_other_is_of_another_process() -> None:
     probe = event(PROBE.format("cache-7"), entries=("kubernetes.probe-failed",))
     seen = job(own_entries=[NO_NAMES], other_entries=frozenset())
     assert judged(probe, seen).reason is Reason.OTHER_PROCESS

@@ -57,7 +57,7 @@ def test_an_event_that_the_log_confirms_is_used() -> None:
         ({"text": XID_79 + " (GPU 3 is not allocated)"}, {}, Reason.CORRECTED),
     ],
 )  # fmt: skip
-def test_a_question_that_speaks_against_an_event_sets_it_aside(
+def test_an_answer_against_an_event_sets_it_aside(
     changed: dict[str, Any], seen: dict[str, Any], reason: Reason
 ) -> None:
     assert judged(event(**changed), job(**seen)).reason is reason
@@ -105,7 +105,7 @@ def test_what_a_second_event_says_of_the_same_process_counts() -> None:
     assert judged(fault, seen, [owner]).reason is Reason.OTHER_PROCESS
 
 
-def test_an_event_for_which_nothing_else_speaks_stands_alone() -> None:
+def test_an_event_that_nothing_else_supports_is_uncorroborated() -> None:
     seen = job(own_entries=[], other_entries=frozenset(), failed=None)
     assert judged(event(), seen).support is Support.ALONE
 
@@ -167,7 +167,7 @@ def test_what_failed_while_a_server_was_away_has_failed_although_it_came_back() 
     assert judged(gone, job(own_entries=[frozenset({"python.remote-io"})], failed=END + 400), [back]).reason is not None
 
 
-def test_the_eviction_of_another_pod_is_no_trouble_of_this_job() -> None:
+def test_the_eviction_of_another_pod_is_no_fault_of_this_job() -> None:
     seen = job("started pod train-0", own_entries=[], other_entries=PEER_GONE, failed=None)
     text = "Evicted pod {}: The node was low on resource: memory."
     other = event(text.format("web/cache-7"), entries=("kubernetes.evicted-memory",))

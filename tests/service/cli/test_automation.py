@@ -31,6 +31,6 @@ def test_stop_and_start_and_what_they_leave(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.startswith("on by ")
 
 
-def test_a_database_without_a_schema_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_without_a_schema_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTLINE_DATABASE_URL", f"sqlite:///{tmp_path}/none.sqlite3")
     assert main(["automation", "stop"]) == 2

@@ -93,7 +93,7 @@ def test_colours_and_progress_bars_do_not_change_a_verdict(folder: Path, tmp_pat
     assert (one["cause"], one["category"]) == (other["cause"], other["category"])
 
 
-def test_without_a_model_the_way_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_model_the_message_names_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "events.jsonl"
     source.write_bytes(event("1", "x"))
     assert main(["classify", str(source), "--model", str(tmp_path / "none")]) == 4

@@ -174,7 +174,7 @@ def test_colours_only_where_they_are_wanted(explain: Explain, tmp_path: Path, mo
     assert max(map(len, rows)) <= 60
 
 
-def test_a_file_too_large_to_be_read_whole_is_said_to_be(explain: Explain, tmp_path: Path) -> None:
+def test_a_file_too_large_to_be_read_whole_is_reported(explain: Explain, tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     with path.open("wb") as file:
         file.write(b"starting\n")
@@ -229,7 +229,7 @@ def test_the_place_where_an_exception_was_raised_is_that_of_the_own_code(explain
         assert found["lines"][0]["raised_at"] == "/home/u/train.py:88 in step", name
 
 
-def test_what_is_said_of_the_end_of_the_job(explain: Explain, tmp_path: Path) -> None:
+def test_the_end_of_the_job_is_described(explain: Explain, tmp_path: Path) -> None:
     path = log(tmp_path / "train.log", KEY_ERROR + "srun: error: gpu1: task 3: Exited with exit code 7\n")
     assert "Job end     failed, exit code 7 (from the log)" in explain.text(path)
     assert "Job end     failed (assumed)" in explain.text(log(tmp_path / "plain.log"))

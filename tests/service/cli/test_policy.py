@@ -56,12 +56,12 @@ def test_what_is_in_force_for_a_queue_tells_where_it_comes_from(
     assert f"= 5         # {file}:4 (queue prod)" in capsys.readouterr().out
 
 
-def test_a_sound_file_is_said_to_be_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_valid_file_is_reported_as_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "policy.toml"
     rule = '[[rule]]\nname = "a"\ndecision = "ask"\nsays = "b"\nsource = "c"\n'
     file.write_text(f'version = "1"\nprior_weight = 1\n{rule}')
     assert main(["policy", "check", str(file)]) == 0
-    assert "sound" in capsys.readouterr().out
+    assert "valid" in capsys.readouterr().out
 
 
 def test_a_wrong_file_is_refused_with_place_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,7 @@ class Running:
 
 
 @pytest.mark.lab
-def test_stores_what_is_on_the_topic_and_leaves_when_told_to(tmp_path: Path, kafka_broker: Broker) -> None:
+def test_it_stores_what_is_on_the_topic_and_stops_on_a_signal(tmp_path: Path, kafka_broker: Broker) -> None:
     running = Running(tmp_path, kafka_broker)
     with running.start() as process:
         running.publish([event("a"), b"{", event("b")])
@@ -129,7 +129,7 @@ def test_too_many_dead_letters_in_a_row_end_it_with_a_code_of_its_own(tmp_path: 
 
 
 @pytest.mark.lab
-def test_what_nodes_say_comes_by_a_topic_of_its_own(tmp_path: Path, kafka_broker: Broker) -> None:
+def test_node_events_arrive_by_their_own_topic(tmp_path: Path, kafka_broker: Broker) -> None:
     topic = f"nodes-{uuid.uuid4().hex[:8]}"
     running = Running(tmp_path, kafka_broker, FAULTLINE_NODE_EVENT_TOPIC=f"{topic}=orion")
     node_event = {

@@ -87,7 +87,7 @@ def test_what_is_right_around_a_wrong_field_is_kept() -> None:
     assert len(event.intake_problems) == 6
 
 
-def test_a_wrong_required_field_beside_wrong_optional_ones_refuses_the_event() -> None:
+def test_a_wrong_required_field_among_wrong_optional_ones_refuses_the_event() -> None:
     assert {place.field for place in refused(exit_code=-1, status=3).errors} == {"exit_code", "status"}
 
 

@@ -48,7 +48,7 @@ def test_a_mail_to_the_owner_says_what_it_is_whether_it_is_retried_and_where_to_
     assert "https://faultline.example/failures/7" in output
 
 
-def test_without_an_owner_there_is_nobody_to_tell(inbox: tuple[Inbox, str]) -> None:
+def test_without_an_owner_there_is_no_recipient(inbox: tuple[Inbox, str]) -> None:
     assert channel(inbox[1]).send([due(1)]).kind == "refused"
 
 

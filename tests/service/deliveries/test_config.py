@@ -81,7 +81,7 @@ def test_what_is_wrong_is_named_and_no_secret_repeated(sound: str, change: tuple
     assert "pw@" not in caught.value.detail
 
 
-def test_what_is_not_toml_or_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_or_one_that_is_not_toml_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="not TOML"):
         config.parse("[[endpoint")
     with pytest.raises(ConfigurationError, match=r"FAULTLINE_DELIVERY_FILE.*nothere\.toml"):

@@ -64,7 +64,7 @@ def drained(one: Drain) -> int:
     return sum(one.deliver(name) for name in sorted(one.due()))
 
 
-def test_each_message_is_told_once_and_signed(store: Store, clock: FrozenClock, good: Receiver) -> None:
+def test_each_message_is_sent_once_and_signed(store: Store, clock: FrozenClock, good: Receiver) -> None:
     put(store, 1, 2)
     work = drain(store, clock, [webhook("e", good.url, clock)])
     assert drained(work) == 2
@@ -141,7 +141,7 @@ def test_410_ends_the_endpoint_until_it_is_sent_again(store: Store, clock: Froze
     assert len(good.got) == 1
     lost = given_up(store)
     assert [one.key for one in lost] == ["orion/3", "orion/2", "orion/1"]
-    assert all("wants no more" in (one.detail or "") for one in lost)
+    assert all("accepts no more messages" in (one.detail or "") for one in lost)
     good.status = 200
     with store.unit_of_work() as unit:
         unit.endpoints.enable("e")
@@ -227,7 +227,7 @@ def test_bad_endpoints_delay_no_other(store: Store, clock: FrozenClock) -> None:
     assert "redirects are not followed" in (states["moved"].detail or "")
 
 
-def test_what_died_with_a_process_is_told_by_another_when_the_lease_ends(
+def test_messages_of_a_killed_process_are_sent_by_another_when_the_lease_ends(
     open_store: Callable[[], Store], clock: FrozenClock
 ) -> None:
     store = open_store()
@@ -273,7 +273,7 @@ def test_processes_share_the_work(open_store: Callable[[], Store], clock: Frozen
     assert len(got) == len(set(got)) == 60
 
 
-def test_only_those_who_want_it_are_told(store: Store, clock: FrozenClock) -> None:
+def test_only_subscribers_receive_it(store: Store, clock: FrozenClock) -> None:
     [failure, _] = put_failures(store, [job("1", gpu_hours_lost=500.0), job("2", team="speech")])
     put(store, failure.failure_id or 0, 999)
     everything, vision, hardware = Says(), Says(), Says()
@@ -301,7 +301,7 @@ def test_a_refused_one_takes_none_of_its_batch_with_it(store: Store, clock: Froz
     assert drained(work) == 0
 
 
-def test_what_nobody_can_be_told_is_given_up_after_a_while(store: Store, clock: FrozenClock) -> None:
+def test_an_undeliverable_message_is_abandoned_after_a_while(store: Store, clock: FrozenClock) -> None:
     put(store, 1)
     work = drain(store, clock, [target("e", Says(Outcome("retry", "500")))])
     drained(work)
@@ -309,7 +309,12 @@ def test_what_nobody_can_be_told_is_given_up_after_a_while(store: Store, clock: 
     assert work.expire() == 0
     clock.sleep(2)
     assert work.expire() == 1
-    assert [one.detail for one in given_up(store)] == ["not delivered within 100 hours"]
+    [lost] = given_up(store)
+    assert lost.detail == "not delivered within 100 hours"
+    with store.unit_of_work() as unit:
+        unit.deliveries.send_again(lost.message_id, "e")
+    assert work.expire() == 0  # it is kept for the attempt that a person asked for
+    assert drained(work) == 1
 
 
 def test_stopping_puts_back_what_was_not_tried(store: Store, clock: FrozenClock) -> None:

@@ -19,15 +19,13 @@ def test_a_circuit_is_kept_for_the_target_it_was_of(store: Store, clock: FrozenC
         assert work.endpoints.lock("e", "there") == EndpointState("e", "there")
 
 
-def test_enabling_and_forgetting(store: Store, clock: FrozenClock) -> None:
+def test_an_enabled_endpoint_is_tried_at_once(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         state = work.endpoints.lock("e", "here")
         work.endpoints.put(replace(state, disabled_at=clock.at))
         assert paused(work.endpoints.all()["e"], clock.at)
         work.endpoints.enable("e")
         assert not paused(work.endpoints.all()["e"], clock.at)
-        work.endpoints.forget("e")
-        assert work.endpoints.all() == {}
 
 
 def test_a_pause_ends(clock: FrozenClock) -> None:

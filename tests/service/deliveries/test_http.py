@@ -74,7 +74,7 @@ def test_an_answer_that_drips_ends_at_the_deadline_too() -> None:
         thread.join()
 
 
-def test_a_closed_port_is_said() -> None:
+def test_a_closed_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     with pytest.raises(NoAnswer, match="refused"):

@@ -28,7 +28,7 @@ def test_only_2xx_is_success(status: int, kind: str, throttled: bool) -> None:
     assert outcome.retry_after_s == (3 if kind == "retry" else None)
 
 
-def test_what_the_receiver_said_is_kept_short_and_without_secrets() -> None:
+def test_the_answer_of_the_receiver_is_kept_short_and_without_secrets() -> None:
     output = of_webhook(Answer(500, None, "password=hunter2hunter2 " + "x" * 9000), NOW).detail
     assert output.startswith("500: ")
     assert "hunter2" not in output

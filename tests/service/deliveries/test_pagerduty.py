@@ -60,7 +60,7 @@ def test_a_bad_request_stays_one(clock: FrozenClock, status: int, kind: str) -> 
     assert "nothing for you" in outcome.detail
 
 
-def test_a_message_without_a_verdict_is_told_too(clock: FrozenClock) -> None:
+def test_a_message_without_a_verdict_is_sent_too(clock: FrozenClock) -> None:
     event = PagerDutyChannel("u", "K", poster(), clock, severity=SEVERITY).event(
         due(7, type="incident.opened", payload={"headline": "the file system is gone"})
     )

@@ -35,7 +35,7 @@ def test_each_endpoint_has_its_own_deliveries(store: Store, clock: FrozenClock) 
         assert not reading.deliveries.due("nobody")
 
 
-def test_only_the_holder_says_what_became_of_one(store: Store, clock: FrozenClock) -> None:
+def test_only_the_holder_reports_the_result(store: Store, clock: FrozenClock) -> None:
     [one, two, three] = given(store)
     later = clock.at + timedelta(seconds=60)
     with store.unit_of_work() as work:

@@ -52,7 +52,7 @@ def test_verdicts_lie_under_their_job_in_the_order_of_their_making() -> None:
 @pytest.mark.parametrize(
     ("error", "kind"), [(Unavailable("x"), "retry"), (ConfigurationError("x"), "retry"), (TooLarge("x"), "refused")]
 )
-def test_what_the_broker_refuses_is_told(error: FaultlineError, kind: str) -> None:
+def test_a_message_that_the_broker_refuses_is_reported(error: FaultlineError, kind: str) -> None:
     assert TopicChannel("verdicts", Broker(error), lambda: None).send([due(7)]).kind == kind
 
 

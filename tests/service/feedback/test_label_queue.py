@@ -48,7 +48,7 @@ def test_doubtful_groups_that_lose_much_come_first_and_labelled_ones_go(world: W
     assert found["labelled"] == 1
 
 
-def test_a_group_that_nobody_can_tell_leaves_the_queue(world: World) -> None:
+def test_a_group_of_undeterminable_cause_leaves_the_queue(world: World) -> None:
     send(world, event("odd", logs=[log("SomethingError: nobody has seen this before")]))
     with world.client() as client:
         [item] = client.get("/api/v1/label-queue").json()["items"]

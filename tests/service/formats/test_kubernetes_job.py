@@ -39,7 +39,7 @@ def test_a_complete_job_ends_at_its_completion() -> None:
 @pytest.mark.parametrize(
     "conditions", [(), (condition("FailureTarget"),), (condition("SuccessCriteriaMet"),), ({"type": "Failed"},)]
 )
-def test_a_job_that_goes_on_is_no_end(conditions: tuple[dict[str, Any], ...]) -> None:
+def test_a_running_job_is_not_an_end(conditions: tuple[dict[str, Any], ...]) -> None:
     assert "not ended" in skipped(job(*conditions))
 
 

@@ -87,7 +87,7 @@ def test_a_pod_that_succeeded() -> None:
     assert (found.status, found.exit_code) == ("succeeded", 0)
 
 
-def test_the_container_that_failed_first_speaks_for_the_pod() -> None:
+def test_the_container_that_failed_first_represents_the_pod() -> None:
     found = event(
         pod(
             initContainerStatuses=[

@@ -38,7 +38,7 @@ def native(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**plain, **changes}.items() if value is not None}
 
 
-def test_a_native_event_is_told_by_its_line() -> None:
+def test_a_native_event_is_identified_by_its_line() -> None:
     found = one(native(gpu=3))
     assert (found.kind, found.severity, found.gpu, found.node) == ("gpu_lost", "fatal", 3, "gpu018")
     assert found.at == WHEN
@@ -94,7 +94,7 @@ def test_secrets_go_before_anything_is_kept() -> None:
         ("usb 1-1: new high-speed USB device number 4", "other"),
     ],
 )
-def test_known_lines_are_told_apart(line: str, kind: str) -> None:
+def test_known_lines_are_distinguished(line: str, kind: str) -> None:
     assert of_text(line) == kind
 
 
@@ -264,7 +264,7 @@ def test_what_is_wrong_is_named(value: Any, field: str) -> None:
     assert caught.value.errors[0].expected
 
 
-def test_a_cluster_must_be_told() -> None:
+def test_a_cluster_is_required() -> None:
     with pytest.raises(UnreadableRecord, match="cluster"):
         parse(orjson.dumps(native(cluster=None)))
 

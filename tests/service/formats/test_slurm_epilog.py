@@ -19,7 +19,7 @@ def test_without_a_state_the_exit_code_tells(codes: str, status: str) -> None:
     assert event({**load("slurm_epilog"), "SLURM_JOB_EXIT_CODE2": codes}).status == status
 
 
-def test_a_state_beside_the_environment_tells_more() -> None:
+def test_a_state_in_addition_to_the_environment_gives_more_facts() -> None:
     assert event({**load("slurm_epilog"), "SLURM_JOB_STATE": "TIMEOUT"}).status == "timeout"
     assert event({**load("slurm_epilog"), "SLURM_JOB_STATE": "COMPLETING"}).status == "failed"
     assert "PENDING" in skipped({**load("slurm_epilog"), "SLURM_JOB_STATE": "PENDING"})
@@ -32,7 +32,7 @@ def test_array_tasks_and_restarts() -> None:
     assert (found.job_id, found.restart_count) == ("9_0", 2)
 
 
-def test_times_may_be_text_beside_the_environment() -> None:
+def test_times_may_be_text_in_addition_to_the_environment() -> None:
     env = {k: v for k, v in load("slurm_epilog").items() if k not in {"SLURM_JOB_START_TIME", "SLURM_JOB_END_TIME"}}
     found = event({**env, "ended_at": "2026-11-18T11:30:12Z", "SLURM_RESTART_COUNT": 1})
     assert (found.started_at, found.attempt) == (None, 1)

@@ -29,7 +29,7 @@ def test_patterns(template: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(("template", "unknown"), [("/l/%r", "%r"), ("/l/%j-%S", "%S")])
-def test_what_the_record_does_not_tell_is_said(template: str, unknown: str) -> None:
+def test_facts_missing_in_the_record_are_reported(template: str, unknown: str) -> None:
     assert expand(template, KNOWN)[1] == unknown
 
 

@@ -26,5 +26,5 @@ def test_each_step_says_what_happened_where_and_how_much_later() -> None:
     assert chain_sentences(chain)[-1].line == XID
 
 
-def test_nothing_is_told_where_only_the_end_is_known() -> None:
+def test_nothing_is_shown_where_only_the_end_is_known() -> None:
     assert chain_sentences([ChainPart(kind="end", text="timeout")]) == []

@@ -13,7 +13,7 @@ from tests.service.frozen_clock import FrozenClock
 from tests.service.hooks.made import NOW, request
 
 
-def begun(request_id: str = "r1", **changes: object) -> Intent:
+def intent(request_id: str = "r1", **changes: object) -> Intent:
     wanted = request(request_id=request_id)
     plain: dict[str, object] = {
         "request_id": request_id,
@@ -36,10 +36,10 @@ def journal(folder: Path, kind: str = "slurm") -> Journal:
 @pytest.mark.parametrize(
     "made",
     [
-        begun(),
-        begun(state="acted", outcome=Settled("done", "requeued", "8")),
-        begun(state="acted", outcome=Failed("later", 60.0)),
-        begun(state="told", outcome=Settled("unknown", "")),
+        intent(),
+        intent(state="acted", outcome=Settled("done", "requeued", "8")),
+        intent(state="acted", outcome=Failed("later", 60.0)),
+        intent(state="told", outcome=Settled("unknown", "")),
     ],
 )
 def test_what_was_written_is_there_in_the_next_life(tmp_path: Path, made: Intent) -> None:
@@ -65,18 +65,18 @@ def test_it_is_on_disk_before_anything_is_done(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("os.fsync", noted)
     one = journal(tmp_path)
-    one.write(begun())
+    one.write(intent())
     assert synced[0] == str(tmp_path / "r1.tmp")
     assert str(tmp_path) in synced[1:]
     one.close()
 
 
 @pytest.mark.parametrize("change", ["cut", "flipped", "foreign", "other hook", "renamed", "empty"])
-def test_a_file_that_is_not_as_it_was_written_is_set_aside_and_said(
+def test_a_changed_file_is_set_aside_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, change: str
 ) -> None:
     one = journal(tmp_path)
-    one.write(begun(kind="command" if change == "other hook" else "slurm"))
+    one.write(intent(kind="command" if change == "other hook" else "slurm"))
     path = tmp_path / "r1.json"
     content = path.read_bytes()
     if change == "renamed":
@@ -115,12 +115,12 @@ def test_two_hooks_in_one_folder_are_refused(tmp_path: Path) -> None:
     journal(tmp_path).close()
 
 
-def test_what_was_told_is_remembered_for_a_while(tmp_path: Path) -> None:
+def test_reported_results_are_kept_for_some_days(tmp_path: Path) -> None:
     clock = FrozenClock(datetime.now(UTC))
     one = Journal(tmp_path, "slurm", clock)
-    one.write(begun("done", state="acted", outcome=Settled("done", "")))
-    one.write(begun("done", state="told", outcome=Settled("done", "")))
-    one.write(begun("open"))
+    one.write(intent("done", state="acted", outcome=Settled("done", "")))
+    one.write(intent("done", state="told", outcome=Settled("done", "")))
+    one.write(intent("open"))
     one.prune()
     assert [known.request_id for known in one.all()] == ["open"]
     assert one.get("done") is not None

@@ -122,7 +122,7 @@ def test_one_round_does_what_waits_and_tells_it(place: Place) -> None:
     assert len(place.given()) == 1
 
 
-def test_a_slurm_hook_speaks_to_slurmrestd_where_it_is_told_to(place: Place) -> None:
+def test_a_slurm_hook_uses_slurmrestd_if_configured(place: Place) -> None:
     words = ["--url", place.url, "--cluster", "orion", "--state-dir", str(place.folder / "state"), "--once"]
     words += ["--token-file", str(place.folder / "token"), "--slurmrestd", f"unix:{place.folder}/none.sock"]
     words += ["--slurm-bin", str(place.folder), "--slurmrestd-token", "env:LAB_JWT"]
@@ -149,7 +149,7 @@ def test_once_automation_is_stopped_a_hook_gets_nothing(place: Place) -> None:
     ("token", "printed", "code"),
     [("flt_ambiguous", "401", 1), ("", "holds no token", 2), (None, "can't be read as a token", 2)],
 )
-def test_a_wrong_token_is_said_and_not_shown(place: Place, token: str | None, printed: str, code: int) -> None:
+def test_a_wrong_token_is_reported_and_not_shown(place: Place, token: str | None, printed: str, code: int) -> None:
     if token is None:
         (place.folder / "token").unlink()
     else:

@@ -31,7 +31,7 @@ def inspect(one: dict[str, Any], **asked: Any) -> Ready | Settled | Failed:
     return scheduler(Cluster(one)).inspect(request(**asked), begun_at=None)
 
 
-def test_a_failed_job_is_created_anew_once_and_the_old_one_stays() -> None:
+def test_a_failed_job_is_created_again_once_and_the_old_one_stays() -> None:
     cluster = Cluster(job())
     hook = scheduler(cluster)
     seen = hook.inspect(request(exclude_nodes=("gpu1",)), begun_at=None)
@@ -48,7 +48,7 @@ def test_a_failed_job_is_created_anew_once_and_the_old_one_stays() -> None:
     assert len(cluster.jobs) == 2
 
 
-def test_it_is_told_on_the_old_job_and_nothing_breaks_where_that_is_forbidden() -> None:
+def test_it_is_recorded_on_the_old_job_and_works_where_that_is_forbidden() -> None:
     cluster = Cluster(job())
     scheduler(cluster).execute(request(reasons=("node gpu1 is lost",)), Lease())
     [outcome] = cluster.events
@@ -98,7 +98,7 @@ def test_where_the_scheduler_is_to_be_asked_silence_is_no_consent() -> None:
         ({"conditions": [condition("Failed", "PodFailurePolicy")]}, "refused"),
     ],
 )
-def test_a_job_that_goes_on_succeeded_or_ended_itself_is_left_alone(status: dict[str, Any], result: str) -> None:
+def test_a_job_that_runs_succeeded_or_ended_itself_is_left_alone(status: dict[str, Any], result: str) -> None:
     limited = {**with_status(**status), "spec": {**job()["spec"], "backoffLimit": 3}}
     seen = inspect(limited)
     assert isinstance(seen, Settled)
@@ -126,7 +126,7 @@ def test_a_suspended_job_is_its_queue_s() -> None:
     assert "suspended" in seen.detail
 
 
-def test_whoever_controls_or_manages_a_job_decides() -> None:
+def test_the_controller_or_manager_of_a_job_decides() -> None:
     owned = job()
     owned["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "llm", "controller": True}]
     for one in (owned, job(managedBy="kueue.x-k8s.io/multikueue")):
@@ -145,13 +145,13 @@ def test_a_name_used_again_is_another_job() -> None:
 
 
 @pytest.mark.parametrize("job_id", ["123", "ml/PyTorchJob/x", "ml/Pod/x", "ml/Job/", "a/b/c/d"])
-def test_only_jobs_are_created_anew(job_id: str) -> None:
+def test_only_jobs_are_created_again(job_id: str) -> None:
     seen = inspect(job(), job_id=job_id)
     assert isinstance(seen, Settled)
     assert seen.result == "refused"
 
 
-def test_a_deleted_job_can_t_be_started_anew_and_a_begun_one_is_unknown() -> None:
+def test_a_deleted_job_cannot_be_started_again_and_a_started_one_is_unknown() -> None:
     hook = scheduler(Cluster())
     first, later = hook.inspect(request(), begun_at=None), hook.inspect(request(), begun_at=NOW)
     assert isinstance(first, Settled)

@@ -18,7 +18,7 @@ def pod_of(made: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def test_what_the_server_put_there_is_gone_and_what_people_wrote_stays() -> None:
+def test_fields_of_the_server_are_removed_and_those_of_people_stay() -> None:
     old = job()
     made = new_job(old, request(resume_from="s3://ckpt/7"))
     assert set(made["metadata"]) == {"name", "namespace", "labels", "annotations"}
@@ -45,7 +45,7 @@ def test_a_job_under_an_own_selector_gets_one_of_its_own() -> None:
     assert "manualSelector" not in made["spec"]
 
 
-def test_a_lineage_goes_on_over_several_resubmissions() -> None:
+def test_a_lineage_continues_over_several_resubmissions() -> None:
     first = new_job(job(), request(extra={}))
     assert first["metadata"]["annotations"]["faultline/lineage"] == "11-22"
     second = new_job({**first, "status": {}}, request(request_id="r8", extra={}, job_id="ml/Job/second"))

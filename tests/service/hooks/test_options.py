@@ -42,7 +42,7 @@ def test_what_is_wrong_is_named(environ: dict[str, str], named: str) -> None:
     assert "pass@" not in caught.value.detail
 
 
-def test_a_certificate_file_that_is_none_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_certificate_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     for name in (tmp_path / "ca.pem", tmp_path / "missing.pem"):
         with pytest.raises(ConfigurationError, match="ca_file"):

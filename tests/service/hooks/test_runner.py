@@ -62,7 +62,7 @@ def command(tmp_path: Path) -> Iterator[Hook]:
     made_hook.journal.close()
 
 
-def test_each_request_is_done_once_and_told(hook: Hook) -> None:
+def test_each_request_is_done_once_and_reported(hook: Hook) -> None:
     hook.service.waits = [request("r1"), request("r2")]
     assert hook.runner.round() == 2
     assert hook.runner.round() == 0
@@ -94,7 +94,7 @@ def test_what_can_not_be_asked_is_unknown_and_never_run_again(command: Hook, at:
     ] * 2
 
 
-def test_what_another_may_have_begun_is_not_run(command: Hook) -> None:
+def test_a_request_that_another_hook_may_have_started_is_not_run(command: Hook) -> None:
     command.service.waits = [request(extra={"lease_count": 2})]
     command.runner.round()
     assert not command.scheduler.done
@@ -103,7 +103,7 @@ def test_what_another_may_have_begun_is_not_run(command: Hook) -> None:
     assert received.result == "unknown"
 
 
-def test_a_broken_file_counts_as_begun(command: Hook) -> None:
+def test_a_damaged_file_counts_as_started(command: Hook) -> None:
     (command.folder / "r1.json").write_bytes(b"what is this")
     command.service.waits = [request()]
     command.runner.round()
@@ -113,7 +113,7 @@ def test_a_broken_file_counts_as_begun(command: Hook) -> None:
     )
 
 
-def test_what_could_not_be_told_is_told_later_and_not_done_again(hook: Hook) -> None:
+def test_an_unreported_result_is_reported_later_and_not_done_again(hook: Hook) -> None:
     hook.service.waits = [request()]
     real_act = hook.scheduler.execute
 
@@ -135,7 +135,7 @@ def test_what_could_not_be_told_is_told_later_and_not_done_again(hook: Hook) -> 
     assert hook.service.received == [("r1", DONE), ("r1", DONE)]  # to the old lease, and to the new one
 
 
-def test_nothing_is_begun_after_the_lease(hook: Hook) -> None:
+def test_nothing_is_started_after_the_lease(hook: Hook) -> None:
     hook.service.waits = [request(good_until=NOW)]
     hook.runner.round()
     assert not hook.scheduler.done
@@ -153,7 +153,7 @@ def test_after_the_lease_a_killed_hook_only_tells_what_was_done(hook: Hook, at: 
     assert hook.journal.all() == []
 
 
-def test_half_done_and_the_lease_over_it_is_said_and_the_next_lease_does_the_rest(
+def test_a_half_done_request_is_reported_after_its_lease_and_the_next_lease_completes_it(
     hook: Hook, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook.service.waits = [request()]
@@ -190,7 +190,7 @@ def test_a_scheduler_that_is_away_gives_the_request_back_untouched(hook: Hook) -
 
 
 @pytest.mark.parametrize("answer", [Settled("already_done", "by a person"), Failed("cleaning up", 10.0)])
-def test_what_the_scheduler_says_against_it_is_told(hook: Hook, answer: Settled | Failed) -> None:
+def test_the_refusal_of_the_scheduler_is_reported(hook: Hook, answer: Settled | Failed) -> None:
     hook.scheduler.answers["r1"] = answer
     hook.service.waits = [request()]
     hook.runner.round()
@@ -208,7 +208,7 @@ def test_a_request_that_failed_may_come_again(hook: Hook) -> None:
     assert hook.scheduler.done == ["r1"]
 
 
-def test_what_was_withdrawn_meanwhile_is_told_once(hook: Hook) -> None:
+def test_the_result_of_a_withdrawn_request_is_reported_once(hook: Hook) -> None:
     hook.service.gone.add("r1")
     hook.service.waits = [request()]
     hook.runner.round()
@@ -216,7 +216,7 @@ def test_what_was_withdrawn_meanwhile_is_told_once(hook: Hook) -> None:
     assert hook.service.received == [("r1", DONE)]
 
 
-def test_no_memory_no_deed(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_journal_nothing_is_executed(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     real = hook.journal.write
 
     def full(intent: Any) -> None:

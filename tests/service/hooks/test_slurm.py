@@ -203,7 +203,7 @@ def test_nothing_is_done_after_the_lease(bench: Bench, hook: SlurmScheduler) -> 
     assert bench.job(job)["job_state"] == ["FAILED"]
 
 
-def test_what_was_begun_moments_ago_is_waited_for(bench: Bench, tools: SlurmClient, scripts: ScriptStore) -> None:
+def test_a_recently_started_request_is_waited_for(bench: Bench, tools: SlurmClient, scripts: ScriptStore) -> None:
     job = bench.failed()
     careful = SlurmScheduler(tools, scripts, SystemClock(), SlurmOptions(settle_s=30))
     with pytest.raises(SchedulerUnavailable, match="moments ago"):

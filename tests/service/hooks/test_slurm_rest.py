@@ -124,7 +124,7 @@ def test_the_newest_version_that_both_know_is_spoken(stub: Stub, rest: SlurmRest
     assert {token for *_, token in stub.asked} == {"secret-token"}
 
 
-def test_one_that_speaks_no_known_version_is_refused(stub: Stub, rest: SlurmRest) -> None:
+def test_one_without_a_known_version_is_refused(stub: Stub, rest: SlurmRest) -> None:
     del stub.answers["/slurm/v0.0.42/ping/"]
     with pytest.raises(SlurmRefused, match=r"none of v0\.0\.45"):
         rest.nodes()
@@ -180,7 +180,7 @@ def test_a_change_that_was_only_taken_in_part_is_a_no(stub: Stub, rest: SlurmRes
         rest.update("5", {"ExcNodeList": "gpu1"})
 
 
-def test_what_the_api_can_not_do_is_done_by_the_commands_and_said_once(
+def test_what_the_api_cannot_do_is_done_by_the_commands_and_reported_once(
     stub: Stub, rest: SlurmRest, commands: Commands, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
@@ -207,7 +207,7 @@ def test_what_the_api_can_not_do_is_done_by_the_commands_and_said_once(
     assert any("#SBATCH" in one for one in output)
 
 
-def test_a_submission_whose_number_is_not_told_may_have_happened(stub: Stub, rest: SlurmRest) -> None:
+def test_a_submission_without_a_reported_number_may_have_happened(stub: Stub, rest: SlurmRest) -> None:
     stub.answers["/slurm/v0.0.42/job/submit"] = (200, GOOD)
     with pytest.raises(SchedulerUnavailable, match="job id"):
         rest.submit("#!/bin/sh\n", ["--export=NONE"])
@@ -246,7 +246,7 @@ def test_one_that_is_not_there_is_waited_for(tmp_path: Path, commands: Commands)
             SlurmRest(SlurmRestTransport(url, clock=clock, timeout_s=2), commands, clock).job("5")
 
 
-def test_the_token_is_read_anew_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_is_read_again_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "token"
     read = token_of(f"file:{file}")
     with pytest.raises(SchedulerUnavailable, match="can't be read"):

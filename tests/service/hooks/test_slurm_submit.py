@@ -129,6 +129,6 @@ def test_an_update_changes_what_is_asked_for_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("raw", [{}, {"job_state": []}, {"job_state": ["FAILED"]}, {"job_state": 5, "job_id": 7}])
-def test_what_is_no_jobs_record_is_said(raw: dict[str, Any]) -> None:
+def test_output_that_is_not_a_record_of_a_job_is_reported(raw: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
         read_job(raw)

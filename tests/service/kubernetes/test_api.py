@@ -101,7 +101,7 @@ def test_each_status_is_an_error_of_its_own(
     assert type(caught.value) is error
 
 
-def test_when_to_come_again_is_heard(api: KubernetesApi, handler: type[Handler]) -> None:
+def test_retry_after_is_read(api: KubernetesApi, handler: type[Handler]) -> None:
     handler.reply = lambda self: self.say(429, status(429, "TooManyRequests"), retry_after="7")
     with pytest.raises(ClusterUnavailable) as caught:
         api.get(JOBS)
@@ -187,7 +187,7 @@ def test_a_server_that_is_not_there_is_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "kind: [", "a: 1"])
-def test_a_kubeconfig_that_is_none_is_said(tmp_path: Path, content: str | None) -> None:
+def test_a_file_that_is_not_a_kubeconfig_is_reported(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)

@@ -51,7 +51,7 @@ def test_a_range_is_stored_once_by_the_first_of_two_workers(
         assert reading.reclassification_runs.totals(run.id) == done
 
 
-def test_an_unfinished_run_goes_on_with_its_own_failures(world: World, clock: FrozenClock) -> None:
+def test_an_unfinished_run_continues_with_its_own_failures(world: World, clock: FrozenClock) -> None:
     with world.store.unit_of_work() as work:
         first = work.reclassification_runs.open("name", clock.now(), 1, 10)
     clock.at += timedelta(hours=1)

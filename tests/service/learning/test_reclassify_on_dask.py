@@ -110,7 +110,7 @@ def test_each_failure_is_read_once_although_a_worker_the_database_and_the_schedu
         cluster.kill_scheduler()
         _, error = running.communicate(timeout=PATIENCE_S)
         assert running.returncode == 1, error
-        assert "it goes on where it stopped" in error
+        assert "it continues where it stopped" in error
         kept = done_ranges(world.store)
         assert 0 < kept < (CHANGED + UNCHANGED) // RANGE
         cluster.close()

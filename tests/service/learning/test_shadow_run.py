@@ -1,4 +1,4 @@
-"""A candidate runs on stored failures beside the model in use before it is promoted."""
+"""A candidate runs on stored failures next to the model in use before it is promoted."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -197,7 +197,7 @@ def test_a_log_that_grows_is_read_up_to_where_it_was(
     assert one(fetcher, {"uri": str(path)}).streams[0].text == "early\n"
 
 
-def test_what_has_not_arrived_in_time_is_pending_and_holds_up_nobody(
+def test_logs_that_are_late_are_pending_and_delay_no_other_job(
     fetcher: LogFetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "quick.log").write_text("quick\n")

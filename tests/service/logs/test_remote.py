@@ -120,7 +120,7 @@ def test_an_address_outside_is_not_even_asked(remote: Remote, server: str) -> No
             read(remote, url)
 
 
-def test_nobody_listening_is_a_reason() -> None:
+def test_a_closed_port_is_given_as_the_reason() -> None:
     silent = Remote(parse_roots(["http://127.0.0.1:1/"]))
     with pytest.raises(LogRefused, match="could not be read"):
         read(silent, "http://127.0.0.1:1/a.log?sig=secret")

@@ -45,7 +45,7 @@ def test_cleaning_changes_no_line_number_and_cleaning_twice_nothing_more(text: s
     assert decode(once.encode()) == once
 
 
-def test_half_a_word_at_the_start_of_a_window_goes_with_what_stood_beside_it() -> None:
+def test_the_start_of_a_window_within_a_line_is_dropped() -> None:
     text = "word " * 1000
     assert without_beginnings(text, Window(b"", 1)) == text
     cut = without_beginnings(text, Window(b"", 1, cut=True, in_line=True))

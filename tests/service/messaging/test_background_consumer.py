@@ -14,7 +14,7 @@ def obey(stop: ShutdownFlag) -> None:
         pass
 
 
-def test_it_runs_beside_and_ends_with_the_first() -> None:
+def test_it_runs_in_the_background_and_ends_with_the_main_consumer() -> None:
     first = threading.Event()
     threads = threading.active_count()
     with BackgroundConsumer(obey, first) as beside:
@@ -27,7 +27,7 @@ def test_it_runs_beside_and_ends_with_the_first() -> None:
     assert threading.active_count() == threads
 
 
-def test_its_failure_ends_the_first_and_is_told() -> None:
+def test_its_failure_ends_the_main_consumer_and_is_reported() -> None:
     def broken(_stop: ShutdownFlag) -> None:
         raise ConfigurationError("the broker refuses")
 
@@ -54,7 +54,7 @@ def test_the_first_one_s_failure_goes_before_its_own() -> None:
         first()
 
 
-def test_a_fault_of_ours_is_told_by_its_kind_alone() -> None:
+def test_an_internal_error_is_reported_by_its_type_alone() -> None:
     def broken(_stop: ShutdownFlag) -> None:
         raise ValueError("secret")
 

@@ -8,10 +8,10 @@ import pytest
 from service.errors import ConfigurationError, Unavailable
 from service.messaging.consumer import Consumer
 from service.messaging.dead_letters import Rejected, TooManyDeadLetters
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import TopicPartition
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 
 class Scene:
@@ -76,7 +76,7 @@ def test_a_batch_holds_no_more_events_and_bytes_than_allowed() -> None:
     assert len(scene.database.batches) > 10
 
 
-def test_unreadable_records_become_dead_letters_and_hurt_nobody() -> None:
+def test_unreadable_records_become_dead_letters_without_other_effect() -> None:
     scene = Scene()
     for value in (event("a"), b"{", b"\x00\xff", event("b"), b"[]", event("c", status="over"), event("d")):
         scene.put(value)
@@ -287,7 +287,7 @@ def test_ends_when_another_member_has_taken_its_name() -> None:
     assert scene.committed() is None
 
 
-def test_told_to_stop_it_finishes_the_batch_commits_and_leaves() -> None:
+def test_on_a_signal_it_finishes_the_batch_commits_and_leaves() -> None:
     scene = Scene(max_events=10)
     for number in range(30):
         scene.put(event(f"j{number}"))

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from service.errors import Unavailable
 from service.messaging.batching import next_offsets, split_by_size
 from service.messaging.consumer import Consumer
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import Record, TopicPartition
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 PARTITIONS = 3
 

@@ -64,7 +64,7 @@ def rejected(**changes: Any) -> Rejected:
     return Rejected(record, dead_letter(record.value, record.place, UnreadableRecord("not JSON")))
 
 
-def test_on_the_topic_it_is_as_it_was_with_reason_and_place_beside() -> None:
+def test_on_the_topic_it_is_unchanged_with_reason_and_position_in_headers() -> None:
     sent = message(rejected())
     assert (sent.value, sent.key) == (b"{", b"k")
     assert dict(sent.headers) == {

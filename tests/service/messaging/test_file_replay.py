@@ -36,7 +36,7 @@ def test_goes_in_batches(tmp_path: Path, database: Database) -> None:
     assert database.batches == [500, 500, 201]
 
 
-def test_a_file_that_is_not_there_is_told_and_the_others_are_read(tmp_path: Path, database: Database) -> None:
+def test_a_missing_file_is_reported_and_the_others_are_read(tmp_path: Path, database: Database) -> None:
     path = tmp_path / "there.jsonl"
     path.write_bytes(event("a"))
     summary = replay(database).run([str(tmp_path / "absent.jsonl"), str(path)])

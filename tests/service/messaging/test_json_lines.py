@@ -50,7 +50,7 @@ def test_a_gzip_file_that_was_cut_gives_what_is_there_and_then_says_so(tmp_path:
         list(reading)
 
 
-def test_a_line_longer_than_any_event_costs_no_memory_and_is_told_apart(tmp_path: Path) -> None:
+def test_a_line_longer_than_any_event_costs_no_memory_and_is_reported(tmp_path: Path) -> None:
     long = b"x" * (2 * MAX_EVENT_BYTES + 17)
     path = tmp_path / "events.jsonl.gz"
     path.write_bytes(gzip.compress(b"before\n" + long + b"\nafter\n", compresslevel=1))

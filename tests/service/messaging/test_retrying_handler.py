@@ -21,11 +21,11 @@ def never(error: Unavailable, times: int) -> None:
     raise AssertionError((error, times))
 
 
-def test_asks_how_often_it_was_so_and_goes_on_with_the_same_batch() -> None:
+def test_waiting_knows_the_number_of_failures_and_the_same_batch_is_tried_again() -> None:
     database, asked = Database(), []
     database.down = 3
     handler = RetryingHandler(database, lambda _error, times: asked.append(times))
-    assert handler.handle_all([item("a"), item("b")]) == []
+    assert handler.store_items([item("a"), item("b")]) == []
     assert asked == [1, 2, 3]
     assert database.batches == [2]
 
@@ -36,7 +36,7 @@ def test_what_is_no_longer_wanted_is_left_out_of_the_next_try() -> None:
     handler = RetryingHandler(
         database, lambda _error, _times: wanted.discard("jobs/0/a"), lambda one: one.place in wanted
     )
-    handler.handle_all([item("a"), item("b")])
+    handler.store_items([item("a"), item("b")])
     assert database.jobs() == {"b"}
 
 
@@ -44,7 +44,7 @@ def test_looking_for_one_bad_event_among_many_takes_few_tries() -> None:
     database, tries = Database(), []
     database.poison = lambda stored: stored.job_id == "j300"
     database.before = lambda: tries.append(1)
-    [letter] = RetryingHandler(database, never).handle_all([item(f"j{number}") for number in range(512)])
+    [letter] = RetryingHandler(database, never).store_items([item(f"j{number}") for number in range(512)])
     assert letter.place == "jobs/0/j300"
     assert len(database.jobs()) == 511
     assert len(tries) < 25
@@ -59,7 +59,7 @@ def test_a_letter_whose_text_can_not_be_stored_is_stored_without_it() -> None:
 
     database = Picky()
     database.poison = lambda _event: True
-    [became] = RetryingHandler(database, never).handle_all([item("a")])
+    [became] = RetryingHandler(database, never).store_items([item("a")])
     assert isinstance(became.what, DeadLetter)
     assert became.what.text == ""
     assert database.places() == {"jobs/0/a"}
@@ -70,12 +70,12 @@ def test_where_not_even_that_can_be_stored_it_ends_with_the_error() -> None:
         raise ZeroDivisionError(len(events) + len(dead))
 
     with pytest.raises(ZeroDivisionError):
-        RetryingHandler(broken, never).handle_all([item("a"), item("b")])
+        RetryingHandler(broken, never).store_items([item("a"), item("b")])
 
 
-def test_wrong_settings_are_nobodys_poison() -> None:
+def test_a_wrong_setting_is_raised_and_makes_no_dead_letters() -> None:
     def unset(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         raise ConfigurationError(f"no schema for {len(events) + len(dead)}")
 
     with pytest.raises(ConfigurationError, match="no schema for 2"):
-        RetryingHandler(unset, never).handle_all([item("a"), item("b")])
+        RetryingHandler(unset, never).store_items([item("a"), item("b")])

@@ -66,7 +66,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_told_to_end_all_finish_first(scene: Scene) -> None:
+def test_on_a_signal_all_finish_first(scene: Scene) -> None:
     scene.process.terminate()
     assert scene.process.wait(20) == 0
     assert (scene.folder / "0.finished").exists()

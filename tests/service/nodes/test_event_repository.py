@@ -62,7 +62,7 @@ def test_events_are_found_by_node_and_time_and_windows_as_long_as_they_last(stor
         assert [event.text for event in reading.node_events.windows("orion", "gpu1", since=NOON)] == ["event 5"]
 
 
-def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
+def test_a_page_continues_where_the_last_one_ended(store: Store) -> None:
     with store.unit_of_work() as work:
         work.node_events.add([node_event(number, at=NOON) for number in range(7)])
     texts: list[str] = []
@@ -89,7 +89,7 @@ def test_old_events_are_removed(store: Store) -> None:
         assert [event.text for event in reading.node_events.page("orion", "gpu1").items] == ["event 2"]
 
 
-def test_text_that_no_database_holds_is_mended_and_long_text_cut(store: Store) -> None:
+def test_text_that_no_database_stores_is_repaired_and_long_text_cut(store: Store) -> None:
     with store.unit_of_work() as work:
         work.node_events.add([node_event(1, text="a\0b\ud800" + "x" * 10_000, source="s" * 500)])
     with store.reading() as reading:

@@ -6,7 +6,6 @@ from service.db.session import Store
 from service.errors import Unavailable
 from service.formats import node_events
 from service.messaging.consumer import Consumer
-from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import TopicPartition
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.records import NodeReport
@@ -14,6 +13,7 @@ from service.nodes.settings import FleetSettings
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock
 from tests.service.messaging.fakes import Clock, DeadLetterTopic, StopWhen
+from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 PLACE = TopicPartition("nodes", 0)
 

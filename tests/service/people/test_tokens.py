@@ -67,7 +67,7 @@ def test_a_bad_token_is_refused_by_field(store: Store, name: str, scopes: list[s
     assert caught.value.errors[0].field == field
 
 
-def test_many_sessions_of_one_owner_end_nobody_elses(store: Store) -> None:
+def test_many_sessions_of_one_owner_end_no_others(store: Store) -> None:
     with store.unit_of_work() as work:
         ana, bob = (work.accounts.create(name, "viewer", password="x") for name in ("ana", "bob"))
         of_bob = work.accounts.log_in(account_id=bob.id, lasts=timedelta(hours=1))

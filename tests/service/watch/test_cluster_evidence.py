@@ -41,7 +41,7 @@ def event() -> JobCompletion:
     return found
 
 
-def test_what_was_said_of_pod_and_node_comes_in_order_and_without_what_is_always_said() -> None:
+def test_events_of_pod_and_node_come_in_order_and_without_routine_ones() -> None:
     cluster = Cluster(
         cluster_event("Node", "NodeNotReady", "2026-11-21T10:58:00Z", "Normal"),
         cluster_event("Node", "RegisteredNode", "2026-11-21T09:00:00Z", "Normal"),

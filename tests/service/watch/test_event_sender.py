@@ -96,7 +96,7 @@ def test_each_answer_is_what_it_is(service: Service, status: int, error: type[Ex
     sender.close()
 
 
-def test_what_the_service_rejects_is_said(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_ends_that_the_service_rejects_are_reported(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     service.answer = {"accepted": 1, "rejected": [{"line": 2, "field": "status", "expected": "a status"}]}
     sender = ApiSender(service.url, None)
     sender.send([event(1), event(2)])
@@ -105,7 +105,7 @@ def test_what_the_service_rejects_is_said(service: Service, caplog: pytest.LogCa
     assert "a status" in caplog.text
 
 
-def test_nobody_there_is_unavailable() -> None:
+def test_no_answer_is_unavailable() -> None:
     sender = ApiSender("http://127.0.0.1:1", None)
     with pytest.raises(Unavailable):
         sender.send([event()])

@@ -22,7 +22,7 @@ def test_a_pod_and_a_job_have_ids_of_their_own_that_stay() -> None:
     assert event(job(FAILED)).resubmit_of == "ml/Job/before"
 
 
-def test_what_goes_on_tells_nothing() -> None:
+def test_a_running_job_sends_nothing() -> None:
     assert isinstance(job_end_mapper.read("Pod", pod(phase="Running"), "lab"), Skipped)
     assert isinstance(job_end_mapper.read("Job", job(), "lab"), Skipped)
     assert not job_end_mapper.ended("Job", job())
@@ -53,7 +53,7 @@ def test_what_the_taint_manager_calls_an_eviction_is_the_end_of_a_lost_node() ->
     assert job_end_mapper.with_evidence(api, lost=True).status == "evicted"
 
 
-def test_evidence_is_added_and_nothing_is_said_twice() -> None:
+def test_evidence_is_added_and_nothing_is_repeated() -> None:
     traceback = ended_with("Traceback:\n  boom\n")
     lines = [NodeEventIn(text=f"line {n}") for n in range(job_end_mapper.LINES_MOST + 5)]
     same = LogRef(stream="stderr", tail="Traceback:\n  boom\n")
@@ -70,7 +70,7 @@ def ended_with(message: str) -> JobCompletion:
 
 
 @pytest.mark.parametrize("kind", ["Job", "Pod"])
-def test_what_vanished_is_said_as_unknown_and_counts_nowhere(kind: str) -> None:
+def test_a_vanished_job_is_sent_as_unknown_and_enters_no_rate(kind: str) -> None:
     at = {"since": "2026-11-21T11:00:00+00:00", "now": "2026-11-21T12:00:00+00:00"}
     result = job_end_mapper.vanished(kind, "ml", "train", "u7", "lab", **at)
     assert (result.status, result.reason, result.key()) == ("cancelled", "UnknownEnd", f"kubernetes:{kind}:u7")

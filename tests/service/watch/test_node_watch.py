@@ -35,7 +35,7 @@ def test_a_node_is_lost_when_its_kubelet_is_silent_or_it_is_given_up(one: dict[s
     assert (known(one).silent("gpu1") is not None) is lost
 
 
-def test_what_stands_against_a_node_is_said() -> None:
+def test_conditions_against_a_node_are_sent() -> None:
     lines = known(node("gpu1", "Unknown", GPUBroken="True", DiskPressure="False")).lines("gpu1")
     assert [line.text for line in lines] == ["ReadyIsUnknown: m", "GPUBroken: GPUBrokenIsTrue: m"]
     assert {line.node for line in lines} == {"gpu1"}
@@ -64,7 +64,7 @@ def only(found: list[Mapping[str, Any]] | Skipped) -> Mapping[str, Any]:
     return one
 
 
-def test_nodes_and_events_are_told_as_the_service_reads_them() -> None:
+def test_nodes_and_events_are_sent_as_the_service_reads_them() -> None:
     small = observed(node(ready="Unknown"), "lab")
     assert "images" not in small["status"]
     assert "labels" not in small["metadata"]

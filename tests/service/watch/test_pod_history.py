@@ -30,7 +30,7 @@ def test_the_first_of_the_last_try_is_the_root_and_a_disrupted_one_before_it() -
     assert root([]) is None
 
 
-def test_a_job_s_own_end_says_what_its_pod_said() -> None:
+def test_the_end_of_a_job_has_the_facts_of_its_pod() -> None:
     result = with_root(own_end(), end("a", 0, 5, "out_of_memory"), None)
     assert (result.status, result.reason, result.exit_code, result.nodes) == ("out_of_memory", "Error", 1, ("gpu1",))
     assert result.message is not None

@@ -54,7 +54,7 @@ def test_a_restarted_container_s_log_is_the_one_before() -> None:
         ("", "wrote nothing"),
     ],
 )
-def test_what_can_t_be_read_is_said(error: Exception | str, output: str) -> None:
+def test_a_log_that_cannot_be_read_is_reported(error: Exception | str, output: str) -> None:
     [found] = tails(Texts(error), pod())
     assert found.tail is None
     assert output in found.missing

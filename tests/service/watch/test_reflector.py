@@ -63,7 +63,7 @@ def seen(api: Scripted, count: int, version: str | None = None) -> list[tuple[st
     return [(one.what, one.version) for one in islice(follow(api, PODS, version, Now(), backoff), count)]
 
 
-def test_a_list_comes_page_by_page_and_the_watch_goes_on_from_it() -> None:
+def test_a_list_is_read_page_by_page_and_the_watch_continues_from_it() -> None:
     api = Scripted([page("9", pod("a"), more="x"), page("9", pod("b"))], [[change("MODIFIED", pod("a"), "10")]])
     assert seen(api, 5) == [
         ("list_begins", None),
@@ -77,12 +77,12 @@ def test_a_list_comes_page_by_page_and_the_watch_goes_on_from_it() -> None:
     assert api.asked[2]["resourceVersion"] == "9"
 
 
-def test_the_entries_of_a_list_are_told_what_they_are() -> None:
+def test_the_entries_of_a_list_get_their_kind() -> None:
     [_, first] = islice(follow(Scripted([page("9", pod("a"))], []), PODS, None, Now()), 2)
     assert (first.object["kind"], first.object["apiVersion"]) == ("Pod", "v1")
 
 
-def test_it_goes_on_from_where_it_was_without_a_list() -> None:
+def test_it_continues_from_its_position_without_a_list() -> None:
     api = Scripted([], [[change("DELETED", pod("a"), "31"), change("BOOKMARK", {"metadata": {}}, "40")], []])
     assert seen(api, 2, "30") == [("deleted", "31"), ("bookmark", "40")]
     api = Scripted([], [[change("BOOKMARK", {"metadata": {}}, "40")], [change("ADDED", pod("b"), "41")]])
@@ -90,7 +90,7 @@ def test_it_goes_on_from_where_it_was_without_a_list() -> None:
     assert api.asked[1]["resourceVersion"] == "40"
 
 
-def test_history_that_is_gone_means_a_new_list() -> None:
+def test_history_that_was_removed_causes_a_new_list() -> None:
     api = Scripted([page("50", pod("a"))], [VersionExpired("too old"), [change("ADDED", pod("b"), "51")]])
     assert [what for what, _ in seen(api, 4, "30")] == ["list_begins", "listed", "all_listed", "changed"]
 

@@ -31,7 +31,7 @@ def test_another_cluster_s_file_is_not_taken(tmp_path: Path) -> None:
         states.load(path, "other")
 
 
-def test_a_folder_that_can_t_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="can't be written"):
         states.save(tmp_path / "no" / "watch.json", State("lab"), NOW)
 
@@ -44,7 +44,7 @@ def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": "other"}', b'{"format": "faultline-watch/1"}'])
-def test_a_file_that_is_none_is_kept_beside(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_state_is_kept_under_another_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "watch.json"
     path.write_bytes(content)
     assert states.load(path, "lab") == State("lab")

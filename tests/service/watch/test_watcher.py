@@ -126,7 +126,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def test_a_failed_pod_is_told_once_with_its_log_and_what_its_job_says(world: World) -> None:
+def test_a_failed_pod_is_sent_once_with_its_log_and_the_facts_of_its_job(world: World) -> None:
     world.cluster.jobs["train"] = job(FAILED)
     world.see("changed", pod(phase="Running"))
     assert not world.sent.events
@@ -137,7 +137,7 @@ def test_a_failed_pod_is_told_once_with_its_log_and_what_its_job_says(world: Wor
     assert world.cluster.logs_asked == 1
 
 
-def test_what_was_told_is_not_told_again_after_a_restart(world: World) -> None:
+def test_ends_that_were_sent_are_not_sent_again_after_a_restart(world: World) -> None:
     world.see("changed", pod(), job(FAILED))
     world.start()
     world.see("listed", pod(), job(FAILED))
@@ -171,7 +171,7 @@ def test_a_cluster_that_does_not_answer_is_asked_again(world: World) -> None:
     assert len(world.sent.events) == 1
 
 
-def test_a_job_that_was_gone_on_return_is_said_as_unknown_once(world: World) -> None:
+def test_a_job_that_disappeared_meanwhile_is_reported_as_unknown_once(world: World) -> None:
     world.list_jobs(job(uid="a", name="a"), job(uid="b", name="b"))
     world.start()
     world.list_jobs(job(uid="b", name="b"))
@@ -211,14 +211,14 @@ def test_a_pod_taken_with_its_node_is_the_node_s_end_and_its_job_s_too(world: Wo
     assert not world.cluster.logs_asked
 
 
-def test_a_job_s_own_end_finds_its_pods_where_nobody_saw_them_fail(world: World) -> None:
+def test_the_end_of_a_job_finds_its_pods_whose_failure_was_not_observed(world: World) -> None:
     world.cluster.pods = [pod(containerStatuses=[ended_container(code=137, reason="OOMKilled")])]
     world.see("changed", job(FAILED))
     [result] = world.sent.events
     assert (result.status, result.exit_code, result.logs[0].tail) == ("out_of_memory", 137, "step 1\n")
 
 
-def test_what_a_pod_waited_for_is_said_at_its_job_s_deadline(world: World) -> None:
+def test_the_deadline_of_a_job_names_what_its_pod_waited_for(world: World) -> None:
     waiting = {
         "name": "main",
         "restartCount": 0,
@@ -233,7 +233,7 @@ def test_what_a_pod_waited_for_is_said_at_its_job_s_deadline(world: World) -> No
     assert "ImagePullBackOff: no x" in result.message
 
 
-def test_nodes_are_told_when_they_change_and_their_events_as_they_come(world: World) -> None:
+def test_nodes_are_sent_when_they_change_and_their_events_as_they_arrive(world: World) -> None:
     world.see("listed", node(), node("gpu2", "Unknown"))
     assert [one["metadata"]["name"] for one in world.notes] == ["gpu2"]  # it went while nobody watched
     world.notes.clear()
@@ -260,7 +260,7 @@ def test_an_object_that_can_t_be_read_stops_nothing(world: World) -> None:
     assert counted == 1
 
 
-def test_what_is_too_large_is_told_apart_and_without_its_logs(world: World) -> None:
+def test_an_end_that_is_too_large_is_sent_separately_without_its_logs(world: World) -> None:
     world.sent.largest = 3_500
     loud = pod("p2")
     loud["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = "long\n" * 800

@@ -31,7 +31,7 @@ def fixed_by(client: TestClient, number: int) -> Any:
     return (client.get(f"/api/v1/failures/{number}/feedback").json()["fixed_by"] or {}).get("code")
 
 
-def test_it_is_said_alone_or_with_a_judgement_and_taken_back(stocked: TestClient) -> None:
+def test_a_fix_is_recorded_alone_or_with_a_judgement_and_removed(stocked: TestClient) -> None:
     first, second = ids(stocked)
     assert stocked.put(f"/api/v1/failures/{first}/fixed-by", json={"code": "M8"}).json() == {"code": "M8"}
     output = stocked.post(f"/api/v1/failures/{second}/feedback", json={"kind": "confirm", "fixed_by": "M4"})
@@ -89,7 +89,7 @@ def test_forms_say_it_and_pages_show_it(stocked: TestClient, world: World) -> No
     assert "This resolved one such failure on this cluster." in result
 
 
-def test_the_week_s_report_sets_it_beside_the_paper(stocked: TestClient, world: World) -> None:
+def test_the_report_of_the_week_compares_it_with_the_paper(stocked: TestClient, world: World) -> None:
     first, newest = ids(stocked)
     for number in (first, newest):
         stocked.put(f"/api/v1/failures/{number}/fixed-by", json={"code": "M8"})

@@ -61,7 +61,7 @@ def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(h
     assert "resubmitted as job 2" in words(hook.get(f"/failures/{failure}").text)
 
 
-def test_what_would_have_been_done_is_said_so(client: TestClient) -> None:
+def test_shadow_mode_is_named(client: TestClient) -> None:
     tell(client, job("1", "NVRM: Xid 79"))
     [failure] = [one["id"] for one in client.get("/api/v1/failures").json()["items"]]
     assert "Shadow mode: would requeue without" in words(client.get(f"/failures/{failure}").text)
@@ -114,7 +114,7 @@ def test_an_incident_s_page_says_how_many_attempts_it_does_not_list(
 
 
 @pytest.mark.parametrize("path", ["/automation?cursor=x", "/incidents?cursor=x"])
-def test_a_cursor_of_nowhere_is_said(hook: TestClient, path: str) -> None:
+def test_an_invalid_cursor_is_reported(hook: TestClient, path: str) -> None:
     assert hook.get(path).status_code == 422
 
 

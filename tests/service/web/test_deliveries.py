@@ -1,5 +1,7 @@
 """What a receiver was not told can be seen, and told again."""
 
+from dataclasses import replace
+
 from fastapi.testclient import TestClient
 
 from service.deliveries.records import NewDelivery, OutboxMessage
@@ -11,15 +13,15 @@ def give_up(world: World) -> None:
     with world.store.unit_of_work() as work:
         work.outbox.add([OutboxMessage("failure.diagnosed", "orion/7", {"failure_id": 7})])
         [message] = work.outbox.lease("test", limit=1, seconds=60)
-        work.deliveries.add([NewDelivery(message.id, "bot", "the endpoint wants no more")])
+        work.deliveries.add([NewDelivery(message.id, "bot", "the receiver accepts no more messages")])
 
 
 def test_given_up_is_shown_and_sent_again_by_api_and_page(world: World, client: TestClient) -> None:
     give_up(world)
     [one] = client.get("/api/v1/deliveries").json()["items"]
-    assert (one["endpoint"], one["key"], one["detail"]) == ("bot", "orion/7", "the endpoint wants no more")
+    assert (one["endpoint"], one["key"], one["detail"]) == ("bot", "orion/7", "the receiver accepts no more messages")
     page = client.get("/deliveries")
-    assert "the endpoint wants no more" in page.text
+    assert "the receiver accepts no more messages" in page.text
     sent = client.post(
         f"/deliveries/{one['message_id']}/bot/resend", data={"form_token": form_token(client, "/deliveries")}
     )
@@ -28,3 +30,14 @@ def test_given_up_is_shown_and_sent_again_by_api_and_page(world: World, client: 
     [waiting] = client.get("/api/v1/deliveries?state=waiting").json()["items"]
     assert waiting["message_id"] == one["message_id"]
     assert client.post(f"/api/v1/deliveries/{one['message_id']}/bot:resend").status_code == 404
+
+
+def test_resending_enables_a_disabled_receiver(world: World, client: TestClient) -> None:
+    give_up(world)
+    with world.store.unit_of_work() as work:
+        state = work.endpoints.lock("bot", "https://bot.example")
+        work.endpoints.put(replace(state, disabled_at=world.clock.at, detail="410"))
+    [one] = client.get("/api/v1/deliveries").json()["items"]
+    assert client.post(f"/api/v1/deliveries/{one['message_id']}/bot:resend").status_code == 200
+    [receiver] = client.get("/api/v1/deliveries").json()["endpoints"]
+    assert (receiver["name"], receiver["disabled_at"]) == ("bot", None)

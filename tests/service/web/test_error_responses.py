@@ -75,7 +75,7 @@ def test_a_page_tells_people_the_same_in_words(client: TestClient) -> None:
         assert word in answer.text
 
 
-def test_what_goes_wrong_inside_is_logged_and_told_without_details(
+def test_an_internal_error_is_logged_and_reported_without_details(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:

@@ -175,7 +175,7 @@ def test_a_letter_that_still_can_not_be_read_stays_and_says_why(world: World, cl
     assert client.post("/api/v1/dead-letters/999:resend").status_code == 404
 
 
-def test_a_letter_that_is_no_jobs_end_is_told_so(world: World, client: TestClient) -> None:
+def test_a_dead_letter_that_is_not_the_end_of_a_job_is_reported(world: World, client: TestClient) -> None:
     made = letter(world, '{"jobid": 5, "cluster": "orion", "state": "RUNNING", "event_type": "job_start"}')
     assert client.post(f"/api/v1/dead-letters/{made}:resend").json()["outcome"] == "skipped"
 

@@ -43,7 +43,7 @@ def test_those_ticked_are_corrected_in_side_cause_and_symptom_at_once(stocked: T
     assert [row["side"] for row in stocked.get("/api/v1/failures").json()["items"]].count("hardware") == 2
 
 
-def test_what_another_verdict_stands_on_meanwhile_is_left_and_said(stocked: TestClient) -> None:
+def test_a_failure_with_a_newer_verdict_is_skipped_and_counted(stocked: TestClient) -> None:
     ticked = boxes(stocked.get("/failures").text)
     number = ticked[0].split(".")[0]
     stocked.post(f"/api/v1/failures/{number}/feedback", json={"kind": "correct", "cause": "SYS.5"})
@@ -76,7 +76,7 @@ def test_all_boxes_are_ticked_by_a_link(stocked: TestClient) -> None:
         {"kind": "correct", "failure": "1.1", "cause": "user", "symptom": HOSTILE},
     ],
 )
-def test_a_form_that_says_nothing_sensible_is_told_so(stocked: TestClient, form: dict[str, str]) -> None:
+def test_an_invalid_form_is_reported(stocked: TestClient, form: dict[str, str]) -> None:
     form["form_token"] = form_token(stocked)
     answer = stocked.post("/feedback", data=form, headers={"Origin": "http://127.0.0.1:8080"})
     assert answer.status_code == 422

@@ -15,7 +15,7 @@ def evidence_line(
     return {"rank": rank, "node": None, "stream": "stderr", "line": line, "text": text, "role": role}
 
 
-def test_lines_around_what_speaks_and_the_end_are_shown_the_rest_is_counted() -> None:
+def test_lines_around_evidence_and_the_end_are_shown_and_the_rest_is_counted() -> None:
     stream = LogStream("\n".join(f"line {n}" for n in range(1, 101)), 0)
     found = excerpt(stream, [evidence_line(50)])
     assert [row.number if isinstance(row, Line) else row.lines for row in found.rows] == [

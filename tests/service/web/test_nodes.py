@@ -91,7 +91,7 @@ def test_nodes_are_listed_by_suspicion_and_paged(world: World) -> None:
         assert client.get(f"/api/v1/nodes?{wrong}").status_code == 422
 
 
-def test_one_node_shows_what_it_said_and_what_failed_on_it(world: World) -> None:
+def test_the_page_of_a_node_shows_its_events_and_failures(world: World) -> None:
     filled(world)
     client = world.client()
     found = client.get("/api/v1/nodes/orion/gpu018").json()

@@ -35,7 +35,7 @@ def test_a_time_a_day_or_a_span(text: str, expected: datetime) -> None:
 @pytest.mark.parametrize(
     "text", ["", "yesterday", "5", "24", "-1h", "2026-11-20T03:41:57", "2026-02-30", "0001-01-01T00:00:00+23:59", "٣h"]
 )
-def test_anything_else_is_told_with_its_field(text: str) -> None:
+def test_anything_else_is_reported_with_its_field(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         instant(text, "since", NOW, BERLIN)
     assert caught.value.errors[0].field == "since"
@@ -43,6 +43,6 @@ def test_anything_else_is_told_with_its_field(text: str) -> None:
 
 
 @given(st.one_of(st.text(max_size=30), st.from_regex(r"[0-9T:Zhdw+.\- ]{1,30}")))
-def test_any_text_is_an_instant_or_told(text: str) -> None:
+def test_any_text_is_an_instant_or_an_error(text: str) -> None:
     with suppress(InvalidInput):
         assert instant(text, "until", NOW, BERLIN).tzinfo is UTC

@@ -11,7 +11,7 @@ from service.recommend.policy import Policy, built_in
 from tests.simulations.policy.engine import Counted, Engine, Strategy
 from tests.simulations.policy.parameters import Parameters, default, listed
 from tests.simulations.policy.service_policy import Guarded
-from tests.simulations.policy.strategies import Blind, Nobody, Oracle
+from tests.simulations.policy.strategies import Blind, NoResubmits, Oracle
 from tests.simulations.policy.verdicts import Measured, packaged
 from tests.simulations.policy.world import World
 
@@ -44,7 +44,7 @@ class Interval:
 def strategies(policy: Policy, measured: Measured) -> Mapping[str, Callable[[], Strategy]]:
     """The compared policies, by their names in the table."""
     return {
-        "none": Nobody,
+        "none": NoResubmits,
         BLIND: Blind,
         LOGS: partial(Guarded, policy, measured, fleet=False),
         OURS: partial(Guarded, policy, measured),

@@ -6,7 +6,7 @@ from tests.simulations.policy.world import End
 _AFTER = 0.02  # hours
 
 
-class Nobody:
+class NoResubmits:
     """No automatic resubmit."""
 
     def ended(self, engine: Engine, work: Work, end: End) -> None:
@@ -16,7 +16,7 @@ class Nobody:
         """Nothing."""
 
 
-class Blind(Nobody):
+class Blind(NoResubmits):
     """Every failure is retried at once, three times per job."""
 
     def __init__(self, most: int = 3) -> None:
@@ -28,7 +28,7 @@ class Blind(Nobody):
             engine.again(work, engine.now)
 
 
-class Oracle(Nobody):
+class Oracle(NoResubmits):
     """Knows the cause and the end of every fault: retries exactly where that helps, without the bad node."""
 
     def __init__(self) -> None:

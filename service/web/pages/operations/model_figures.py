@@ -9,7 +9,6 @@ from service.web.pages.charts.figures import line
 
 SIDE = 240  # width and height of a chart in chart units
 EDGE = 4
-_Z95 = 1.959964  # the normal distribution's 97.5th percentile
 
 
 @dataclass(frozen=True, slots=True)

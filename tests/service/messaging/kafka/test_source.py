@@ -185,7 +185,7 @@ def test_a_codec_that_is_not_installed_ends_it_with_the_reason(
     source.close()
 
 
-def test_an_error_within_a_batch_is_read_past_once_it_is_gone(
+def test_an_error_within_a_batch_is_passed_once_it_is_removed(
     config: KafkaConfig, raw: KafkaProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asked again after an error, the client's iterator would spin for ever; a new one is made instead."""
@@ -344,7 +344,7 @@ def test_reads_writes_and_leaves_a_broker_that_asks_for_a_password(kafka_broker:
     assert running.error is None
 
 
-def test_a_wrong_password_is_hinted_at_and_not_told(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_indicated_without_details(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker only hangs up, so that it may be an outage as well; a rebuilt client tries again."""
     monkeypatch.setattr("service.messaging.kafka.source.BOOTSTRAP_MS", 1_000)
     source = KafkaSource(guarded(kafka_broker, "wrong-but-long"))

@@ -125,7 +125,7 @@ def test_on_loopback_the_first_token_closes_the_door(world: World) -> None:
         assert client.get("/api/v1/stats", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
 
 
-def test_a_wrong_token_is_told_even_where_none_is_needed(world: World) -> None:
+def test_a_wrong_token_is_reported_even_where_none_is_needed(world: World) -> None:
     with world.client("flt_old") as client:
         assert client.get("/api/v1/stats").status_code == 401
 

@@ -135,7 +135,7 @@ def test_a_person_sees_own_sessions_with_time_address_and_browser(world: World) 
     assert "<b>x</b>" not in page
 
 
-def test_a_person_ends_one_session_or_all_others_and_nobody_elses(world: World) -> None:
+def test_a_person_ends_one_or_all_other_own_sessions_only(world: World) -> None:
     here, second, third, other = (browser(world, name) for name in ("ana", "ana", "ana", "bo"))
     [of_bo] = items(other)
     assert here.delete(f"{API}/sessions/{of_bo['id']}", headers=FROM_HERE).status_code == 404
@@ -155,7 +155,7 @@ def test_a_session_that_has_ended_is_not_listed(world: World) -> None:
     assert [one["current"] for one in items(browser(world, "ana"))] == [True]
 
 
-def test_an_administrator_ends_the_sessions_of_a_person_and_nobody_else_does(world: World) -> None:
+def test_only_an_administrator_ends_the_sessions_of_a_person(world: World) -> None:
     ana, other, root = browser(world, "ana", "198.51.100.7"), browser(world, "bo"), browser(world, "root")
     path = "/api/v1/accounts/bo/sessions"
     assert [client.post(f"{path}:end", headers=FROM_HERE).status_code for client in (ana, other)] == [403, 403]

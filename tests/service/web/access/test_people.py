@@ -105,7 +105,7 @@ def test_a_server_with_accounts_and_no_token_is_not_called_open(guarded: World) 
         assert "has full access" not in page.text
 
 
-def test_a_cookie_of_a_login_that_nobody_began_is_told(world: World) -> None:
+def test_a_cookie_of_a_login_that_was_not_started_is_reported(world: World) -> None:
     with world.client() as client:
         client.cookies.set("faultline_oidc", b"5".hex())
         assert client.get("/login/oidc/callback?code=1&state=1").status_code == 422
@@ -118,7 +118,7 @@ def test_blanks_around_a_name_give_no_further_guesses(guarded: World) -> None:
     assert codes == [401] * 10 + [429]
 
 
-def test_who_guesses_tokens_shuts_out_nobody_else(guarded: World) -> None:
+def test_guessing_tokens_locks_no_one_else_out(guarded: World) -> None:
     secret = guarded.token("read", name="reader")
     for number in range(10):
         attempts = guarded.services.people.attempts

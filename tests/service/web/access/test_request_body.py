@@ -57,13 +57,13 @@ def test_a_bomb_goes_off_at_16_mib(client: TestClient) -> None:
     [b"not gzip", b"", gzip.compress(b"{}", mtime=0)[:-9], gzip.compress(b"{}", mtime=0) + b"rest"],
     ids=["not gzip", "empty", "cut", "trailing bytes"],
 )
-def test_broken_gzip_is_told(client: TestClient, body: bytes) -> None:
+def test_damaged_gzip_is_reported(client: TestClient, body: bytes) -> None:
     answer = client.post(EVENTS, content=body, headers={"Content-Encoding": "gzip"})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["expected"] == "gzip"
 
 
-def test_another_encoding_is_told(client: TestClient) -> None:
+def test_another_encoding_is_reported(client: TestClient) -> None:
     answer = client.post(EVENTS, content=b"x", headers={"Content-Encoding": "br"})
     assert answer.status_code == 415
     assert answer.json()["errors"] == [{"field": "Content-Encoding", "expected": "gzip or none", "got": "br"}]

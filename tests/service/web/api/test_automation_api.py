@@ -196,7 +196,7 @@ def test_the_list_pages_and_filters(hook: TestClient) -> None:
     assert hook.get(f"{API}/resubmissions?cursor=x").status_code == 422
 
 
-def test_incidents_by_hand(hook: TestClient) -> None:
+def test_incidents_opened_by_a_person(hook: TestClient) -> None:
     made = hook.post(f"{API}/incidents", json={"cluster": "orion", "kind": "file_system", "value": "/scratch"})
     assert made.status_code == 201
     number = made.json()["id"]

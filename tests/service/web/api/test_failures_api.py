@@ -102,7 +102,7 @@ def test_a_job_with_slashes_in_its_id_is_found(stocked: TestClient) -> None:
         assert (job["job_id"], [attempt["failure_id"] for attempt in job["attempts"]]) == ("a/b/c", [None])
 
 
-def test_attempts_of_a_job_tell_what_became_of_each(stocked: TestClient) -> None:
+def test_attempts_of_a_job_show_the_result_of_each(stocked: TestClient) -> None:
     attempts = stocked.get("/api/v1/jobs/orion/2").json()["attempts"]
     assert {(attempt["attempt"], attempt["status"], attempt["side"]) for attempt in attempts} == {
         (0, "failed", "hardware"),

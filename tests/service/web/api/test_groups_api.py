@@ -192,7 +192,7 @@ def test_people_who_disagree_and_owners_who_contest_are_queued(stocked: TestClie
         assert not say(client, failure(client, "x0"), kind="confirm").json()["label"]["contested"]
 
 
-def test_the_same_can_be_said_of_many_and_of_a_group(stocked: TestClient) -> None:
+def test_many_failures_and_a_group_take_the_same_judgement(stocked: TestClient) -> None:
     modules = one(stocked, "flash_attn")["id"]
     result = stocked.post(f"/api/v1/groups/{modules}/feedback", json={"kind": "correct", "cause": "USER.4"}).json()
     assert len(result["items"]) == 3
@@ -215,7 +215,7 @@ def test_of_many_only_those_are_judged_that_say_what_was_looked_at(stocked: Test
     assert stocked.get(f"/api/v1/failures/{numbers[1]}").json()["failure"]["cause"] == "HW.NODE.1"
 
 
-def test_golden_labels_stay_whatever_is_said_later(stocked: TestClient) -> None:
+def test_golden_labels_stay_after_later_judgements(stocked: TestClient) -> None:
     number = failure(stocked, "odd")
     assert stocked.put(f"/api/v1/failures/{number}/golden", json={"golden": True}).status_code == 409
     say(stocked, number, kind="correct", cause="SYS.5")

@@ -43,7 +43,7 @@ def asked(api: TestClient, **body: Any) -> dict[str, Any]:
     return result
 
 
-def test_what_would_change_is_told_with_its_reasons(api: TestClient) -> None:
+def test_changes_are_listed_with_their_reasons(api: TestClient) -> None:
     result = lines(job("1", XID), job("2", "ModuleNotFoundError: No module named 'x'"))
     assert api.post("/api/v1/events", content=result).status_code == 200
     found = asked(api, policy=SHY)

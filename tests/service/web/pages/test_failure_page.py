@@ -153,7 +153,7 @@ def test_a_job_id_that_is_used_again_is_another_job(client: TestClient) -> None:
     assert "No similar failure is known whose job succeeded afterwards" in retried
 
 
-def test_what_speaks_for_a_verdict_is_said_in_words() -> None:
+def test_the_reasons_of_a_verdict_are_given_in_words() -> None:
     weighed = (
         ("x:KeyError", 3.5),
         ("w:import", 0.48),

@@ -71,7 +71,7 @@ def ended_jobs(client: TestClient) -> TestClient:
     return client
 
 
-def test_the_goodput_of_the_period_stands_beside_the_one_before(ended_jobs: TestClient) -> None:
+def test_the_goodput_of_the_period_is_shown_next_to_the_one_before(ended_jobs: TestClient) -> None:
     shown = ended_jobs.get("/?since=24h").text
     assert re.search(r'<a href="/goodput\?since=24h"><span class="hidden">Goodput </span>83.3\u00a0%</a>', shown)
     assert "of 96 GPU-h</small>" in shown

@@ -1,4 +1,4 @@
-"""An in-memory broker with Kafka's semantics of membership, commit and replay, for tests and the demo."""
+"""An in-memory broker with Kafka's semantics of membership, commit and replay."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
