@@ -7,8 +7,7 @@ errors.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 # A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start.
@@ -36,30 +35,34 @@ _RAW: Final = re.compile(
 )
 
 
-def common_prefix(sample: Sequence[str], lines: Iterable[str]) -> str | None:
+def common_prefix(sample: Sequence[str], text: str) -> str | None:
     """The prefix of most lines of a log, with a mark for each time; None without one.
 
     Args:
         sample: some of its lines.
-        lines: all of them; they are read only if the sample has a prefix.
+        text: the log; it is read only if the sample has a prefix.
     """
-    heads = [TIME.sub(_MARK, line[:_RANGE]) for line in sample]
-    if not _begin_alike(heads):
+    best = longest(sample)
+    if best is None:
         return None
+    lengths = ((line, length_of(line, best)) for line in text.split("\n"))
+    return best if any(at is not None and _RAW.match(line, at) for line, at in lengths) else None
+
+
+def longest(lines: Sequence[str], share: float = _SHARE) -> str | None:
+    """The longest prefix that a share of some lines has and that says nothing of a failure, None without one."""
+    heads = [TIME.sub(_MARK, line[:_RANGE], count=2) for line in lines]
     median = sorted(heads)[len(heads) // 2]
     best, most = None, 0
     for end in _ends(median):
         prefix = median[:end]
         count = sum(head.startswith(prefix) for head in heads)
-        if count < _SHARE * len(heads):
+        if count < share * len(heads):
             break
         most = most or count
         if count >= _SHARE_OF_LONGEST * most and len(prefix) >= _SHORTEST:
             best = prefix
-    if best is None or _OF_FAILURE.search(best):
-        return None
-    lengths = ((line, length_of(line, best)) for line in lines)
-    return best if any(at is not None and _RAW.match(line, at) for line, at in lengths) else None
+    return None if best is None or _OF_FAILURE.search(best) else best
 
 
 def length_of(line: str, prefix: str) -> int | None:
@@ -83,12 +86,6 @@ def time_in(line: str, length: int) -> str | None:
     """The first time in the prefix of a line."""
     hit = TIME.search(line, 0, length)
     return None if hit is None else hit[0]
-
-
-def _begin_alike(heads: Sequence[str]) -> bool:
-    """Whether lines that stand beside each other begin alike: a quick answer for most logs, which have no prefix."""
-    first = [head[:_SHORTEST] for head in heads[:: max(1, len(heads) // 8)]]
-    return sum(one == other for one, other in pairwise(first)) >= (len(first) - 1) // 2
 
 
 def _ends(head: str) -> Iterator[int]:

@@ -58,10 +58,14 @@ class Record:
     rank: int | None
 
 
+def may_be_record(line: str) -> bool:
+    """Whether a line may be a record, by a quick look."""
+    return line.startswith("{") or "msg=" in line
+
+
 def are_records(sample: Sequence[str]) -> bool:
     """Whether most of some lines of a log are records that hold a line each."""
-    likely = sum(line.startswith("{") or "msg=" in line for line in sample)
-    if likely < _SHARE_OF_RECORDS * len(sample):
+    if sum(map(may_be_record, sample)) < _SHARE_OF_RECORDS * len(sample):
         return False
     return sum(read(line) is not None for line in sample) >= _SHARE_OF_RECORDS * len(sample)
 

@@ -11,6 +11,9 @@ from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.line_prefixes import detect_style, sample_lines
 
 _FEWEST_LINES: Final = 4  # judgement: fewer may look alike by chance
+_PROBES: Final = 10
+_PROBE_LENGTH: Final = 200
+_SHARE_ALIKE: Final = 0.8  # judgement: some lines are those of the runner or the runtime
 _SHARE_WITH_TIME: Final = 0.3  # of the program's lines have a time of their own (judgement: the others are tracebacks)
 _HEAD: Final = re.compile(
     rf"(?:{prefixes.TIME.pattern}) (?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?(?:\[rank\d{{1,6}}\]: )?"
@@ -67,15 +70,29 @@ def _numbered_lines(stream: LogStream) -> Iterator[tuple[str, int | None, bool]]
 
 def _reader_of(text: str) -> Unwrap | None:
     """What takes the envelope of a line off, None where the lines of a log have none."""
+    if not _may_have_envelopes(text):
+        return None
     sample = [line for part in sample_lines(text) for line in part]
     if len(sample) < _FEWEST_LINES:
         return None
     if records.are_records(sample):
         return _record_reader(sample)
-    prefix = prefixes.common_prefix(sample, text.split("\n"))
+    prefix = prefixes.common_prefix(sample, text)
     if prefix is None or _names_writer(sample, prefix):
         return None
     return _prefix_reader(sample, prefix)
+
+
+def _may_have_envelopes(text: str) -> bool:
+    """Whether a few lines from all over a log begin alike: a quick answer for most logs."""
+    ends = (text.find("\n", at) for at in range(0, len(text), len(text) // _PROBES + 1))
+    few = [text[end + 1 : end + _PROBE_LENGTH] for end in ends if end >= 0]
+    few = [line for line in few if line and line[0] != "\n"]
+    first = [line[0] for line in few]
+    if not few or max(map(first.count, first)) < _SHARE_ALIKE * len(first):
+        return False
+    lines = [line.split("\n", 1)[0] for line in few]
+    return any(map(records.may_be_record, lines)) or prefixes.longest(lines, share=_SHARE_ALIKE) is not None
 
 
 def _record_reader(sample: list[str]) -> Unwrap:
