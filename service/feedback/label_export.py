@@ -19,8 +19,8 @@ from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import kept_logs
-from service.feedback.records import Label, Labels, StoredFeedback
-from service.feedback.service import Feedback, FeedbackInput
+from service.feedback.records import FeedbackInput, Label, Labels, StoredFeedback
+from service.feedback.service import Feedback
 from service.people.roles import sees
 
 KEPT = 64 * 1024  # characters of the end of a stream

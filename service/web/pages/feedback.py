@@ -9,8 +9,7 @@ from pydantic import Field, ValidationError
 
 from service.errors import FieldError, InvalidInput, NotFound
 from service.feedback import fix_service
-from service.feedback.records import VOTES, Labels, SavedView
-from service.feedback.service import FeedbackInput
+from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ

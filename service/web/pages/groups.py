@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, cast, get_args
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -114,8 +115,11 @@ def group(
     reader: Annotated[Principal, READ],
     group_id: GroupId,
     notice: Text = None,
+    undone: Annotated[str, Query(max_length=40)] = "",
+    taken: Annotated[int, Query(ge=0, le=10_000)] = 0,
+    left: Annotated[int, Query(ge=0, le=10_000)] = 0,
 ) -> HTMLResponse:
-    """One group."""
+    """One group; `undone`, `taken` and `left` are the result of a withdrawn label."""
     with services.snapshot() as snapshot:
         detail = group_views.group(snapshot, group_id, reader.name)
         latest = views.failures(snapshot, FailureQuery({"group": str(group_id)}), limit=LATEST)
@@ -142,6 +146,7 @@ def group(
             "mitigations": mitigations(),
             "spans": SPANS,
             "notice": notice,
+            "undone": (undone, taken, left) if undone else None,
         }
         return render(request, "group.html", context, services=snapshot)
 
@@ -217,6 +222,14 @@ def give_feedback(
     feedback = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
     form.services.feedback.add_to_group(group_id, form.actor, feedback)
     return redirect(f"{back or f'/groups/{group_id}'}?notice={kind}")
+
+
+@router.post("/groups/{group_id}/feedback/undo")
+def undo_label(form: ActForm, group_id: GroupId) -> RedirectResponse:
+    """Withdraw the caller's label of the group; the verdicts before it are current again."""
+    undone = form.services.feedback.undo_of_group(group_id, form.actor)
+    counts = {"undone": undone.cause, "taken": undone.failures, "left": undone.unchanged}
+    return redirect(f"/groups/{group_id}?{urlencode(counts)}")
 
 
 def _action(services: Services, action: str, *, span: str = "", **given: Any) -> GroupAction:

@@ -1,0 +1,31 @@
+"""Labels of groups that can be withdrawn."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0021"
+down_revision = "0020"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "group_labels",
+        sa.Column(
+            "group_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False
+        ),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("who", sa.String(length=200), nullable=False),
+        sa.Column("cause", sa.String(length=40), nullable=False),
+        sa.Column("side_before", sa.String(length=20), nullable=False),
+        sa.Column("cause_before", sa.String(length=40), nullable=False),
+        sa.Column("abstained_before", sa.Boolean(), nullable=False),
+        sa.Column("labelled_before", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("judgements", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("group_id", name=op.f("pk_group_labels")),
+    )
+
+
+def downgrade() -> None:
+    op.drop_table("group_labels")
