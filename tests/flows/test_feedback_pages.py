@@ -106,6 +106,35 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     assert fits(page)
 
 
+def test_a_group_is_resolved_on_the_board(page: Page) -> None:
+    page.goto("/groups")
+    page.get_by_role("link", name="Board").click()
+    page.wait_for_url("**/groups?view=board")
+    column = page.get_by_role("region", name="new")
+    expect(column.locator(".card")).to_have_count(3)
+    assert fits(page)
+    column.locator(".card", has_text="flash_attn").get_by_role("checkbox").check()
+    page.get_by_role("button", name="Resolve").click()
+    expect_text(page.locator("[role=status]").first, "Resolved")
+    expect_text(page.get_by_role("region", name="resolved"), "flash_attn")
+    expect(column.locator(".card")).to_have_count(2)
+    page.get_by_role("region", name="resolved").get_by_role("link", name="flash_attn").click()
+    page.wait_for_url("**/groups/*")
+
+
+def test_the_keys_walk_over_the_cards_of_the_board(page: Page) -> None:
+    page.goto("/groups?view=board")
+    if page.evaluate("typeof window.htmx") == "undefined":
+        return
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    chosen = page.locator(".card.here")
+    expect(chosen).to_have_count(1)
+    expect(chosen.locator(".what a")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/groups/*")
+
+
 def test_the_label_of_a_group_is_given_and_undone_in_place(page: Page, world: World) -> None:
     page.goto("/groups")
     page.get_by_role("link", name="flash_attn").first.click()

@@ -1,6 +1,7 @@
 """GET /groups and /groups/{id}: groups of failures, and actions on them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, cast, get_args
 from urllib.parse import urlencode
@@ -10,8 +11,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
 from classifiers.suspected_place import suspects_nodes
+from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
-from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
+from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
@@ -28,6 +30,9 @@ SORTS: dict[GroupSort, str] = {"-last_at": "last failure first", "-gpu_hours_los
 FILTERS = ("side", "cause", "cluster", "queue", "team", "user", "node", "assignee")
 SPANS = {"1d": timedelta(days=1), "1w": timedelta(weeks=1), "4w": timedelta(weeks=4)}
 OPEN = ("new", "escalating", "regressed", "ongoing")
+# The columns of the board: what needs a person first, what is settled last.
+BOARD: tuple[GroupState, ...] = ("escalating", "regressed", "new", "ongoing", "resolved", "muted")
+PER_COLUMN = 12  # groups
 LATEST = 12
 CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
@@ -80,22 +85,19 @@ def groups(
     cursor: Text = None,
     sort: GroupSort = "-last_at",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    view: Annotated[Literal["list", "board"], Query()] = "list",
     notice: Text = None,
 ) -> HTMLResponse:
-    """One page of the list."""
+    """One page of the list, or the first groups of each state side by side."""
     with services.snapshot() as snapshot:
-        page = group_views.groups(
-            snapshot, filter_of(filters, reader.name), limit=limit, cursor=cursor or None, sort=sort
-        )
+        wanted = filter_of(filters, reader.name)
         with snapshot.reading() as reading:
             counts = reading.groups.counts()
-        context = {
-            "page": page,
-            "sparklines": sparklines.of_groups(snapshot, page.items),
+        shown = (("view", view, "list"), ("sort", sort, "-last_at"), ("limit", limit, 50))
+        context: dict[str, Any] = {
             "filters": filters,
-            "extra": {
-                name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-last_at", 50)
-            },
+            "extra": {name: value for name, value, usual in shown if value != usual},
+            "view": view,
             "sort": sort,
             "sorts": SORTS,
             "states": {state: counts.get(state, 0) for state in get_args(GroupState)},
@@ -105,7 +107,23 @@ def groups(
             "spans": SPANS,
             "notice": notice,
         }
-        return render(request, "groups.html", context, services=snapshot)
+        if view == "board":
+            context["columns"] = columns = board(snapshot, wanted, sort)
+            rows = [row for column in columns.values() for row in column.items]
+        else:
+            context["page"] = page = group_views.groups(snapshot, wanted, limit=limit, cursor=cursor or None, sort=sort)
+            rows = list(page.items)
+        context["sparklines"] = sparklines.of_groups(snapshot, rows)
+        return render(request, f"groups/{view}.html", context, services=snapshot)
+
+
+def board(services: Services, wanted: GroupFilter, sort: GroupSort) -> dict[GroupState, Page[GroupRow]]:
+    """The first groups of each state, or of the one that is wanted, in the order of the list."""
+    states = [state for state in BOARD if wanted.state in (None, state)]
+    return {
+        state: group_views.groups(services, replace(wanted, state=state), limit=PER_COLUMN, sort=sort)
+        for state in states
+    }
 
 
 @router.get("/groups/{group_id}")
@@ -148,7 +166,7 @@ def group(
             "notice": notice,
             "undone": (undone, taken, left) if undone else None,
         }
-        return render(request, "group.html", context, services=snapshot)
+        return render(request, "groups/page.html", context, services=snapshot)
 
 
 @router.post("/groups/act")
