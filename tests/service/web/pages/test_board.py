@@ -15,7 +15,7 @@ def columns(page: str) -> dict[str, str]:
     """The text of each column by its state."""
     return {
         code: words(text)
-        for code, text in re.findall(r'<section[^>]* aria-labelledby="column-(\w+)">(.*?)</section>', page, re.S)
+        for code, text in re.findall(r'<section[^>]* aria-labelledby="column-(\w+)">(.*?)</section>', page, re.DOTALL)
     }
 
 
