@@ -1,4 +1,4 @@
-"""Labels of groups that can be withdrawn."""
+"""Labels of groups that can be withdrawn; rack and switch of nodes; published reports of clusters and teams."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -25,7 +25,23 @@ def upgrade() -> None:
         sa.Column("judgements", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("group_id", name=op.f("pk_group_labels")),
     )
+    op.create_table(
+        "scoped_reports",
+        sa.Column("week", sa.String(length=8), nullable=False),
+        sa.Column("cluster", sa.String(length=200), nullable=False),
+        sa.Column("team", sa.String(length=200), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("published_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("publisher", sa.String(length=200), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("week", "cluster", "team", "version", name=op.f("pk_scoped_reports")),
+    )
+    op.add_column("nodes", sa.Column("rack", sa.String(length=100), nullable=True))
+    op.add_column("nodes", sa.Column("switch", sa.String(length=100), nullable=True))
 
 
 def downgrade() -> None:
+    op.drop_column("nodes", "switch")
+    op.drop_column("nodes", "rack")
+    op.drop_table("scoped_reports")
     op.drop_table("group_labels")

@@ -78,6 +78,8 @@ nodes = Table(
     Column("repaired_by", String(200)),
     Column("repair_note", String(500)),
     Column("computed_at", UtcDateTime, nullable=False),
+    Column("rack", String(100)),
+    Column("switch", String(100)),
     Index(None, "rate_ratio", "cluster", "node"),
     Index(None, "cluster", "rate_ratio", "node"),
     Index(None, "computed_at"),
