@@ -18,8 +18,8 @@ def summary(report: Report) -> tuple[str, ...]:
     earlier = [f"Earlier: {one.title}: {one.outcome}" for one in report.previous]
     # The sentences share the lines that the others leave; what does not fit is on the first page of the report.
     room = LINES - 1 - len(actions) - len(accuracy)
-    said = list(report.sentences[: max(room - min(len(earlier), 2), 2)])
-    lines = [report.title, *said, *actions]
+    sentences = list(report.sentences[: max(room - min(len(earlier), 2), 2)])
+    lines = [report.title, *sentences, *actions]
     return (*lines, *earlier[: LINES - len(lines) - len(accuracy)], *accuracy)[:LINES]
 
 

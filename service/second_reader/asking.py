@@ -93,7 +93,7 @@ class SecondReadings:
         """Reserve the next kind to ask about; None if none waits or the limit of the hour is reached."""
         now = self._clock.now()
         with self._store.unit_of_work() as work:
-            if work.second_readings.asked_since(now - HOUR) >= self._hourly_limit:
+            if work.second_readings.count_since(now - HOUR) >= self._hourly_limit:
                 self._telemetry.second_reader_requests.labels("hourly_limit").inc()
                 return None
             while self._disputed:
@@ -106,13 +106,13 @@ class SecondReadings:
         return None
 
     def _ask(self, candidate: Candidate) -> bool:
-        asked = self._question(candidate)
-        if asked is None:
+        question = self._question(candidate)
+        if question is None:
             self._store_reply(candidate, Reply(None, "", "no verdict or event is stored"))
             return False
         began = self._clock.monotonic()
         try:
-            reply = self._reader.ask(asked)
+            reply = self._reader.ask(question)
         except NoReply as error:
             self._breaker.failed()
             self._telemetry.second_reader_requests.labels("no_answer").inc()

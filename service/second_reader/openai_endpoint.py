@@ -42,7 +42,7 @@ class OpenAIEndpoint:
         allow = _LOOPBACK if url.startswith("http://") and not allow_http else _EVERYWHERE
         self._poster = Poster(allow, timeout_s=timeout_s, answer_bytes=_ANSWER_BYTES)
 
-    def ask(self, asked: Question) -> Reply:
+    def ask(self, question: Question) -> Reply:
         """Ask the model.
 
         Raises:
@@ -50,8 +50,8 @@ class OpenAIEndpoint:
         """
         body = {
             "model": self._model,
-            "messages": list(asked.messages),
-            "response_format": response_format(asked),
+            "messages": list(question.messages),
+            "response_format": response_format(question),
             "temperature": 0,
             "max_tokens": _MOST_TOKENS,
             "stream": False,
@@ -69,14 +69,14 @@ class OpenAIEndpoint:
             raise NoReply("the answer is no chat completion") from error
         if not isinstance(content, str):
             raise NoReply("the answer has no text")
-        return self._reply(content, completion, asked)
+        return self._reply(content, completion, question)
 
-    def _reply(self, content: str, completion: Mapping[str, Any], asked: Question) -> Reply:
+    def _reply(self, content: str, completion: Mapping[str, Any], question: Question) -> Reply:
         tokens = completion.get("usage")
         counted = tokens if isinstance(tokens, dict) else {}
         prompt, answered = _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
         try:
-            opinion = parse(content, asked)
+            opinion = parse(content, question)
         except InvalidAnswer as error:
             return Reply(None, self._model, str(error)[:_SHOWN], prompt, answered)
         return Reply(opinion, self._model, None, prompt, answered)

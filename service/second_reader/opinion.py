@@ -42,7 +42,7 @@ class _Body(BaseModel):
     reason: str = Field(max_length=REASON_LENGTH)
 
 
-def parse(content: str | bytes, asked: Question) -> Opinion:
+def parse(content: str | bytes, question: Question) -> Opinion:
     """The opinion in the text of an answer.
 
     Raises:
@@ -55,10 +55,10 @@ def parse(content: str | bytes, asked: Question) -> Opinion:
         decoded = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise InvalidAnswer("the answer is not JSON") from error
-    return from_object(decoded, asked)
+    return from_object(decoded, question)
 
 
-def from_object(decoded: Any, asked: Question) -> Opinion:
+def from_object(decoded: Any, question: Question) -> Opinion:
     """The opinion in a decoded answer.
 
     Raises:
@@ -69,7 +69,7 @@ def from_object(decoded: Any, asked: Question) -> Opinion:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise InvalidAnswer(f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}") from None
-    if not math.isfinite(body.confidence) or any(not 1 <= number <= asked.lines for number in body.lines):
+    if not math.isfinite(body.confidence) or any(not 1 <= number <= question.lines for number in body.lines):
         raise InvalidAnswer("lines: numbers of lines of the question expected")
     reason = " ".join(redact("".join(one if one.isprintable() else " " for one in body.reason)).split())
     if body.side == UNDECIDED:
@@ -79,6 +79,6 @@ def from_object(decoded: Any, asked: Question) -> Opinion:
     axes = taxonomy.load()
     if body.cause is None or body.cause not in axes.causes or axes.side_of(body.cause) != body.side:
         raise InvalidAnswer("cause: a cause of the side expected")
-    if asked.lines and not body.lines:
+    if question.lines and not body.lines:
         raise InvalidAnswer("lines: an opinion needs a line that shows it")
     return Opinion(body.side, body.cause, body.confidence, tuple(body.lines), reason)

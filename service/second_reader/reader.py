@@ -28,7 +28,7 @@ class Reply:
 class SecondReader(Protocol):
     """Reads one failure."""
 
-    def ask(self, asked: Question) -> Reply:
+    def ask(self, question: Question) -> Reply:
         """Answer a question.
 
         Raises:

@@ -13,7 +13,7 @@ from service.formats import field_reading
 log = logging.getLogger(__name__)
 
 # Deleted nodes are remembered, since pods may still end because of them.
-GONE_KEPT = timedelta(hours=1)
+GONE_FOR = timedelta(hours=1)
 GONE_MOST = 1_000
 LOST_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/out-of-service"})
 # Conditions that indicate no problem when True: Ready, and those that other programs add under such a name.
@@ -93,7 +93,7 @@ class NodeStates:
         """Handle the deletion of a node."""
         known = self._nodes.pop(name, None)
         self._nodes[name] = Node(name, lost=True, complaints=known.complaints if known else (), gone_at=now)
-        old = [one.name for one in self._nodes.values() if one.gone_at is not None and one.gone_at < now - GONE_KEPT]
+        old = [one.name for one in self._nodes.values() if one.gone_at is not None and one.gone_at < now - GONE_FOR]
         many = [one.name for one in self._nodes.values() if one.gone_at is not None]
         for stale in (*old, *many[: max(0, len(many) - GONE_MOST)]):
             self._nodes.pop(stale, None)
@@ -131,11 +131,11 @@ def line(node: str, one: Complaint) -> NodeEventIn:
 def observed(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
     """Return a Node or an Event in the form that the service accepts, reduced to the fields about the node's state."""
     meta, status = field_reading.mapping(obj, "metadata"), field_reading.mapping(obj, "status")
-    kept = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
+    metadata = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
     if obj.get("kind") == "Node":
         conditions = {"conditions": status.get("conditions") or []}
-        return {"kind": "Node", "clusterName": cluster, "metadata": kept, "status": conditions}
-    return {**obj, "kind": "Event", "clusterName": cluster, "metadata": kept}
+        return {"kind": "Node", "clusterName": cluster, "metadata": metadata, "status": conditions}
+    return {**obj, "kind": "Event", "clusterName": cluster, "metadata": metadata}
 
 
 def removed(name: str, cluster: str, at: datetime) -> dict[str, Any]:

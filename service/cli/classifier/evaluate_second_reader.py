@@ -50,9 +50,9 @@ def run(args: argparse.Namespace, cases: Sequence[LabelledCase], model: Model, c
     """Classify the cases, then write the questions or score the answers."""
     verdicts = Diagnoser(model, catalogue).diagnose([case.raw for case in cases])
     if args.second_reader_export is not None:
-        asked = measuring.questions(cases, verdicts)
-        write_output(args.second_reader_export, measuring.export(asked))
-        output.line(f"{len(asked)} questions about {len(cases)} cases")
+        questions = measuring.questions(cases, verdicts)
+        write_output(args.second_reader_export, measuring.export(questions))
+        output.line(f"{len(questions)} questions about {len(cases)} cases")
         return 0
     file = args.second_reader_answers
     check_readable([str(file)])

@@ -43,7 +43,7 @@ def next_label(
         context["labelled_group"] = group
         if queue.items:
             detail = views.failure(snapshot, queue.items[0].failure)
-            shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=30)
+            shown, left_out = excerpts([(logs.attempt_id, logs.streams) for logs in detail.logs], (), end=30)
             event = detail.logs[0].event if detail.logs else {}
             context |= {"row": detail.row, "excerpts": shown, "left_out": left_out, "facts": facts(event)}
         return render(request, "label_queue.html", context, services=snapshot)
