@@ -1,4 +1,4 @@
-"""Labels of groups that can be withdrawn; rack and switch of nodes; published reports of clusters and teams."""
+"""Labels of groups that can be withdrawn, places of nodes, and published reports of clusters and teams."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -38,9 +38,11 @@ def upgrade() -> None:
     )
     op.add_column("nodes", sa.Column("rack", sa.String(length=100), nullable=True))
     op.add_column("nodes", sa.Column("switch", sa.String(length=100), nullable=True))
+    op.add_column("nodes", sa.Column("zone", sa.String(length=100), nullable=True))
 
 
 def downgrade() -> None:
+    op.drop_column("nodes", "zone")
     op.drop_column("nodes", "switch")
     op.drop_column("nodes", "rack")
     op.drop_table("scoped_reports")

@@ -52,12 +52,12 @@ def new_job(
 
 
 def places(event: JobCompletion) -> dict[str, NodePlace]:
-    """Rack and switch of the job's nodes, as far as the event's topology names them by a text or a number."""
+    """Rack, switch and zone of the job's nodes, as far as the event's topology names them by a text or a number."""
     found = {}
     for node in event.nodes:
         named = event.topology.get(node)
         if named:
-            place = NodePlace(_place_name(named.get("rack")), _place_name(named.get("switch")))
+            place = NodePlace(*(_place_name(named.get(kind)) for kind in ("rack", "switch", "zone")))
             if place != NodePlace():
                 found[node] = place
     return found

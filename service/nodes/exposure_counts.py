@@ -84,10 +84,10 @@ class NodeStatisticsUpdater:
         )
         work.suspicion.set_places(
             {
-                (cluster, node): NodePlace(rack, switch)
+                (cluster, node): NodePlace(*place)
                 for piece in taken
                 if piece.kind == "places"
-                for cluster, node, rack, switch in piece.body
+                for cluster, node, *place in piece.body
             }
         )
 

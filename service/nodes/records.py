@@ -90,6 +90,7 @@ class NodePlace:
 
     rack: str | None = None
     switch: str | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,8 @@ class NodeRow:
     """One line of the node list.
 
     `exposure_h` and `blame` are the decayed counts of the suspicion, since the last repair; `jobs` that ended on the
-    node and `failures` among them, of any side, are plain counts over the same days. `rack` and `switch` are those that
-    the newest event with a topology named.
+    node and `failures` among them, of any side, are plain counts over the same days. `rack`, `switch` and `zone` are
+    those that the newest event with a topology named.
     """
 
     cluster: str
@@ -118,6 +119,7 @@ class NodeRow:
     computed_at: datetime
     rack: str | None = None
     switch: str | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

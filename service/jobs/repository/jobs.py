@@ -114,7 +114,7 @@ class JobRepository(JobReader):
         )
         work_queue.note(connection, "jobs", [inserted[keys[p]] for p in fresh if keys[p] in inserted])
         places = {
-            (new[position].cluster, node): [place.rack, place.switch]
+            (new[position].cluster, node): [place.rack, place.switch, place.zone]
             for position in fresh
             for node, place in new[position].places.items()
         }

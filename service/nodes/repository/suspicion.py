@@ -1,6 +1,7 @@
 """Exposure and failures of nodes, one row per day, and the suspicion computed from them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -235,9 +236,9 @@ class SuspicionRepository(SuspicionReader):
         """Store where nodes are; nodes that are not stored, and places that are known, change nothing."""
         stored = self.rows(places)
         moved = [
-            {"of_cluster": clean(cluster), "of_node": clean(node)[:200], "rack": place.rack, "switch": place.switch}
+            {"of_cluster": clean(cluster), "of_node": clean(node)[:200], **asdict(place)}
             for (cluster, node), place in sorted(places.items(), key=lambda item: item[0])
-            if (row := stored.get((cluster, node))) is not None and place != NodePlace(row.rack, row.switch)
+            if (row := stored.get((cluster, node))) is not None and place != NodePlace(row.rack, row.switch, row.zone)
         ]
         if moved:
             here = (nodes.c.cluster == bindparam("of_cluster"), nodes.c.node == bindparam("of_node"))
@@ -279,4 +280,5 @@ def _node(row: Row[Any]) -> NodeRow:
         computed_at=row.computed_at,
         rack=row.rack,
         switch=row.switch,
+        zone=row.zone,
     )

@@ -205,16 +205,23 @@ def test_racks_come_from_the_topology_of_jobs_and_stay_until_a_job_names_others(
         assert client.post("/api/v1/events", content=lines(one)).json()["accepted"] == 1
         NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
 
-    def racks() -> dict[str, tuple[str | None, str | None]]:
-        return {one["node"]: (one["rack"], one["switch"]) for one in client.get("/api/v1/nodes").json()["items"]}
+    def racks() -> dict[str, list[str | None]]:
+        items = client.get("/api/v1/nodes").json()["items"]
+        return {one["node"]: [one[kind] for kind in ("rack", "switch", "zone")] for one in items}
 
     odd = {"rack": ["r"], "switch": ""}
-    ended("1", gpu001={"rack": "r1", "switch": "s1"}, gpu002={"rack": 7}, gpu003=odd, elsewhere={"rack": "r1"})
-    assert racks() == {"gpu001": ("r1", "s1"), "gpu002": ("7", None), "gpu003": (None, None)}
+    ended(
+        "1",
+        gpu001={"rack": "r1", "switch": "s1", "zone": "z"},
+        gpu002={"rack": 7},
+        gpu003=odd,
+        elsewhere={"rack": "r1"},
+    )
+    assert racks() == {"gpu001": ["r1", "s1", "z"], "gpu002": ["7", None, None], "gpu003": [None] * 3}
     ended("2")
-    assert racks()["gpu001"] == ("r1", "s1")
+    assert racks()["gpu001"] == ["r1", "s1", "z"]
     ended("3", gpu001={"rack": "r2"})
-    assert racks() == {"gpu001": ("r2", None), "gpu002": ("7", None), "gpu003": (None, None)}
+    assert racks() == {"gpu001": ["r2", None, None], "gpu002": ["7", None, None], "gpu003": [None] * 3}
     page = client.get("/nodes").text
     headings = ["rack 7", "rack r2", "rack not known"]
     assert [page.index(f"<h4>{heading}</h4>") for heading in headings] == sorted(

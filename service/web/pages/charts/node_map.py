@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Nodes that are close to each other: of a rack, of a switch, or of one series of names. "" if there is one."""
+    """Nodes of one rack, switch, zone or series of names. `title` is empty if there is one block only."""
 
     title: str
     cells: tuple[Cell, ...]
@@ -62,8 +62,8 @@ def node_map(rows: Sequence[NodeRow]) -> list[tuple[str, list[Block]]]:
 
 
 def _blocks(rows: Sequence[NodeRow]) -> Iterator[Block]:
-    """By rack if events name racks, else by switch, else by the series of the names."""
-    for kind in ("rack", "switch"):
+    """By rack if events name racks, else by switch, else by zone, else by the series of the names."""
+    for kind in ("rack", "switch", "zone"):
         places = sorted({getattr(row, kind) for row in rows} - {None}, key=_natural)
         if places:
             for place in places:
