@@ -21,13 +21,15 @@ def record(work: UnitOfWork, before: GroupRow, who: str, results: Sequence[Feedb
     """
     row = work.failures.get(results[0].failure_id).row
     work.groups.change(before.id, side=row.side, cause=row.cause, abstained=row.abstained, labelled_at=at)
-    work.groups.note(before.id, who, "action", f"labelled {len(results)} failures {row.side}, {row.cause}")
+    given = results[0].label.labels  # the verdict is another one while the label waits for a second person
+    side, cause = given.side or row.side, given.cause or row.cause
+    work.groups.note(before.id, who, "action", f"labelled {len(results)} failures {side}, {cause}")
     work.group_labels.put(
         GroupLabel(
             before.id,
             at,
             who,
-            row.cause,
+            cause,
             (before.side, before.cause, before.abstained, before.labelled_at),
             [(one.failure_id, one.feedback_id) for one in results],
         )

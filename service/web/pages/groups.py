@@ -238,8 +238,9 @@ def give_feedback(
 ) -> RedirectResponse:
     """Label the whole group."""
     feedback = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
-    form.services.feedback.add_to_group(group_id, form.actor, feedback)
-    return redirect(f"{back or f'/groups/{group_id}'}?notice={kind}")
+    taken = form.services.feedback.add_to_group(group_id, form.actor, feedback)
+    waits = kind == "correct" and taken and not any(one.changed for one in taken) and taken[0].label.held
+    return redirect(f"{back or f'/groups/{group_id}'}?notice={'label_waits' if waits else kind}")
 
 
 @router.post("/groups/{group_id}/feedback/undo")

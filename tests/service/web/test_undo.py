@@ -5,6 +5,8 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from classifiers import taxonomy
+from service.feedback import label_review
 from service.feedback.records import FeedbackInput, Labels
 from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
@@ -121,6 +123,19 @@ def test_the_label_of_a_group_is_undone_with_those_of_its_failures(client: TestC
         *["label.withdrawn"] * 3,
     ]
     assert refused(client, f"/groups/{number}/feedback/undo") == 409, "once"
+
+
+def test_a_label_that_waits_for_a_second_person_says_so_and_is_undone(client: TestClient) -> None:
+    jobs = [str(number) for number in range(label_review.MOST_AT_ONCE + 1)]
+    client.post("/api/v1/events", content=lines(*(event(job) for job in jobs)))
+    number = group_of(client, "flash_attn")["id"]
+    page = words(post(client, f"/groups/{number}/feedback", kind="correct", cause="SYS.5"))
+    assert "until a second person gives the same label" in page
+    assert set(verdicts(client).values()) == {("USER.1", "machine")}
+    page = post(client, f"/groups/{number}/feedback/undo")
+    title = taxonomy.load().causes["SYS.5"].title
+    assert f"Undone: the label {title} of {len(jobs)} failures." in words(page)
+    assert client.get("/api/v1/feedback").json()["items"] == []
 
 
 def test_failures_that_were_judged_since_then_keep_their_label(client: TestClient, world: World) -> None:
