@@ -44,11 +44,11 @@ class DriftReader:
     def groups(self, since: datetime, until: datetime) -> list[GroupCounts]:
         """The counts of each group of failures that ended in [since, until)."""
         contested = self._judged(since, until, feedback.c.kind == "contest")
-        differs = or_(
+        said = or_(
             func.coalesce(feedback.c.side, feedback.c.said_side) != feedback.c.said_side,
             func.coalesce(feedback.c.cause, feedback.c.said_cause) != feedback.c.said_cause,
         )
-        corrected = self._judged(since, until, and_(feedback.c.kind.in_(_CORRECTING), differs))
+        corrected = self._judged(since, until, and_(feedback.c.kind.in_(_CORRECTING), said))
         found = self._connection.execute(
             select(
                 failures.c.cluster,
@@ -201,8 +201,8 @@ class DriftRepository(DriftReader):
         self._connection.execute(
             insert(drift_reports).values(at=utc(report.at), body=pack(report.model_dump(mode="json")))
         )
-        newest = select(drift_reports.c.id).order_by(drift_reports.c.id.desc()).limit(KEPT_REPORTS)
-        self._connection.execute(delete(drift_reports).where(drift_reports.c.id.not_in(newest)))
+        kept = select(drift_reports.c.id).order_by(drift_reports.c.id.desc()).limit(KEPT_REPORTS)
+        self._connection.execute(delete(drift_reports).where(drift_reports.c.id.not_in(kept)))
 
 
 def _values(measures: InputMeasures) -> Row[Any] | tuple[Any, ...]:

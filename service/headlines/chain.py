@@ -38,14 +38,14 @@ def sentences_beyond_ends(chain: Sequence[ChainPart]) -> list[ChainSentence]:
 def _sentence(step: ChainPart) -> ChainSentence:
     if step.kind == "beginning":
         where = ", ".join(part for part in (_rank(step.rank), step.node or "") if part)
-        text = headline(step.text) or step.text
-        return ChainSentence(step.kind, f"{text} ({where})" if where and where not in text else text)
+        said = headline(step.text) or step.text
+        return ChainSentence(step.kind, f"{said} ({where})" if where and where not in said else said)
     if step.kind == "end":
         return ChainSentence(step.kind, f"The job ended: {step.text}")
     if step.kind == "set_aside":
         many = f"{step.lines} such lines" if step.lines > 1 else ""
-        text = _with(step.title or "", [step.node or "", many])
-        return ChainSentence(step.kind, f"Explains nothing here: {text}", _line(step))
+        said = _with(step.title or "", [step.node or "", many])
+        return ChainSentence(step.kind, f"Explains nothing here: {said}", _line(step))
     ranks = f"{step.ranks} other ranks" if step.ranks > 1 else _rank(step.rank)
     later = f"{duration(step.after_s)} later" if step.after_s is not None and step.after_s >= _AT_ONCE_S else ""
     if step.title is None:

@@ -64,13 +64,13 @@ def new_job(job: Mapping[str, Any], request: Request, killed: str | None = None)
     spec = copy.deepcopy(dict(job.get("spec") or {}))
     for key in ("selector", "manualSelector"):
         spec.pop(key, None)
-    labels, annotations = _own_entries(meta.get("labels")), _own_entries(meta.get("annotations"))
+    labels, annotations = _kept(meta.get("labels")), _kept(meta.get("annotations"))
     own = _marks(meta, request)
     template = spec.setdefault("template", {})
     inner = template.setdefault("metadata", {}) or {}
     template["metadata"] = {
-        "labels": _own_entries(inner.get("labels")) | _as_labels(own),
-        "annotations": _own_entries(inner.get("annotations")) | own,
+        "labels": _kept(inner.get("labels")) | _as_labels(own),
+        "annotations": _kept(inner.get("annotations")) | own,
     }
     pod = template.setdefault("spec", {})
     _queue(spec, labels)
@@ -90,15 +90,15 @@ def new_job(job: Mapping[str, Any], request: Request, killed: str | None = None)
     }
 
 
-def _own_entries(given: Any) -> dict[str, str]:
+def _kept(given: Any) -> dict[str, str]:
     entries = given if isinstance(given, Mapping) else {}
     return {key: value for key, value in entries.items() if key not in GENERATED and not key.startswith(DEPLOYED)}
 
 
 def _marks(meta: Mapping[str, Any], request: Request) -> dict[str, str]:
     """Return annotations with the request, the repeated job and its lineage; their values may have any length."""
-    variables = request.extra.get("labels")
-    own = {str(key): str(value) for key, value in variables.items()} if isinstance(variables, Mapping) else {}
+    told = request.extra.get("labels")
+    own = {str(key): str(value) for key, value in told.items()} if isinstance(told, Mapping) else {}
     before = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
     own.setdefault(LINEAGE, str(before.get(LINEAGE) or meta.get("uid") or meta.get("name")))
     own |= {REQUEST: request.request_id, RESUBMIT_OF: request.job_id}
@@ -181,14 +181,14 @@ def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | N
 
 def _variables(pod: Mapping[str, Any], request: Request) -> None:
     """Set environment variables for the program: where to resume, and by how much to reduce the batch size."""
-    variables = {}
+    told = {}
     if request.resume_from is not None:
-        variables[RESUME_VARIABLE] = request.resume_from
+        told[RESUME_VARIABLE] = request.resume_from
     if "batch_factor" in request.changes:
-        variables[BATCH_VARIABLE] = str(request.changes["batch_factor"])
-    for one in pod.get("containers") or () if variables else ():
-        others = [entry for entry in one.get("env") or () if entry.get("name") not in variables]
-        one["env"] = [*others, *({"name": name, "value": value} for name, value in variables.items())]
+        told[BATCH_VARIABLE] = str(request.changes["batch_factor"])
+    for one in pod.get("containers") or () if told else ():
+        kept = [entry for entry in one.get("env") or () if entry.get("name") not in told]
+        one["env"] = [*kept, *({"name": name, "value": value} for name, value in told.items())]
 
 
 def _whole(value: Any) -> int:

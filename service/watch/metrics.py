@@ -30,7 +30,7 @@ class WatcherMetrics:
         self.notes_dropped = Counter(
             "faultline_watch_node_events_dropped", "Events of nodes that could not be told", registry=self.registry
         )
-        self.last_contact = Gauge(
+        self.heard = Gauge(
             "faultline_watch_heard_timestamp_seconds",
             "When the cluster was last heard of",
             ["collection"],

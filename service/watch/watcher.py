@@ -160,7 +160,7 @@ class Watcher:
         # Nodes are listed again at each start: their current state matters, and the list is short.
         version = None if of.kind == _NODE else self._state.versions.get(of.name)
         for seen in follow(self._api, of, version, stop):
-            self._measures.last_contact.labels(of.name).set(self._clock.now().timestamp())
+            self._measures.heard.labels(of.name).set(self._clock.now().timestamp())
             while not stop.is_set():
                 try:
                     self._waiting.put(seen, timeout=IDLE_S)

@@ -39,8 +39,8 @@ def notice(services: Services, event: str, request: Request, **details: Any) -> 
         details: further values; never a secret.
     """
     services.telemetry.security_events.labels(event).inc()
-    entry = {"event": event, "address": address_of(request), "path": request.url.path[:200], **details}
-    log.info("%s", orjson.dumps(entry, default=str).decode())
+    told = {"event": event, "address": address_of(request), "path": request.url.path[:200], **details}
+    log.info("%s", orjson.dumps(told, default=str).decode())
 
 
 def record(services: Services, event: str, request: Request, who: str, subject: str, **details: Any) -> None:

@@ -18,7 +18,7 @@ from tests.simulations.policy.compare import OURS, TRUE, Interval, Seeds
 from tests.simulations.policy.verdicts import packaged
 
 
-def _shown(value: Interval, digits: int = 0, *, share: bool = False) -> str:
+def _told(value: Interval, digits: int = 0, *, share: bool = False) -> str:
     if share:
         return f"{value.mean:.0%} ({value.low:.0%}–{value.high:.0%})"
     return f"{value.mean:,.{digits}f} ({value.low:,.{digits}f}–{value.high:,.{digits}f})"
@@ -36,10 +36,10 @@ def table(seeds: Seeds) -> str:
         cells = (
             name,
             f"{compare.interval([one[name].retries for one in seeds]).mean:,.0f}",
-            _shown(wasted),
-            "–" if not wasted.mean or name == compare.BLIND else _shown(compare.less_wasted(seeds, name)),
-            _shown(compare.interval([one[name].rescued for one in seeds])),
-            _shown(compare.of_oracle(seeds, name), share=True),
+            _told(wasted),
+            "–" if not wasted.mean or name == compare.BLIND else _told(compare.less_wasted(seeds, name)),
+            _told(compare.interval([one[name].rescued for one in seeds])),
+            _told(compare.of_oracle(seeds, name), share=True),
             "–" if hours is None else f"{hours:.1f}",
         )
         lines.append("| " + " | ".join(cells) + " |")
@@ -58,7 +58,7 @@ def worst(varied: Mapping[tuple[str, float], Seeds]) -> str:
         (f"at least {compare.LEAST_SHARE_TRUE:.0%} of them, true verdicts", trues, True),
     ):
         (name, factor), value = min(found.items(), key=lambda one: one[1].mean)
-        lines.append(f"| {target} | {name} × {factor:g} | {_shown(value, share=share)} |")
+        lines.append(f"| {target} | {name} × {factor:g} | {_told(value, share=share)} |")
     return "\n".join(lines)
 
 

@@ -172,7 +172,7 @@ class Guarded:
         if (
             end.node is not None
             and output.cause.startswith("HW.")
-            and (self._truthful or random.random() < p["node_named"])
+            and (self._truthful or random.random() < p["node_told"])
         ):
             node = str(end.node)
         shared = end.root.startswith("outage") and (self._truthful or random.random() < p["outage_recognised"])
