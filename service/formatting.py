@@ -46,10 +46,10 @@ def whole_words(text: str, most: int) -> str:
     """The beginning of a text, cut after a word, with an ellipsis where something is left out."""
     if len(text) <= most:
         return text
-    kept = text[: most - 1]
+    beginning = text[: most - 1]
     if not text[most - 1].isspace():
-        kept = kept[: kept.rfind(" ")] if " " in kept[most // 2 :] else kept
-    return f"{kept.rstrip()}…"
+        beginning = beginning[: beginning.rfind(" ")] if " " in beginning[most // 2 :] else beginning
+    return f"{beginning.rstrip()}…"
 
 
 def time_ago(at: datetime, now: datetime) -> str:

@@ -60,9 +60,9 @@ class Retention:
             logs_before=self._before(self._days.logs),
             done_before=self._before(self._days.done),
         )
-        kept = [days for days in (self._days.logs, self._days.rows) if days]
-        if kept:  # the rows first: no row refers to a removed object
-            day = (self._clock.now() - timedelta(days=min(kept))).date()
+        periods = [days for days in (self._days.logs, self._days.rows) if days]
+        if periods:  # the rows first: no row refers to a removed object
+            day = (self._clock.now() - timedelta(days=min(periods))).date()
             purged = replace(purged, log_objects=self._store.log_bodies.remove_before(day))
         with self._store.unit_of_work() as work:
             work.task_leases.done(TASK, self._holder, due=today)

@@ -128,8 +128,8 @@ def _of_same_job(past: Sequence[PastAttempt], current: DiagnosedAttempt) -> list
     """The attempts without those of another job to which the cluster gave the same id."""
     own = _as_past(current)
     here = [other for other in past if other.job_id == own.job_id and other.id != own.id]
-    kept = {run.id for run in runs_of_job([*here, own], own)}
-    return [other for other in past if other.job_id != own.job_id or other.id in kept]
+    of_same_job = {run.id for run in runs_of_job([*here, own], own)}
+    return [other for other in past if other.job_id != own.job_id or other.id in of_same_job]
 
 
 def _past_attempts(

@@ -257,23 +257,23 @@ def repair_node_events(entries: Sequence[Any]) -> tuple[list[Any], tuple[str, ..
 
     A time without a zone is taken as UTC. A node event that still can't be read is dropped.
     """
-    kept: list[Any] = []
+    readable: list[Any] = []
     problems: list[str] = []
     for number, entry in enumerate(entries):
         place = f"node_events.{number}"
         try:
-            kept.append(NodeEventIn.model_validate(entry))
+            readable.append(NodeEventIn.model_validate(entry))
             continue
         except ValidationError as error:
             first = as_unreadable(error).errors[0]
         try:
-            kept.append(NodeEventIn.model_validate(_with_utc(entry)))
+            readable.append(NodeEventIn.model_validate(_with_utc(entry)))
             problems.append(f"{place}.at: no time zone, taken as UTC")
         except ValidationError:
             problems.append(f"{place}: dropped, {first.field}: expected {first.expected}")
     if len(problems) > PROBLEMS_MOST:
         problems[PROBLEMS_MOST:] = [f"and {len(problems) - PROBLEMS_MOST} more"]
-    return kept, tuple(problems)
+    return readable, tuple(problems)
 
 
 def _with_utc(entry: Any) -> Any:

@@ -15,15 +15,15 @@ def without(data: Any, paths: Iterable[Path]) -> Any:
     for path in paths:
         if path and _has(data, path[0]):
             wrong.setdefault(path[0], []).append(path[1:])
-    kept: Any = dict(data) if isinstance(data, dict) else list(data) if isinstance(data, list) else data
+    remaining: Any = dict(data) if isinstance(data, dict) else list(data) if isinstance(data, list) else data
     # From the end, so that the indices of a list stay right.
     for key in sorted(wrong, key=lambda one: one if isinstance(one, int) else 0, reverse=True):
-        inner = kept[key]
+        inner = remaining[key]
         if all(rest and _has(inner, rest[0]) for rest in wrong[key]):
-            kept[key] = without(inner, wrong[key])
+            remaining[key] = without(inner, wrong[key])
         else:
-            del kept[key]
-    return kept
+            del remaining[key]
+    return remaining
 
 
 def _has(data: Any, key: str | int) -> bool:

@@ -66,7 +66,7 @@ def wire_of(
         "context": [_context(line) for line in verdict.context],
         "own_frame": verdict.own_frame,
         "chain": [_step(step) for step in verdict.chain],
-        "log_said": _log_said(verdict.log_verdict),
+        "log_said": _log_verdict(verdict.log_verdict),
     }
 
 
@@ -131,7 +131,7 @@ def _step(step: ChainStep) -> dict[str, Any]:
     }
 
 
-def _log_said(log: LogVerdict | None) -> dict[str, Any] | None:
+def _log_verdict(log: LogVerdict | None) -> dict[str, Any] | None:
     if log is None:
         return None
     return {

@@ -26,6 +26,7 @@ from service.failures.repository.verdict_seals import VerdictSealReader, Verdict
 from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
 from service.feedback.repository.audits import AuditReader, AuditRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
+from service.feedback.repository.group_labels import GroupLabelReader, GroupLabelRepository
 from service.good_runs.repository import GoodRunReader, GoodRunRepository
 from service.goodput.repository.reader import GoodputReader
 from service.groups.repository.groups import GroupReader, GroupRepository
@@ -79,6 +80,7 @@ class ReadSession:
         self.failure_ranges = IdRangeReader(connection)
         self.groups = GroupReader(connection, clock)
         self.feedback = FeedbackReader(connection, clock)
+        self.group_labels = GroupLabelReader(connection, clock)
         self.audit_samples = AuditReader(connection, clock)
         self.applied_fixes = AppliedFixReader(connection, clock)
         self.site_layers = SiteLayerReader(connection, clock)
@@ -130,6 +132,7 @@ class UnitOfWork(ReadSession):
     failures: FailureRepository
     groups: GroupRepository
     feedback: FeedbackRepository
+    group_labels: GroupLabelRepository
     audit_samples: AuditRepository
     applied_fixes: AppliedFixRepository
     site_layers: SiteLayerRepository
@@ -177,6 +180,7 @@ class UnitOfWork(ReadSession):
         self.failures = FailureRepository(connection, clock, log_bodies)
         self.groups = GroupRepository(connection, clock)
         self.feedback = FeedbackRepository(connection, clock)
+        self.group_labels = GroupLabelRepository(connection, clock)
         self.audit_samples = AuditRepository(connection, clock)
         self.applied_fixes = AppliedFixRepository(connection, clock)
         self.site_layers = SiteLayerRepository(connection, clock)

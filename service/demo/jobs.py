@@ -10,6 +10,7 @@ from service.demo.scenarios import Place, Scenario
 
 CLUSTER = "orion"
 CHECKPOINT_S = 1_800.0
+NODES_PER_RACK = 8
 STEP_S = 0.9  # seconds of a training step
 TIME_LIMIT_FACTOR = 1.5
 
@@ -67,6 +68,11 @@ def saved_after(job: Job, ran_s: float) -> float:
     return job.saved_s + ran_s // CHECKPOINT_S * CHECKPOINT_S
 
 
+def rack(node: str) -> str:
+    """The rack of a node: r01 holds gpu001 to gpu008."""
+    return f"r{(int(node.removeprefix('gpu')) - 1) // NODES_PER_RACK + 1:02d}"
+
+
 def event(job: Job, end: End) -> dict[str, Any]:
     """The job completion of an attempt, as Slurm's plug-in and the log collector would send it."""
     assert job.started_at is not None
@@ -85,6 +91,7 @@ def event(job: Job, end: End) -> dict[str, Any]:
         "scheduler": "slurm",
         "gpus": job.gpus,
         "nodes": list(job.nodes),
+        "topology": {node: {"rack": rack(node)} for node in job.nodes},
         "submitted_at": job.submitted_at.isoformat(),
         "started_at": job.started_at.isoformat(),
         "ended_at": end.at.isoformat(),

@@ -13,7 +13,7 @@ from service.demo.simulation import Simulation
 from service.demo.story import DEGRADED, Story
 from service.demo.story_clock import StoryClock
 from service.errors import FaultlineError
-from service.feedback.service import FeedbackInput
+from service.feedback.records import FeedbackInput
 from service.groups.records import GroupFilter
 from service.groups.service import GroupService
 

@@ -187,9 +187,9 @@ def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str,
     """Return the logs with their writers; those of torchrun's earlier attempts are skipped, with the reason."""
     found = [LogSource(log, writer) for log, writer in zip(logs, writers([one.name for one in logs]), strict=True)]
     last = max((one.writer.attempt or 0 for one in found), default=0)
-    kept = tuple(one for one in found if one.writer.attempt is None or one.writer.attempt == last)
-    left = len(found) - len(kept)
-    return kept, (f"{left} logs of earlier attempts (attempt_{last} is the last)",) if left else ()
+    of_last_attempt = tuple(one for one in found if one.writer.attempt is None or one.writer.attempt == last)
+    left = len(found) - len(of_last_attempt)
+    return of_last_attempt, (f"{left} logs of earlier attempts (attempt_{last} is the last)",) if left else ()
 
 
 def _stream(source: LogSource) -> LogStream:

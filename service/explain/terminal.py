@@ -174,9 +174,9 @@ class _Printer:
                 for one in self._body.chain
                 if one.kind == kind and (one.ranks > 1 or one.after_s or one.kind == "set_aside")
             ]
-            for number, said in enumerate(chain_sentences(steps)):
-                line = f": {said.line}" if kind == "set_aside" else ""
-                yield from self._labelled("" if number else label, f"{said.text}{line}")
+            for number, sentence in enumerate(chain_sentences(steps)):
+                line = f": {sentence.line}" if kind == "set_aside" else ""
+                yield from self._labelled("" if number else label, f"{sentence.text}{line}")
 
     def _advice(self) -> Iterator[str]:
         if not self._explanation.shows_failure:

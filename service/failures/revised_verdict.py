@@ -53,16 +53,16 @@ class VerdictFacts(Protocol):
         """Whether the verdict is undecided."""
 
 
-def kept_logs(detail: FailureDetail) -> AttemptLogs | None:
+def logs_of_failed_attempt(detail: FailureDetail) -> AttemptLogs | None:
     """The event and logs of the attempt that failed; None where none are stored."""
     return next((logs for logs in detail.logs if logs.attempt_id == detail.row.id), None)
 
 
 def event_of(detail: FailureDetail) -> JobCompletion | None:
     """The stored event; None where retention removed it, or parts of it."""
-    kept = kept_logs(detail)
+    logs = logs_of_failed_attempt(detail)
     try:
-        return None if kept is None or not kept.event else JobCompletion.model_validate(kept.event)
+        return None if logs is None or not logs.event else JobCompletion.model_validate(logs.event)
     except ValidationError:
         return None
 

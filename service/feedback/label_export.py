@@ -18,12 +18,12 @@ from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import AttemptLogs, FailureDetail, Visibility
-from service.failures.revised_verdict import kept_logs
-from service.feedback.records import Label, Labels, StoredFeedback
-from service.feedback.service import Feedback, FeedbackInput
+from service.failures.revised_verdict import logs_of_failed_attempt
+from service.feedback.records import FeedbackInput, Label, Labels, StoredFeedback
+from service.feedback.service import Feedback
 from service.people.roles import sees
 
-KEPT = 64 * 1024  # characters of the end of a stream
+LONGEST_TAIL = 64 * 1024  # characters of the end of a stream
 _PAGE = 100
 
 
@@ -72,14 +72,14 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
 def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ...]) -> dict[str, Any] | None:
     """One label as labelled-case/1; None if retention removed its case."""
     row = detail.row
-    kept = kept_logs(detail)
-    if kept is None or not kept.event:
+    logs = logs_of_failed_attempt(detail)
+    if logs is None or not logs.event:
         return None
     verdict = detail.verdict or {}
     labels = label.labels
     shown = next((one for one in reversed(words) if one.who == label.who), None)
-    event = {name: value for name, value in kept.event.items() if name != "logs"}
-    event["logs"] = [_log(stream) for stream in _streams(kept) if stream.missing is None]
+    event = {name: value for name, value in logs.event.items() if name != "logs"}
+    event["logs"] = [_log(stream) for stream in _streams(logs) if stream.missing is None]
     return {
         "schema": labelled_cases.SCHEMA,
         "id": f"faultline-{_plain(row.cluster)}-{row.id}",
@@ -110,10 +110,10 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     }
 
 
-def _streams(kept: AttemptLogs) -> tuple[LogStream, ...]:
+def _streams(logs: AttemptLogs) -> tuple[LogStream, ...]:
     """The stored logs; none if they have been removed."""
     with suppress(NotFound):
-        return kept.readable_streams()
+        return logs.readable_streams()
     return ()
 
 
@@ -195,7 +195,7 @@ def _failure_of(store: Store, raw: Mapping[str, Any], visible: Visibility | None
 
 def _log(stream: LogStream) -> dict[str, Any]:
     text = redact(stream.text)
-    return {"rank": stream.rank, "node": stream.node, "stream": stream.stream, "tail": text[-KEPT:]}
+    return {"rank": stream.rank, "node": stream.node, "stream": stream.stream, "tail": text[-LONGEST_TAIL:]}
 
 
 def _plain(name: str) -> str:

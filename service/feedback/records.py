@@ -123,3 +123,54 @@ class SavedView:
     name: str
     page: str
     query: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackInput:
+    """A person's feedback, about one failure or many.
+
+    `version`: the version the person saw, None: the current one. `fixed_by`: the mitigation that fixed it, M1 to M10.
+    """
+
+    kind: FeedbackKind
+    labels: Labels = Labels()
+    note: str | None = None
+    model_shown: bool = True
+    version: int | None = None
+    fixed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackResult:
+    """The result of one feedback: its number, the new version of the verdict, and the resulting label."""
+
+    failure_id: int
+    feedback_id: int
+    version: int
+    changed: bool
+    label: Label
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLabel:
+    """The latest label that a person gave to a group, as long as nobody withdrew it.
+
+    `cause`: that of the label. `before`: side, cause, undecided, and the time of the label of the group before it.
+    `judgements`: the failures that were labelled with it, and the number of the feedback on each.
+    """
+
+    group_id: int
+    at: datetime
+    who: str
+    cause: str
+    before: tuple[str, str, bool, datetime | None]
+    judgements: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnGroupLabel:
+    """What the withdrawal of a group's label changed: `cause` of the label, and failures with and without a change."""
+
+    cause: str
+    failures: int
+    unchanged: int

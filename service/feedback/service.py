@@ -5,14 +5,11 @@ something, hooks and channels get `failure.revised`.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
-from typing import get_args
 from zoneinfo import ZoneInfo
 
-from classifiers import taxonomy
 from classifiers.contracts import JobFacts, Verdict
-from classifiers.taxonomy import RetryOutlook
 from service import weeks
 from service.clock import Clock
 from service.contracts.event import JobCompletion
@@ -22,12 +19,21 @@ from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, TooManyRequests, invalid
 from service.failures.records import FailureDetail, FailureFilter
 from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
-from service.feedback import fix_service, label_review
-from service.feedback.corrected_verdict import NONE, completed, corrected, data
+from service.feedback import fix_service, group_labels, label_review
+from service.feedback.checks import check
+from service.feedback.corrected_verdict import completed, corrected, data
 from service.feedback.label_review import Held
-from service.feedback.records import VOTES, FeedbackKind, Label, Labels, NewFeedback
+from service.feedback.records import (
+    VOTES,
+    FeedbackInput,
+    FeedbackKind,
+    FeedbackResult,
+    Label,
+    Labels,
+    NewFeedback,
+    WithdrawnGroupLabel,
+)
 
-LONGEST_NOTE = 4_000
 MOST_AT_ONCE = 500  # failures per bulk judgement
 # Judgement: more than anybody reads, and few enough that a script can't fill the queue of contested verdicts.
 VOTES_AN_HOUR = 30
@@ -36,33 +42,6 @@ _SHOWN_EVIDENCE = 40
 _HOUR = timedelta(hours=1)
 UNDO_WITHIN = _HOUR
 _UNDONE: tuple[FeedbackKind, ...] = ("confirm", "correct")
-NOTHING = Labels()
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackInput:
-    """A person's feedback, about one failure or many.
-
-    `version`: the version the person saw, None: the current one. `fixed_by`: the mitigation that fixed it, M1 to M10.
-    """
-
-    kind: FeedbackKind
-    labels: Labels = NOTHING
-    note: str | None = None
-    model_shown: bool = True
-    version: int | None = None
-    fixed_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackResult:
-    """The result of one feedback: its number, the new version of the verdict, and the resulting label."""
-
-    failure_id: int
-    feedback_id: int
-    version: int
-    changed: bool
-    label: Label
 
 
 class Feedback:
@@ -146,8 +125,9 @@ class Feedback:
             InvalidInput: as `add`.
         """
         check(feedback)
+        began = self._clock.now()
         with self._store.reading() as reading:
-            reading.groups.row(group_id)
+            before = reading.groups.row(group_id)
             page = reading.failures.page(FailureFilter(group=str(group_id)), limit=MOST_AT_ONCE)
         if not page.items:
             raise Conflict(f"no failure of group {group_id} is stored any more")
@@ -156,13 +136,32 @@ class Feedback:
             fix_service.report(self._store, results[0].failure_id, who, feedback.fixed_by)
         if results and feedback.kind in _JUDGING:
             with self._store.unit_of_work() as work:
-                row = work.failures.get(results[0].failure_id).row
-                work.groups.change(
-                    group_id, side=row.side, cause=row.cause, abstained=row.abstained, labelled_at=self._clock.now()
-                )
-                text = f"labelled {len(results)} failures {row.side}, {row.cause}"
-                work.groups.note(group_id, who, "action", text)
+                group_labels.record(work, before, who, results, began)
         return results
+
+    def undo_of_group(self, group_id: int, who: str) -> WithdrawnGroupLabel:
+        """Withdraw a person's label of a group: the verdicts before it are current again, 25 per transaction.
+
+        Failures that were judged again since then, have a newer verdict or a protected label keep theirs.
+
+        Raises:
+            NotFound: no such group.
+            Conflict: this person gave the group no label in the last hour, or somebody labelled it since then.
+        """
+        with self._store.unit_of_work() as work:
+            taken = group_labels.take_back(work, group_id, who, self._clock.now() - UNDO_WITHIN)
+        undone = 0
+        for start in range(0, len(taken.judgements), 25):
+            with self._store.unit_of_work() as work:
+                for failure_id, feedback_id in taken.judgements[start : start + 25]:
+                    try:
+                        self._undo_one(work, failure_id, who, feedback_id)
+                        undone += 1
+                    except (NotFound, Conflict):
+                        continue
+        with self._store.unit_of_work() as work:
+            group_labels.restore(work, taken, who, undone)
+        return WithdrawnGroupLabel(taken.cause, undone, len(taken.judgements) - undone)
 
     def audit(self, week: str, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
         """Judge one failure of a week's sample, without having seen the verdict.
@@ -213,36 +212,40 @@ class Feedback:
                 then, or its label is protected.
         """
         with self._store.unit_of_work() as work:
-            detail = work.failures.get(failure_id)
-            own = [one for one in work.feedback.of(failure_id) if one.who == who and one.kind in _JUDGING]
-            if not own or own[-1].kind not in _UNDONE or self._clock.now() - own[-1].at > UNDO_WITHIN:
-                raise Conflict(
-                    "there is nothing to undo: you have confirmed or corrected nothing here in the last hour"
-                )
-            judged, label = own[-1], work.feedback.label(failure_id)
-            if label is not None and label.golden:
-                raise Conflict(f"the label of failure {failure_id} is part of the golden set")
-            if detail.row.version > judged.version + 1:
-                raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
-            work.feedback.withdraw(failure_id, who, judged.at, who)
-            version = detail.row.version
-            earlier = next((one for one in detail.versions if one.version == judged.version), None)
-            if version > judged.version and earlier is not None and earlier.body is not None:
-                wire = earlier.body
-                restored = work.failures.revise(failure_id, wire, source=earlier.source, over_person=True)
-                if facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict or {})):
-                    work.outbox.add([of_verdict("failure.revised", failure_id, wire)])
-                if self._revised is not None:
-                    self._revised(work, {failure_id: wire})
-                version = restored or version
-            work.audit_log.append(
-                who,
-                "label.withdrawn",
-                f"failure/{failure_id}",
-                before={"version": detail.row.version},
-                after={"version": version},
-            )
-            return version
+            return self._undo_one(work, failure_id, who)
+
+    def _undo_one(self, work: UnitOfWork, failure_id: int, who: str, feedback_id: int | None = None) -> int:
+        """Withdraw a person's latest judgement in a transaction; with `feedback_id` only if it is that one."""
+        detail = work.failures.get(failure_id)
+        own = [one for one in work.feedback.of(failure_id) if one.who == who and one.kind in _JUDGING]
+        if not own or own[-1].kind not in _UNDONE or self._clock.now() - own[-1].at > UNDO_WITHIN:
+            raise Conflict("there is nothing to undo: you have confirmed or corrected nothing here in the last hour")
+        if feedback_id is not None and own[-1].id != feedback_id:
+            raise Conflict(f"failure {failure_id} was judged again since then")
+        judged, label = own[-1], work.feedback.label(failure_id)
+        if label is not None and label.golden:
+            raise Conflict(f"the label of failure {failure_id} is part of the golden set")
+        if detail.row.version > judged.version + 1:
+            raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
+        work.feedback.withdraw(failure_id, who, judged.at, who)
+        version = detail.row.version
+        earlier = next((one for one in detail.versions if one.version == judged.version), None)
+        if version > judged.version and earlier is not None and earlier.body is not None:
+            wire = earlier.body
+            restored = work.failures.revise(failure_id, wire, source=earlier.source, over_person=True)
+            if facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict or {})):
+                work.outbox.add([of_verdict("failure.revised", failure_id, wire)])
+            if self._revised is not None:
+                self._revised(work, {failure_id: wire})
+            version = restored or version
+        work.audit_log.append(
+            who,
+            "label.withdrawn",
+            f"failure/{failure_id}",
+            before={"version": detail.row.version},
+            after={"version": version},
+        )
+        return version
 
     def _store_one(
         self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1
@@ -303,39 +306,6 @@ class Feedback:
         if self._revised is not None:
             self._revised(work, {detail.row.id: wire})
         return version or detail.row.version
-
-
-def check(feedback: FeedbackInput) -> None:
-    """Check that the feedback is valid.
-
-    Raises:
-        InvalidInput: names the field.
-    """
-    axes = taxonomy.load()
-    labels = feedback.labels
-    known: dict[str, tuple[str, ...]] = {
-        "side": tuple(axes.sides),
-        "cause": tuple(axes.causes),
-        "category": (*axes.categories, NONE),
-        "symptom": (*axes.symptoms, NONE),
-        "retry": get_args(RetryOutlook),
-    }
-    for axis, codes in known.items():
-        value = getattr(labels, axis)
-        if value is not None and value not in codes:
-            raise invalid(axis, "one of " + ", ".join(codes), str(value))
-    if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
-        raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
-    if feedback.kind in {"unsure", "agree"} and labels != Labels():
-        raise invalid("labels", f"none: the kind {feedback.kind} names no label", "some")
-    if feedback.kind == "correct" and labels == Labels():
-        raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
-    if feedback.fixed_by is not None:
-        if feedback.kind not in {"confirm", "correct"}:
-            raise invalid("fixed_by", "only with confirm or correct", feedback.fixed_by)
-        fix_service.check(feedback.fixed_by)
-    if feedback.note is not None and len(feedback.note) > LONGEST_NOTE:
-        raise invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(feedback.note)} characters")
 
 
 def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:

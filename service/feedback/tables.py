@@ -65,6 +65,22 @@ labels = Table(
     Index("ix_labels_at", "at", "failure_id"),
 )
 
+# The latest label that a person gave to a group, with what it replaced, so that it can be withdrawn. `judgements`: the
+# failures that got it and the feedback on each.
+group_labels = Table(
+    "group_labels",
+    metadata,
+    Column("group_id", BigId, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("cause", String(40), nullable=False),
+    Column("side_before", String(20), nullable=False),
+    Column("cause_before", String(40), nullable=False),
+    Column("abstained_before", Boolean, nullable=False),
+    Column("labelled_before", UtcDateTime),
+    Column("judgements", LargeBinary, nullable=False),
+)
+
 # The mitigation that fixed a failure according to a person; the latest report.
 mended = Table(
     "mended",

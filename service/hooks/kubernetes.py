@@ -31,8 +31,8 @@ BATCH = "batch/v1"
 ENDING_RETRY_S = 20.0
 CLOCKS = timedelta(seconds=5)  # maximum clock difference between cluster and service
 # How long a created Job can certainly be found if no setting deletes it earlier.
-KEPT = timedelta(hours=1)
-LEAST_KEPT = timedelta(seconds=30)
+LIFETIME = timedelta(hours=1)
+SHORTEST_LIFETIME = timedelta(seconds=30)
 PODS_MOST = 500
 NOTE_MOST = 1_000
 
@@ -159,10 +159,10 @@ class KubernetesScheduler:
         why = _another(meta, request) or self._ending(job) or _refusal(meta, spec, request)
         if why is not None or begun_at is None:
             return why
-        kept = KEPT
+        lifetime = LIFETIME
         if (ttl := field_reading.whole(spec, "ttlSecondsAfterFinished", "spec.")) is not None:
-            kept = max(timedelta(seconds=ttl), LEAST_KEPT)
-        if self._clock.now() - begun_at > kept:
+            lifetime = max(timedelta(seconds=ttl), SHORTEST_LIFETIME)
+        if self._clock.now() - begun_at > lifetime:
             return Settled("unknown", "it was begun, and so long ago that the new Job may have ended and been deleted")
         return None
 

@@ -257,8 +257,8 @@ class SlurmScheduler:
 
     def _changes(self, job: SlurmJob, request: Request) -> dict[str, str]:
         required = expand_nodes(job.required, "required_nodes")
-        kept = [node for node in required if node not in request.exclude_nodes]
-        changes = slurm_submit.update(job, request, None if len(kept) == len(required) else kept)
+        remaining = [node for node in required if node not in request.exclude_nodes]
+        changes = slurm_submit.update(job, request, None if len(remaining) == len(required) else remaining)
         if (line := self._line(request)) is not None:
             changes["AdminComment"] = line
         return changes

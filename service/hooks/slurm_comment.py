@@ -25,8 +25,8 @@ def opt_in(comment: str | None) -> str | None:
 
 def with_request(comment: str | None, request_id: str, resume_from: str | None = None) -> str:
     """Return the comment with the request id as its last word, replacing an earlier one; on one line."""
-    kept = _WORD.sub(lambda found: "" if found[1] in {REQUEST, RESUME} else found[0], comment or "")
-    words = "".join(char if char.isprintable() else " " for char in kept).split(" ")
+    own_text = _WORD.sub(lambda found: "" if found[1] in {REQUEST, RESUME} else found[0], comment or "")
+    words = "".join(char if char.isprintable() else " " for char in own_text).split(" ")
     text = " ".join(word for word in words if word)
     fits = resume_from is not None and not re.search(r"[\s,;]", resume_from)
     resume = f"{RESUME}={resume_from} " if fits else ""

@@ -19,7 +19,7 @@ from service.hooks.slurm_record import SlurmJob, read_job
 
 JOB_ID = re.compile(r"[1-9][0-9]{0,9}(?:_[0-9]{1,9})?", re.ASCII)
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-KEPT = ("SLURM_CONF", "TZ")
+VARIABLES = ("SLURM_CONF", "TZ")
 UNKNOWN_JOB = "invalid job id"
 AWAY = (
     "unable to contact slurm controller",
@@ -56,7 +56,7 @@ class SlurmCommands:
         self._timeout_s = timeout_s
         self._held_open = () if held_open is None else (held_open,)
         self._environment = {"PATH": PATH, "LANG": "C.UTF-8"} | {
-            name: os.environ[name] for name in KEPT if name in os.environ
+            name: os.environ[name] for name in VARIABLES if name in os.environ
         }
 
     def job(self, job_id: str) -> SlurmJob | None:
@@ -197,7 +197,7 @@ class SlurmCommands:
         self, tool: str, *arguments: str, given: str | None = None, folder: str = "", fd: int | None = None
     ) -> str:
         program = shutil.which(tool, path=PATH if self._folder is None else str(self._folder)) or tool
-        bare = {name: value for name, value in self._environment.items() if name in KEPT}
+        bare = {name: value for name, value in self._environment.items() if name in VARIABLES}
         try:
             done = subprocess.run(  # noqa: S603 - checked arguments, no shell
                 [program, *arguments],

@@ -6,9 +6,11 @@ from hashlib import blake2b
 
 from service.contracts.event import JobCompletion, Status
 from service.jobs.records import NewJob
+from service.nodes.records import NodePlace
 
 _NOT_CONTENT = {"intake_source"}  # the same event may come from a topic and by HTTP
 _SECONDS_PER_HOUR = 3600.0
+_LONGEST_PLACE = 100  # characters
 
 
 def content_digest(event: JobCompletion) -> bytes:
@@ -45,7 +47,24 @@ def new_job(
         clock_suspect=event.clock_suspect(now),
         gpu_hours_lost=gpu_hours_lost(event),
         diagnosed=diagnosed,
+        places=places(event),
     )
+
+
+def places(event: JobCompletion) -> dict[str, NodePlace]:
+    """Rack, switch and zone of the job's nodes, as far as the event's topology names them by a text or a number."""
+    found = {}
+    for node in event.nodes:
+        named = event.topology.get(node)
+        if named:
+            place = NodePlace(*(_place_name(named.get(kind)) for kind in ("rack", "switch", "zone")))
+            if place != NodePlace():
+                found[node] = place
+    return found
+
+
+def _place_name(value: object) -> str | None:
+    return str(value)[:_LONGEST_PLACE] if isinstance(value, str | int) and str(value).strip() else None
 
 
 def gpu_hours_lost(event: JobCompletion) -> float:

@@ -1,8 +1,11 @@
 """Records of jobs: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from service.nodes.records import NodePlace
 
 OutcomeKind = Literal["new", "duplicate", "conflict"]
 
@@ -12,8 +15,9 @@ class NewJob:
     """One finished attempt to be stored. `event_id` is the event's key (JobCompletion.key()), ≤ 200 characters.
 
     `digest` is the content digest of the event (16 bytes, `service.jobs.new_job.content_digest`): the same key with
-    another digest is a conflict. `diagnosed` says that a verdict was made for this attempt, so that it opens a failure
-    or joins one. `gpu_hours_lost` = gpus × (end − later of start and last checkpoint) in hours; 0 for succeeded.
+    another digest is a conflict. `places`: where nodes are, as far as the event names it. `diagnosed` says that a
+    verdict was made for this attempt, so that it opens a failure or joins one. `gpu_hours_lost` = gpus × (end − later
+    of start and last checkpoint) in hours; 0 for succeeded.
     """
 
     event_id: str
@@ -39,6 +43,7 @@ class NewJob:
     clock_suspect: bool = False
     gpu_hours_lost: float = 0.0
     diagnosed: bool = False
+    places: Mapping[str, NodePlace] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

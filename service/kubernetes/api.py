@@ -96,17 +96,17 @@ class KubernetesApi:
         """
         deadline = time.monotonic() + within_s
         response = self._ask("GET", path, query, read_s=within_s)
-        kept, read = b"", 0
+        tail, read = b"", 0
         with closing(response):
             try:
                 for piece in response.stream(_PIECE, decode_content=True):
-                    kept = (kept + piece)[-keep:]
+                    tail = (tail + piece)[-keep:]
                     read += len(piece)
                     if read >= read_at_most or time.monotonic() > deadline:
                         break
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 raise _away(path, error) from None
-        return kept.decode("utf-8", "replace")
+        return tail.decode("utf-8", "replace")
 
     def close(self) -> None:
         """Close the connections."""

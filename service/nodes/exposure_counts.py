@@ -7,7 +7,7 @@ from typing import Any
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.nodes.counting import count, day_of, fit_priors, refresh
-from service.nodes.records import Window
+from service.nodes.records import NodePlace, Window
 from service.nodes.repository.suspicion import Key
 from service.nodes.repository.work_queue import Work
 from service.nodes.settings import FleetSettings
@@ -81,6 +81,14 @@ class NodeStatisticsUpdater:
             settings=self._settings,
             last_failure=counted.nodes,
             last_event=last_event_of,
+        )
+        work.suspicion.set_places(
+            {
+                (cluster, node): NodePlace(*place)
+                for piece in taken
+                if piece.kind == "places"
+                for cluster, node, *place in piece.body
+            }
         )
 
     def _keep_fresh(self) -> None:

@@ -85,11 +85,21 @@ class NodeSuspicion:
 
 
 @dataclass(frozen=True, slots=True)
+class NodePlace:
+    """Where a node is, as far as events of jobs name it."""
+
+    rack: str | None = None
+    switch: str | None = None
+    zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRow:
     """One line of the node list.
 
     `exposure_h` and `blame` are the decayed counts of the suspicion, since the last repair; `jobs` that ended on the
-    node and `failures` among them, of any side, are plain counts over the same days.
+    node and `failures` among them, of any side, are plain counts over the same days. `rack`, `switch` and `zone` are
+    those that the newest event with a topology named.
     """
 
     cluster: str
@@ -107,6 +117,9 @@ class NodeRow:
     repaired_by: str | None
     repair_note: str | None
     computed_at: datetime
+    rack: str | None = None
+    switch: str | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

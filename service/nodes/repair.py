@@ -39,12 +39,12 @@ def clear(
         numbers = work.failure_facts.ids_on_nodes([Window(cluster, node, at, start_of(day + 1))], most=FAILURES_MOST)
         blames = work.failure_facts.blames(numbers).values()
         after = [one for one in blames if one.cluster == cluster and at < one.ended_at < start_of(day + 1)]
-        kept = DaySums(
+        remainder = DaySums(
             of_day.exposure_h * left,
             round(of_day.jobs * left),
             min(of_day.failures, len(numbers)),
             sum(one.weights.get(node, 0.0) for one in after),
         )
-        work.suspicion.set_day(cluster, node, day, kept)
+        work.suspicion.set_day(cluster, node, day, remainder)
     refresh(work, {(cluster, node)}, now=now, settings=settings)
     return True

@@ -34,7 +34,7 @@ from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
 from service.pipeline.context import in_context
-from service.pipeline.event_redaction import cleaned, kept, storable
+from service.pipeline.event_redaction import cleaned, storable, stored_fields
 from service.pipeline.log_storing import PENDING_FIRST_TRY, pending_logs, store_logs, streams_before, with_arrived
 from service.pipeline.reassessment import ReassessedFailure, Reassessment
 from service.pipeline.refine import refine
@@ -205,7 +205,7 @@ class Diagnose:
             wire = self._wire(item, item.verdict, advised.get(outcome.id))
             wires[item.key] = wire
             if outcome.opens:
-                added.append(NewFailure(outcome, job, wire, item.stored_logs, kept(item.event)))
+                added.append(NewFailure(outcome, job, wire, item.stored_logs, stored_fields(item.event)))
                 measures[outcome.id] = item.verdict.measures
                 messages.append(of_verdict("failure.diagnosed", outcome.failure_id, wire))
             else:
@@ -270,9 +270,11 @@ class Diagnose:
             better = any(revised_wire[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
             wire = revised_wire
         if not better:
-            work.failures.attach(failure_id, outcome.id, streams, kept(item.event))
+            work.failures.attach(failure_id, outcome.id, streams, stored_fields(item.event))
             return None
-        version = work.failures.revise(failure_id, wire, attempt_id=outcome.id, streams=streams, event=kept(item.event))
+        version = work.failures.revise(
+            failure_id, wire, attempt_id=outcome.id, streams=streams, event=stored_fields(item.event)
+        )
         return wire if self._stands(work, failure_id, wire, advised, version) else None
 
     def _stands(
@@ -352,7 +354,7 @@ class Diagnose:
         version = None
         with suppress(NotFound), self._store.unit_of_work() as work:
             detail = work.failures.get(again.failure_id)
-            events = [(kept.attempt_id, JobCompletion.model_validate(kept.event)) for kept in detail.logs]
+            events = [(logs.attempt_id, JobCompletion.model_validate(logs.event)) for logs in detail.logs]
             stored = next((one for one in events if one[1].key() == again.event_id), None)
             if stored is not None and detail.row.version == again.version:
                 wire, advised = self._again(work, again.failure_id, *stored, again.verdict)

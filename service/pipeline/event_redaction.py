@@ -11,7 +11,7 @@ from service.contracts.event import JobCompletion, LogRef
 # The event's identity: it is part of keys, addresses and counts. All other texts are redacted, also those of fields
 # that are added later.
 IDENTITY = frozenset({"schema_", "event_id", "cluster", "job_id", "status"})
-# Tails are redacted when logs are read; without its address, a log could not be read. `kept` removes both.
+# Tails are redacted when logs are read; without its address, a log could not be read. `stored_fields` removes both.
 _OF_LOGS = frozenset({"tail", "uri"})
 
 
@@ -71,14 +71,14 @@ def _left_out_of(value: BaseModel) -> frozenset[str]:
     return _OF_LOGS if isinstance(value, LogRef) else frozenset()
 
 
-def kept(event: JobCompletion) -> dict[str, Any]:
+def stored_fields(event: JobCompletion) -> dict[str, Any]:
     """The event as it is stored for display: without tails (they are stored as logs), absent values and secrets."""
     out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
-    kept_fields = {name: value for name, value in out.items() if value or value not in ({}, [])}
-    if has_secret(kept_fields):
-        identity = {name: kept_fields[name] for name in IDENTITY if name in kept_fields}
-        kept_fields = redact_json(kept_fields) | identity
-    return kept_fields
+    fields = {name: value for name, value in out.items() if value or value not in ({}, [])}
+    if has_secret(fields):
+        identity = {name: fields[name] for name in IDENTITY if name in fields}
+        fields = redact_json(fields) | identity
+    return fields
 
 
 def storable(ref: LogRef) -> bool:

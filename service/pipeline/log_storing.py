@@ -40,13 +40,13 @@ def pending_logs(failure_id: int, attempt_id: int, refs: Sequence[LogRef], now: 
     )
 
 
-def streams_before(kept: AttemptLogs) -> tuple[LogStream, ...] | None:
+def streams_before(stored: AttemptLogs) -> tuple[LogStream, ...] | None:
     """The logs that are stored for an attempt, empty if they have been removed.
 
     None if their storage does not answer: then new logs must not replace them.
     """
     try:
-        return kept.readable_streams()
+        return stored.readable_streams()
     except NotFound:
         return ()
     except Unavailable:
@@ -56,5 +56,5 @@ def streams_before(kept: AttemptLogs) -> tuple[LogStream, ...] | None:
 def with_arrived(earlier: Sequence[LogStream], arrived: Sequence[LogStream]) -> tuple[LogStream, ...]:
     """Logs of an attempt with those that arrived later, in place of the notes that these were missing."""
     places = {(stream.rank, stream.node, stream.stream) for stream in arrived}
-    kept = [one for one in earlier if one.missing is None or (one.rank, one.node, one.stream) not in places]
-    return (*kept, *arrived)
+    others = [one for one in earlier if one.missing is None or (one.rank, one.node, one.stream) not in places]
+    return (*others, *arrived)

@@ -11,7 +11,7 @@ from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import NotFound
 from service.failures.records import AttemptLogs, FailureDetail
-from service.failures.revised_verdict import event_of, kept_logs
+from service.failures.revised_verdict import event_of, logs_of_failed_attempt
 from service.good_runs.collection import last_good_runs
 from service.pipeline.context import in_context
 from service.pipeline.refine import refine
@@ -54,14 +54,14 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
     with store.reading() as reading:
         details = reading.failures.details(failure_ids)
     for detail in (details[one] for one in failure_ids if one in details):
-        kept, event = kept_logs(detail), event_of(detail)
-        if kept is not None and event is not None and detail.verdict is not None:
-            found.append((detail, event, kept))
-    store.log_bodies.prefetch([kept.prefetch for _, _, kept in found])
+        logs, event = logs_of_failed_attempt(detail), event_of(detail)
+        if logs is not None and event is not None and detail.verdict is not None:
+            found.append((detail, event, logs))
+    store.log_bodies.prefetch([logs.prefetch for _, _, logs in found])
     runs = last_good_runs(store, [event for _, event, _ in found])
-    for (detail, event, kept), run in zip(found, runs, strict=True):
+    for (detail, event, logs), run in zip(found, runs, strict=True):
         with suppress(NotFound):
-            streams = kept.readable_streams()
+            streams = logs.readable_streams()
             if streams or not event.logs:  # else retention removed them
                 cases.append(StoredCase(detail, event, build_case(event, streams, run)))
     return cases

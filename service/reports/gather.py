@@ -89,10 +89,15 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime, scope: Scope
 
 
 def _previous_todo(reading: ReadSession, week: Week, zone: ZoneInfo, now: datetime, scope: Scope) -> tuple[Todo, ...]:
-    """The actions that the report of the week before recommended; only reports of all jobs are stored."""
+    """The actions that the report of the week before recommended.
+
+    One of a scope that was not published is made again: nobody publishes it unless somebody subscribes to it.
+    """
+    published = reading.reports.latest(str(week.earlier(1)), scope)
+    if published is not None:
+        return document.from_wire(published.body).todo
     if scope == EVERYTHING:
-        published = reading.reports.latest(str(week.earlier(1)))
-        return () if published is None else document.from_wire(published.body).todo
+        return ()
     since, until = week.earlier(1).span(zone)
     before = Facts(
         week=str(week.earlier(1)),

@@ -7,15 +7,17 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.clock import Clock
+from service.contracts.page import Page
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
-from service.errors import Conflict, FieldError, InvalidInput, NotFound
+from service.errors import Conflict, NotFound
 from service.formatting import number
 from service.goodput.records import Scope
 from service.reports import build, document, gather
 from service.reports.document import Report
-from service.reports.records import EVERYTHING
+from service.reports.records import EVERYTHING, PublishedReport
 from service.reports.repository.reports import Published
+from service.reports.scope import values, words
 from service.reports.subscriptions import send_due
 from service.reports.summary import message_facts
 from service.stale_cache import StaleCache
@@ -53,12 +55,10 @@ class ReportService:
     def read(self, week: Week, version: int | None = None, scope: Scope = EVERYTHING) -> Report:
         """The published report (`version`, by default the newest), or the present state of an unpublished week.
 
-        Only the report of all jobs is published; one with a scope is always the present state.
-
         Raises:
             Unavailable: the database does not answer.
             NotFound: no such version.
-            InvalidInput: no job of the scope is known, or it is combined with a version.
+            InvalidInput: the week is not published, and no job of the scope is known.
         """
         return self.read_with_versions(week, version, scope)[0]
 
@@ -72,23 +72,20 @@ class ReportService:
         Raises:
             Unavailable: the database does not answer.
             NotFound: no such version.
-            InvalidInput: no job of the scope is known, or it is combined with a version.
+            InvalidInput: the week is not published, and no job of the scope is known.
         """
-        if scope != EVERYTHING:
-            if version is not None:
-                expected = "no version: only the report of all clusters and teams is published"
-                raise InvalidInput(f"version: expected {expected}", (FieldError("version", expected, str(version)),))
-            return self._draft(week, scope), ()
         with self._store.reading() as reading:
-            found = reading.reports.latest(str(week)) if version is None else reading.reports.get(str(week), version)
-            versions = reading.reports.versions(str(week))
-        return self._report(week, version, found), versions
+            stored = reading.reports
+            found = stored.latest(str(week), scope) if version is None else stored.get(str(week), version, scope)
+            versions = stored.versions(str(week), scope)
+        return self._report(week, version, scope, found), versions
 
-    def _report(self, week: Week, version: int | None, found: Published | None) -> Report:
+    def _report(self, week: Week, version: int | None, scope: Scope, found: Published | None) -> Report:
         if found is None and version is not None:
-            raise NotFound(f"week {week} has no published version {version}")
+            limited = f" of {words(scope)}" if scope != EVERYTHING else ""
+            raise NotFound(f"week {week} has no published version {version}{limited}")
         if found is None:
-            return self._draft(week, EVERYTHING)
+            return self._draft(week, scope)
         return document.from_wire(found.body)
 
     def _draft(self, week: Week, scope: Scope) -> Report:
@@ -102,18 +99,21 @@ class ReportService:
             cacheable=lambda made: _large(made) or self._clock.monotonic() - start > SLOW_S,
         )
 
-    def publish(self, week: Week, by: str = SERVICE) -> Report:
+    def publish(self, week: Week, by: str = SERVICE, scope: Scope = EVERYTHING) -> Report:
         """Publish the present state of the week; if nothing changed since the last version, that version is returned.
+
+        Endpoints are told of the report of all jobs; one of a scope is for those who subscribed to it.
 
         Raises:
             Conflict: the week is not over, or another process published it at the same time.
+            InvalidInput: no job of the scope is known.
             Unavailable: the database does not answer.
         """
         if self._clock.now() < week.span(self._zone)[1]:
             raise Conflict(f"week {week} is not over: its report can be published after it ends")
-        made = self.current(week)
+        made = self.current(week, scope)
         with self._store.reading() as reading:
-            last = reading.reports.latest(str(week))
+            last = reading.reports.latest(str(week), scope)
         if last is not None:
             before = document.from_wire(last.body)
             moved = changed_figures(before.figures, made.figures)
@@ -121,14 +121,24 @@ class ReportService:
                 return before
             made = replace(made, version=last.version + 1, moved=moved)
         with self._store.unit_of_work() as work:
-            if not work.reports.add(str(week), made.version, by, made.to_wire()):
+            if not work.reports.add(str(week), made.version, by, made.to_wire(), scope):
                 raise Conflict(f"week {week} was published by another process at the same time")
-            work.outbox.add([_message(made)])
-            work.audit_log.append(by, "report.published", f"report/{week}", after={"version": made.version})
+            if scope == EVERYTHING:
+                work.outbox.add([_message(made)])
+            facts = {"version": made.version, **values(scope)}
+            work.audit_log.append(by, "report.published", f"report/{week}", after=facts)
         return made
 
+    def _published(self, week: Week, scope: Scope) -> Report:
+        """The newest published version of a finished week, which is published if it was not."""
+        with self._store.reading() as reading:
+            found = reading.reports.latest(str(week), scope)
+        return self.publish(week, scope=scope) if found is None else document.from_wire(found.body)
+
     def run_if_due(self) -> Report | None:
-        """Publish the last week if it is due, and send it to its subscribers; one of several processes does it.
+        """Publish the last week if it is due, of all jobs and of each scope that somebody subscribed to, and send it.
+
+        One of several processes does it.
 
         Raises:
             Unavailable: the database does not answer; calling again later does the same.
@@ -147,15 +157,26 @@ class ReportService:
         with self._store.reading() as reading:
             published = reading.reports.latest(str(week)) is not None
         made = None if published else self.publish(week)
-        send_due(self._store, week, lambda one, scope: self.read(one, scope=scope))
+        send_due(self._store, week, self._published)
         with self._store.unit_of_work() as work:
             work.task_leases.done(TASK, self._holder, due=str(week))
         return made
 
-    def listed(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
-        """Week, version, time and publisher of published reports, newest week first."""
+    def listed(
+        self, *, limit: int, before: str | None = None, scope: Scope = EVERYTHING
+    ) -> tuple[PublishedReport, ...]:
+        """The published reports of all jobs or of a scope, newest week first."""
         with self._store.reading() as reading:
-            return reading.reports.list(limit=limit, before=before)
+            return reading.reports.list(limit=limit, before=before, scope=scope)
+
+    def listed_scopes(self, *, limit: int, cursor: str | None = None) -> Page[PublishedReport]:
+        """One page of the published reports of all scopes, newest week first.
+
+        Raises:
+            InvalidInput: the limit or the cursor is wrong.
+        """
+        with self._store.reading() as reading:
+            return reading.reports.scoped(limit=limit, cursor=cursor)
 
 
 def _large(report: Report) -> bool:

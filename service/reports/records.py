@@ -18,6 +18,17 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedReport:
+    """A line of the list of published reports: the newest version of a week, of all jobs or of a scope."""
+
+    week: str
+    version: int
+    published_at: datetime
+    by: str
+    scope: Scope = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
 class NewSubscription:
     """A wish to receive the report of a scope every week.
 

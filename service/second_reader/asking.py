@@ -93,7 +93,7 @@ class SecondReadings:
         """Reserve the next kind to ask about; None if none waits or the limit of the hour is reached."""
         now = self._clock.now()
         with self._store.unit_of_work() as work:
-            if work.second_readings.asked_since(now - HOUR) >= self._hourly_limit:
+            if work.second_readings.count_since(now - HOUR) >= self._hourly_limit:
                 self._telemetry.second_reader_requests.labels("hourly_limit").inc()
                 return None
             while self._disputed:

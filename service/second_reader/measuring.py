@@ -29,7 +29,7 @@ class Gain:
     """What a second reader changes on labelled cases. Shares are not numbers where nothing is counted.
 
     Attributes:
-        asked: kinds that were asked about.
+        kinds: kinds that were asked about.
         invalid: answers that do not follow the schema.
         missing: kinds without an answer.
         doubtful: labelled cases of all kinds asked about.
@@ -41,7 +41,7 @@ class Gain:
         prompt_tokens, completion_tokens: of all answers.
     """
 
-    asked: int
+    kinds: int
     invalid: int
     missing: int
     doubtful: int
@@ -68,11 +68,11 @@ def questions(cases: Sequence[LabelledCase], verdicts: Sequence[Verdict]) -> dic
     return found
 
 
-def export(asked: Mapping[str, Question]) -> bytes:
+def export(by_case: Mapping[str, Question]) -> bytes:
     """One JSON object a line: case, messages, response_format."""
     rows = (
         {"schema": SCHEMA, "case": case_id, "messages": list(one.messages), "response_format": response_format(one)}
-        for case_id, one in asked.items()
+        for case_id, one in by_case.items()
     )
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
@@ -104,10 +104,10 @@ def _tokens(usage: Any, name: str) -> int:
 
 def gain(cases: Sequence[LabelledCase], verdicts: Sequence[Verdict], answers: Mapping[str, RecordedAnswer]) -> Gain:
     """Score recorded answers: the answer for the first case of a kind stands for all its doubtful cases."""
-    asked = questions(cases, verdicts)
+    by_case = questions(cases, verdicts)
     opinions: dict[str, Opinion] = {}
     invalid = 0
-    for case_id, one in asked.items():
+    for case_id, one in by_case.items():
         if case_id in answers:
             try:
                 opinions[one.fingerprint] = parse(answers[case_id].content, one)
@@ -123,11 +123,11 @@ def gain(cases: Sequence[LabelledCase], verdicts: Sequence[Verdict], answers: Ma
     sure = [_is_right(case, verdict.side) for case, verdict in labelled if not verdict.abstained]
     of_reader = [_is_right(case, opinion.side) for case, _, opinion in settled]
     added = [_is_right(case, opinion.side) for case, verdict, opinion in settled if verdict.abstained]
-    used = [answers[case_id] for case_id in asked if case_id in answers]
+    used = [answers[case_id] for case_id in by_case if case_id in answers]
     return Gain(
-        asked=len(asked),
+        kinds=len(by_case),
         invalid=invalid,
-        missing=len(asked) - len(used),
+        missing=len(by_case) - len(used),
         doubtful=len(doubtful),
         settled=len(settled),
         side_right=_share(of_reader),
@@ -155,7 +155,7 @@ def _share(right: Sequence[bool]) -> float:
 def text(found: Gain) -> str:
     """The gain as a plain table."""
     rows = [
-        ("kinds asked about", str(found.asked)),
+        ("kinds asked about", str(found.kinds)),
         ("answers that do not follow the schema", str(found.invalid)),
         ("kinds without an answer", str(found.missing)),
         ("labelled cases of these kinds", str(found.doubtful)),

@@ -28,7 +28,7 @@ class SecondReadingReader:
         )
         return None if row is None else SecondReading(**row)
 
-    def asked_since(self, at: datetime) -> int:
+    def count_since(self, at: datetime) -> int:
         """The number of kinds that were asked about since a time."""
         return self._connection.execute(
             select(func.count()).select_from(second_readings).where(second_readings.c.asked_at > utc(at))
@@ -39,8 +39,8 @@ class SecondReadingReader:
 
         Only verdicts of the classifier, and only kinds that were not asked about; newest first.
         """
-        asked = exists().where(second_readings.c.fingerprint == failures.c.fingerprint)
-        of_machine = select(failures.c.id, failures.c.fingerprint).where(failures.c.source == "machine", ~asked)
+        known = exists().where(second_readings.c.fingerprint == failures.c.fingerprint)
+        of_machine = select(failures.c.id, failures.c.fingerprint).where(failures.c.source == "machine", ~known)
         abstained = of_machine.where(failures.c.abstained, failures.c.ended_at >= utc(since))
         new_groups = of_machine.join(groups, groups.c.first_id == failures.c.id).where(
             groups.c.last_at >= utc(since), groups.c.made_at >= utc(since), groups.c.merged_into.is_(None)

@@ -1,9 +1,12 @@
 """Tracks the cluster's nodes: which ones are lost, and their conditions and Events as lines of evidence."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from service.contracts.event import NodeEventIn
@@ -13,7 +16,7 @@ from service.formats import field_reading
 log = logging.getLogger(__name__)
 
 # Deleted nodes are remembered, since pods may still end because of them.
-GONE_KEPT = timedelta(hours=1)
+GONE_FOR = timedelta(hours=1)
 GONE_MOST = 1_000
 LOST_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/out-of-service"})
 # Conditions that indicate no problem when True: Ready, and those that other programs add under such a name.
@@ -32,12 +35,17 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. `lost`: its kubelet no longer answers, or an administrator has declared it out of service."""
+    """One node.
+
+    `lost`: its kubelet no longer answers, or an administrator has declared it out of service. `place`: rack, switch and
+    zone, as far as its labels name them.
+    """
 
     name: str
     lost: bool
     complaints: tuple[Complaint, ...] = ()
     gone_at: datetime | None = None
+    place: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(obj: Mapping[str, Any]) -> Node:
@@ -68,7 +76,24 @@ def read(obj: Mapping[str, Any]) -> Node:
                 field_reading.instant(entry, "lastTransitionTime"),
             )
         )
-    return Node(name, ready == "Unknown" or not LOST_TAINTS.isdisjoint(taints), tuple(complaints))
+    return Node(name, ready == "Unknown" or not LOST_TAINTS.isdisjoint(taints), tuple(complaints), place=_place(meta))
+
+
+@cache
+def _place_labels() -> tuple[tuple[str, str], ...]:
+    """The key of each label that names a place, and the kind of place."""
+    raw = tomllib.loads(files("service.watch").joinpath("topology_labels.toml").read_text(encoding="utf-8"))
+    return tuple((row["key"], row["of"]) for row in raw["label"])
+
+
+def _place(meta: Mapping[str, Any]) -> dict[str, str]:
+    labels = meta.get("labels")
+    found: dict[str, str] = {}
+    for key, kind in _place_labels():
+        value = labels.get(key) if isinstance(labels, Mapping) else None
+        if isinstance(value, str) and value:
+            found.setdefault(kind, value)
+    return found
 
 
 class NodeStates:
@@ -92,8 +117,9 @@ class NodeStates:
     def gone(self, name: str, now: datetime) -> None:
         """Handle the deletion of a node."""
         known = self._nodes.pop(name, None)
-        self._nodes[name] = Node(name, lost=True, complaints=known.complaints if known else (), gone_at=now)
-        old = [one.name for one in self._nodes.values() if one.gone_at is not None and one.gone_at < now - GONE_KEPT]
+        complaints, place = (known.complaints, known.place) if known else ((), {})
+        self._nodes[name] = Node(name, lost=True, complaints=complaints, gone_at=now, place=place)
+        old = [one.name for one in self._nodes.values() if one.gone_at is not None and one.gone_at < now - GONE_FOR]
         many = [one.name for one in self._nodes.values() if one.gone_at is not None]
         for stale in (*old, *many[: max(0, len(many) - GONE_MOST)]):
             self._nodes.pop(stale, None)
@@ -102,6 +128,11 @@ class NodeStates:
         """Return whether a node is known to be lost."""
         node = self._nodes.get(name)
         return node is not None and node.lost
+
+    def topology(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Rack, switch and zone of these nodes, as far as their labels name them."""
+        found = {name: self._nodes.get(name) for name in names}
+        return {name: dict(node.place) for name, node in found.items() if node is not None and node.place}
 
     def silent(self, name: str) -> str | None:
         """Return the reason not to query a node's kubelet; None: it may answer."""
@@ -131,11 +162,11 @@ def line(node: str, one: Complaint) -> NodeEventIn:
 def observed(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
     """Return a Node or an Event in the form that the service accepts, reduced to the fields about the node's state."""
     meta, status = field_reading.mapping(obj, "metadata"), field_reading.mapping(obj, "status")
-    kept = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
+    metadata = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
     if obj.get("kind") == "Node":
         conditions = {"conditions": status.get("conditions") or []}
-        return {"kind": "Node", "clusterName": cluster, "metadata": kept, "status": conditions}
-    return {**obj, "kind": "Event", "clusterName": cluster, "metadata": kept}
+        return {"kind": "Node", "clusterName": cluster, "metadata": metadata, "status": conditions}
+    return {**obj, "kind": "Event", "clusterName": cluster, "metadata": metadata}
 
 
 def removed(name: str, cluster: str, at: datetime) -> dict[str, Any]:

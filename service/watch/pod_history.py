@@ -49,8 +49,8 @@ class PodEndHistory:
         while len(self._logged) > LOGGED_MOST:
             (old_job, old), _ = self._logged.popitem(last=False)
             pods = self._ends.get(old_job, OrderedDict())
-            if (kept := pods.get(old)) is not None:
-                pods[old] = PodEnd(kept.uid, kept.created_at, kept.event.model_copy(update={"logs": ()}))
+            if (before := pods.get(old)) is not None:
+                pods[old] = PodEnd(before.uid, before.created_at, before.event.model_copy(update={"logs": ()}))
 
     def wait(self, job: str, what: str) -> None:
         """Record that a pod of a Job is waiting, for example for its image or configuration."""

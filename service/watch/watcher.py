@@ -239,6 +239,8 @@ class Watcher:
         if failed or (kind == "Pod" and event.status is Status.CANCELLED):
             event = self._completed(kind, event, obj)
             self._measures.logs_missing.inc(sum(ref.missing is not None for ref in event.logs))
+        if topology := self._nodes.topology(event.nodes):
+            event = event.model_copy(update={"topology": topology})
         sent_ids.add(event.key())
         found.events.append(event)
 

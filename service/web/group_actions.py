@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from service.errors import Conflict, FieldError, InvalidInput
-from service.feedback.records import Labels
-from service.feedback.service import FeedbackInput, FeedbackResult
+from service.feedback.records import FeedbackInput, FeedbackResult, Labels
 from service.web.api.group_models import FeedbackGiven, FeedbackReceipt, GroupAction
 from service.web.services import Services
 

@@ -13,9 +13,10 @@ from service.deliveries.records import DeliveryState, EndpointState, StoredDeliv
 from service.errors import FieldError, Forbidden, NotFound
 from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
 from service.failures.repository.facets import FacetCounts
+from service.goodput.records import Scope
 from service.jobs.records import Attempt
 from service.people.roles import sees
-from service.reports.records import Subscription
+from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of
 from service.statistics.records import Health, PeriodCount, Stats
 from service.web.auth import Principal
@@ -220,12 +221,14 @@ def statuses() -> tuple[str, ...]:
     return tuple(status.value for status in Status if status is not Status.SUCCEEDED)
 
 
-def reports(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[tuple[str, int, datetime, str]]:
-    """Published reports (week, version, time, author), newest week first."""
+def reports(
+    services: Services, *, limit: int = 50, cursor: str | None = None, scope: Scope = EVERYTHING
+) -> Page[PublishedReport]:
+    """Published reports of all jobs or of a scope, newest week first."""
     before = str(weeks.parse(cursor)) if cursor else None
-    found = services.reports.listed(limit=limit + 1, before=before)
+    found = services.reports.listed(limit=limit + 1, before=before, scope=scope)
     items = found[:limit]
-    return Page(items, items[-1][0] if len(found) > limit and items else None)
+    return Page(items, items[-1].week if len(found) > limit and items else None)
 
 
 def deliveries(

@@ -113,10 +113,12 @@ def places(store: Store, now: datetime) -> Places:
     )
 
 
-def both(path: str, queries: tuple[str, ...], *, api: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
-    """Return a page and the API call of the same name with the same queries; `api`: further queries for the latter."""
+def both(
+    path: str, queries: tuple[str, ...], *, page: tuple[str, ...] = (), api: tuple[str, ...] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return a page and the API call of the same name with the same queries; `page`, `api`: further ones of each."""
     return {
-        path: tuple(path + query for query in queries),
+        path: tuple(path + query for query in (*queries, *page)),
         f"{API}{path}": tuple(f"{API}{path}{query}" for query in (*queries, *api)),
     }
 
@@ -196,7 +198,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/failures/{failure_id}/logs/{attempt_id}/{index}/lines": (f"{failure}/logs/{at.failure}/0/lines",),
         f"{API}/failures/{{failure_id}}/feedback": (f"{API}{failure}/feedback",),
         f"{API}/jobs/{{cluster}}/{{job_id:path}}": (f"{API}/jobs/{at.cluster}/{at.job_id}",),
-        **both("/groups", groups),
+        **both("/groups", groups, page=("?view=board", f"?view=board&team={at.team}")),
         "/groups/{group_id}": (f"/groups/{at.group}", f"/groups/{at.small_group}"),
         f"{API}/groups/{{group_id}}": (f"{API}/groups/{at.group}",),
         **both("/nodes", ("", f"?cluster={at.cluster}", "?sort=node")),

@@ -29,7 +29,17 @@ PATHS = sorted(
     if method == "GET" and not path.startswith(("/api/", "/health/")) and path not in NO_PAGES
 )
 LOG = "/failures/1/logs/1/0/lines?q=e"
-MORE = ["/failures?q=nothing", "/failures?side=user", "/groups?state=new", "/failures/3", "/nothing", "/?since=7d", LOG]
+BOARD = "/groups?view=board"
+MORE = [
+    "/failures?q=nothing",
+    "/failures?side=user",
+    "/groups?state=new",
+    "/failures/3",
+    "/nothing",
+    "/?since=7d",
+    LOG,
+    BOARD,
+]
 
 
 def judged(world: World) -> None:

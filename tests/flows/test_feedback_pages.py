@@ -106,6 +106,52 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     assert fits(page)
 
 
+def test_a_group_is_resolved_on_the_board(page: Page) -> None:
+    page.goto("/groups")
+    page.get_by_role("link", name="Board").click()
+    page.wait_for_url("**/groups?view=board")
+    column = page.get_by_role("region", name="new")
+    expect(column.locator(".card")).to_have_count(3)
+    assert fits(page)
+    column.locator(".card", has_text="flash_attn").get_by_role("checkbox").check()
+    page.get_by_role("button", name="Resolve").click()
+    expect_text(page.locator("[role=status]").first, "Resolved")
+    expect_text(page.get_by_role("region", name="resolved"), "flash_attn")
+    expect(column.locator(".card")).to_have_count(2)
+    page.get_by_role("region", name="resolved").get_by_role("link", name="flash_attn").click()
+    page.wait_for_url("**/groups/*")
+
+
+def test_the_keys_walk_over_the_cards_of_the_board(page: Page) -> None:
+    page.goto("/groups?view=board")
+    if page.evaluate("typeof window.htmx") == "undefined":
+        return
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    chosen = page.locator(".card.here")
+    expect(chosen).to_have_count(1)
+    expect(chosen.locator(".what a")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/groups/*")
+
+
+def test_the_label_of_a_group_is_given_and_undone_in_place(page: Page, world: World) -> None:
+    page.goto("/groups")
+    page.get_by_role("link", name="flash_attn").first.click()
+    page.wait_for_url("**/groups/*")
+    page.locator("form.judge select").select_option("SYS.5")
+    page.get_by_role("button", name="Label the group").click()
+    expect_text(page.locator("[role=status]").first, "are labelled")
+    expect_text(page.locator(".sure"), "labelled by a person")
+    page.get_by_role("button", name="Undo").click()
+    expect_text(page.locator("[role=status]").last, "of 5 failures. Their verdicts before it are current again.")
+    expect(page.locator(".sure")).not_to_contain_text("labelled by a person")
+    with world.client() as client:
+        causes = {one["cause"] for one in client.get("/api/v1/failures?user=user1").json()["items"]}
+    assert causes == {"USER.1"}
+    assert fits(page)
+
+
 def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, world: World) -> None:
     with world.client() as client:
         client.post(
@@ -247,6 +293,6 @@ def test_ten_groups_are_labelled_by_the_keyboard_alone(
         page.keyboard.press("Tab")
         with page.expect_navigation():
             page.keyboard.press("Enter")
-        expect_text(page.locator("[role=status]").first, "Labelled.")
+        expect_text(page.locator("[role=status]").first, "are labelled. Group")
     expect_text(page.locator("main"), "10 of 10 groups labelled this week: done")
     assert fits(page)

@@ -347,3 +347,18 @@ def test_a_person_subscribes_to_the_report_of_a_team_and_ends_it(fleet: int, pag
     assert fits(page)
     page.get_by_role("button", name="Unsubscribe ola by mail: team speech").click()
     expect_output(page, "no longer sent")
+
+
+def test_the_report_of_a_team_is_published_and_found_in_the_list(fleet: int, page: Page) -> None:
+    del fleet
+    page.goto("/reports/2026-W46?team=speech")
+    page.get_by_role("button", name=re.compile("^Publish")).click()
+    expect_text(page.locator(".head .pages"), "versions: 1")
+    assert page.url.endswith("/reports/2026-W46?team=speech")
+    page.goto("/reports")
+    row = page.locator("#scoped tbody tr", has_text="team speech")
+    expect(row).to_have_count(1)
+    assert fits(page)
+    row.get_by_role("link", name="2026-W46").click()
+    expect_text(page.locator("h1"), "team speech")
+    assert page.url.endswith("?team=speech&version=1")

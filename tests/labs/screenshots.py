@@ -47,6 +47,7 @@ def main() -> None:
         "overview": "/?since=28d",
         "failure": f"/failures/{group['last_id']}",
         "group": f"/groups/{group['id']}",
+        "board": "/groups?view=board",
         "nodes": "/nodes",
         "node": f"/nodes/{shown['verdict']['cluster']}/{shown['verdict']['suspect']['node']}",
         "incident": "/incidents/1",

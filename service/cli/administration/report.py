@@ -9,10 +9,8 @@ import orjson
 from service import compose, settings, weeks
 from service.cli import output
 from service.cli.files import check_writable, write_output
-from service.errors import InvalidInput
 from service.reports import html, markdown, pdf, summary
 from service.reports.document import Report
-from service.reports.records import EVERYTHING
 from service.reports.scope import scope_of
 
 if TYPE_CHECKING:
@@ -31,7 +29,11 @@ def add_parser(commands: "Subparsers") -> None:
         choice.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=title)
     choice.add_argument("--format", choices=tuple(FORMATS), help="the same choice in the spelling of other commands")
     parser.add_argument("--output", type=Path, help="write to this file instead of standard output")
-    parser.add_argument("--publish", action="store_true", help="store the report permanently and notify subscribers")
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="store the report permanently; that of all jobs is announced to the endpoints that want it",
+    )
     parser.add_argument("--cluster", help="only jobs of this cluster")
     parser.add_argument("--team", help="only jobs of this team")
     parser.set_defaults(format="md")
@@ -41,14 +43,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the report.
 
     Raises:
-        InvalidInput: there is no such week, no job of the scope is known, or --publish has a scope.
+        InvalidInput: there is no such week, or no job of the scope is known.
         ConfigurationError: the output file can't be written, or a setting is wrong.
         Conflict: --publish of a week that is not over.
         Unavailable: the database does not answer.
     """
     scope = scope_of(args.cluster, args.team)
-    if args.publish and scope != EVERYTHING:
-        raise InvalidInput("--publish: expected no --cluster and no --team: the report of all jobs is published")
     chosen = weeks.parse(args.week) if args.week else None
     check_writable(args.output)
     services = compose.build(settings.read())
@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         services.store.check()
         week = chosen or weeks.last_complete(services.clock.now(), services.zone)
         reports = services.reports
-        report = reports.publish(week, "the command line") if args.publish else reports.read(week, scope=scope)
+        by = "the command line"
+        report = reports.publish(week, by, scope) if args.publish else reports.read(week, scope=scope)
     finally:
         services.close()
     write_output(args.output, rendered(report, args.format))

@@ -93,7 +93,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
             )
         )
         output.line(f"Faultline is at http://{shown}:{taken}", error=True)
-        with _side_work(parts, server, with_worker=with_worker) as failed, _signals_kept():
+        with _side_work(parts, server, with_worker=with_worker) as failed, _restored_signals():
             server.run(sockets=[listening])
         return exit_code_of(failed[0]) if failed else 0
 
@@ -186,7 +186,7 @@ def _side_work(
 
 
 @contextmanager
-def _signals_kept() -> "Iterator[None]":
+def _restored_signals() -> "Iterator[None]":
     """Ignore the signal that Uvicorn raises again after shutdown; the services still have to be closed then."""
 
     def nothing(number: int, frame: "FrameType | None") -> None:

@@ -289,13 +289,16 @@ class FailureRepository(FailureReader):
 
 
 def _detail(
-    row: FailureRow, versions: Sequence[VerdictVersion], kept: Sequence[AttemptLogs], attempts: tuple[Attempt, ...]
+    row: FailureRow,
+    versions: Sequence[VerdictVersion],
+    attempt_logs: Sequence[AttemptLogs],
+    attempts: tuple[Attempt, ...],
 ) -> FailureDetail:
     """The record of one failure; `attempts`: those of all jobs with its cluster and job id."""
     current = next((found.body for found in versions if found.version == row.version), None)
     own = next((attempt for attempt in attempts if attempt.id == row.id), None)
     of_job = attempts if own is None else runs_of_job(attempts, own)
-    return FailureDetail(row, current, tuple(versions), tuple(kept), of_job)
+    return FailureDetail(row, current, tuple(versions), tuple(attempt_logs), of_job)
 
 
 def _column(streams: LogsToStore) -> bytes | None:

@@ -229,12 +229,12 @@ class FeedbackRepository(FeedbackReader):
         newest = judged[-1] if judged else entries[-1]
         # What an owner says is a vote: it becomes a label only where an operator gives it too.
         given = newest.labels if judged else Labels()
-        kept = before.labels if before is not None and before.golden else given
+        resulting = before.labels if before is not None and before.golden else given
         made = Label(
             failure_id,
             entries[-1].at,
             before.who if before is not None and before.golden else newest.who,
-            kept,
+            resulting,
             len(last),
             disputed=len({(entry.labels.side, entry.labels.cause) for entry in judged}) > 1,
             contested=contest > max((entry.id for entry in judged), default=0),

@@ -82,9 +82,9 @@ def started_at(containers: Iterable[ContainerEnd]) -> datetime | None:
     return min((one.started_at for one in containers if one.started_at is not None), default=None)
 
 
-def words(spoken: Iterable[str | None], containers: Iterable[ContainerEnd]) -> str | None:
+def words(texts: Iterable[str | None], containers: Iterable[ContainerEnd]) -> str | None:
     """Join the distinct messages of the pod and its containers, in that order."""
-    parts = [part for part in spoken if part]
+    parts = [part for part in texts if part]
     for one in containers:
         parts += [
             f"{one.name}: {text}" for text in (one.message if one.exit_code else None, one.waiting_message) if text

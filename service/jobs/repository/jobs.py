@@ -113,6 +113,12 @@ class JobRepository(JobReader):
             ],
         )
         work_queue.note(connection, "jobs", [inserted[keys[p]] for p in fresh if keys[p] in inserted])
+        places = {
+            (new[position].cluster, node): [place.rack, place.switch, place.zone]
+            for position in fresh
+            for node, place in new[position].places.items()
+        }
+        work_queue.note(connection, "places", [[*node, *place] for node, place in places.items()])
         return self._outcomes(new, keys, first, retired, inserted, opened)
 
     def _groups(self, new: Sequence[NewJob], keys: Sequence[str], ids: Mapping[int, int]) -> list[_Group]:

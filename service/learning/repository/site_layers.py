@@ -126,8 +126,8 @@ class SiteLayerRepository(SiteLayerReader):
     def prune(self, keep: int) -> int:
         """Delete all but the newest `keep` layers, never the one in use nor the one before it; returns how many."""
         newest = {one.id for one in self.list(limit=keep)}
-        kept = newest | {self.active(), self.before_active()}
-        return self._connection.execute(delete(site_layers).where(site_layers.c.id.not_in(kept))).rowcount
+        protected = newest | {self.active(), self.before_active()}
+        return self._connection.execute(delete(site_layers).where(site_layers.c.id.not_in(protected))).rowcount
 
 
 def _pack_gate(gate: GateResult, seal: str | None) -> bytes:

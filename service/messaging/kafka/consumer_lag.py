@@ -64,7 +64,7 @@ class LagReader:
         first = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
         last = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
         for partition in partitions:
-            kept = committed.get(partition)
-            start = first[partition].offset if kept is None or kept.offset < 0 else kept.offset
+            stored = committed.get(partition)
+            start = first[partition].offset if stored is None or stored.offset < 0 else stored.offset
             out[partition.topic] += max(0, last[partition].offset - start)
         return out

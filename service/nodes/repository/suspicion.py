@@ -1,14 +1,15 @@
 """Exposure and failures of nodes, one row per day, and the suspicion computed from them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, tuple_, update
 
 from service.contracts.page import Page
 from service.errors import NotFound
-from service.nodes.records import DaySums, FleetPrior, NodeDay, NodeRow, NodeSort, NodeSuspicion
+from service.nodes.records import DaySums, FleetPrior, NodeDay, NodePlace, NodeRow, NodeSort, NodeSuspicion
 from service.nodes.tables import fleet_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
@@ -231,6 +232,18 @@ class SuspicionRepository(SuspicionReader):
         for part in chunks(values, _CHUNK):
             self._connection.execute(statement, part)
 
+    def set_places(self, places: Mapping[Key, NodePlace]) -> None:
+        """Store where nodes are; nodes that are not stored, and places that are known, change nothing."""
+        stored = self.rows(places)
+        moved = [
+            {"of_cluster": clean(cluster), "of_node": clean(node)[:200], **asdict(place)}
+            for (cluster, node), place in sorted(places.items(), key=lambda item: item[0])
+            if (row := stored.get((cluster, node))) is not None and place != NodePlace(row.rack, row.switch, row.zone)
+        ]
+        if moved:
+            here = (nodes.c.cluster == bindparam("of_cluster"), nodes.c.node == bindparam("of_node"))
+            self._connection.execute(update(nodes).where(*here), moved)
+
     def put_prior(self, prior: FleetPrior) -> None:
         """Store the prior of a cluster."""
         insert = upsert(self._connection, fleet_priors).values(
@@ -265,4 +278,7 @@ def _node(row: Row[Any]) -> NodeRow:
         repaired_by=row.repaired_by,
         repair_note=row.repair_note,
         computed_at=row.computed_at,
+        rack=row.rack,
+        switch=row.switch,
+        zone=row.zone,
     )

@@ -15,7 +15,7 @@ from service.sql.packing import pack, unpack
 from service.sql.types import utc
 from service.sql.upsert import upsert
 
-WorkKind = Literal["jobs", "failures", "events"]
+WorkKind = Literal["jobs", "failures", "events", "places"]
 # Held while counting, so that two processes do not wait for each other's rows one by one.
 _COUNTING_LOCK = 0x666C656574  # "fleet"
 _LEASE = timedelta(minutes=2)
@@ -23,7 +23,11 @@ _LEASE = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One work item: `body` holds ids of attempts or failures, or windows as (cluster, node, since, until)."""
+    """One work item.
+
+    `body` holds ids of attempts or failures, windows as (cluster, node, since, until), or places as (cluster, node,
+    rack, switch, zone).
+    """
 
     id: int
     kind: WorkKind

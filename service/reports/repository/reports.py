@@ -1,17 +1,23 @@
-"""Published reports; a version never changes."""
+"""Published reports; a version never changes. Those of a scope have their own table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, func, select, tuple_
 
 from service.clock import Clock
-from service.reports.tables import reports
+from service.contracts.page import Page
+from service.goodput.records import Scope
+from service.reports.records import EVERYTHING, PublishedReport
+from service.reports.tables import reports, scoped_reports
 from service.sql import bulk
+from service.sql import paging as cursors
 from service.sql.packing import pack, unpack
 from service.sql.types import short, utc
+
+_SCOPED = "scoped-reports"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,59 +38,105 @@ class ReportReader:
         self._connection = connection
         self._clock = clock
 
-    def latest(self, week: str) -> Published | None:
+    def latest(self, week: str, scope: Scope = EVERYTHING) -> Published | None:
         """The newest version of a week; None if it was never published."""
+        table, own = _place(week, scope)
         row = self._connection.execute(
-            select(reports).where(reports.c.week == week).order_by(reports.c.version.desc()).limit(1)
+            select(table).where(*own).order_by(table.c.version.desc()).limit(1)
         ).one_or_none()
         return None if row is None else _published(row)
 
-    def get(self, week: str, version: int) -> Published | None:
+    def get(self, week: str, version: int, scope: Scope = EVERYTHING) -> Published | None:
         """One version of a week."""
-        row = self._connection.execute(
-            select(reports).where(reports.c.week == week, reports.c.version == version)
-        ).one_or_none()
+        table, own = _place(week, scope)
+        row = self._connection.execute(select(table).where(*own, table.c.version == version)).one_or_none()
         return None if row is None else _published(row)
 
-    def versions(self, week: str) -> tuple[tuple[int, datetime], ...]:
+    def versions(self, week: str, scope: Scope = EVERYTHING) -> tuple[tuple[int, datetime], ...]:
         """The versions of a week and when each was published, newest first."""
+        table, own = _place(week, scope)
         found = self._connection.execute(
-            select(reports.c.version, reports.c.published_at)
-            .where(reports.c.week == week)
-            .order_by(reports.c.version.desc())
+            select(table.c.version, table.c.published_at).where(*own).order_by(table.c.version.desc())
         )
         return tuple((row.version, row.published_at) for row in found)
 
-    def list(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
-        """Week, newest version, time and publisher of published reports, newest week first."""
-        newest = select(reports.c.week, func.max(reports.c.version).label("version")).group_by(reports.c.week)
+    def list(self, *, limit: int, before: str | None = None, scope: Scope = EVERYTHING) -> tuple[PublishedReport, ...]:
+        """The newest versions of the published reports of all jobs or of a scope, newest week first."""
+        table, own = _place(None, scope)
+        newest = select(table.c.week, func.max(table.c.version).label("version")).where(*own).group_by(table.c.week)
         if before is not None:
-            newest = newest.where(reports.c.week < before)
-        last = newest.order_by(reports.c.week.desc()).limit(limit).subquery()
+            newest = newest.where(table.c.week < before)
+        last = newest.order_by(table.c.week.desc()).limit(limit).subquery()
         rows = self._connection.execute(
-            select(reports.c.week, reports.c.version, reports.c.published_at, reports.c.publisher)
-            .join(last, (reports.c.week == last.c.week) & (reports.c.version == last.c.version))
-            .order_by(reports.c.week.desc())
+            select(table.c.week, table.c.version, table.c.published_at, table.c.publisher)
+            .join(last, (table.c.week == last.c.week) & (table.c.version == last.c.version))
+            .where(*own)
+            .order_by(table.c.week.desc())
         )
-        return tuple((row.week, row.version, row.published_at, row.publisher) for row in rows)
+        return tuple(PublishedReport(row.week, row.version, row.published_at, row.publisher, scope) for row in rows)
+
+    def scoped(self, *, limit: int, cursor: str | None = None) -> Page[PublishedReport]:
+        """One page of the newest versions of the published reports of all scopes, newest week first.
+
+        Raises:
+            InvalidInput: a limit out of range, or a cursor that is not of this list.
+        """
+        cursors.check_limit(limit)
+        key = (scoped_reports.c.week, scoped_reports.c.cluster, scoped_reports.c.team)
+        newest = select(*key, func.max(scoped_reports.c.version).label("version")).group_by(*key)
+        if cursor is not None:
+            newest = newest.where(tuple_(*key) < cursors.decode(cursor, _SCOPED, str, str, str))
+        last = newest.order_by(*(column.desc() for column in key)).limit(limit + 1).subquery()
+        same = [scoped_reports.c[name] == last.c[name] for name in ("week", "cluster", "team", "version")]
+        found = self._connection.execute(
+            select(*key, scoped_reports.c.version, scoped_reports.c.published_at, scoped_reports.c.publisher)
+            .join(last, and_(*same))
+            .order_by(*(column.desc() for column in key))
+        ).all()
+        items = tuple(
+            PublishedReport(
+                row.week, row.version, row.published_at, row.publisher, Scope(row.cluster or None, row.team or None)
+            )
+            for row in found[:limit]
+        )
+        if len(found) <= limit:
+            return Page(items)
+        edge = found[limit - 1]
+        return Page(items, cursors.encode(_SCOPED, edge.week, edge.cluster, edge.team))
 
 
 class ReportRepository(ReportReader):
     """Reads and writes weekly reports."""
 
-    def add(self, week: str, version: int, by: str, body: Mapping[str, Any]) -> bool:
+    def add(self, week: str, version: int, by: str, body: Mapping[str, Any], scope: Scope = EVERYTHING) -> bool:
         """Store a version; False if that version exists already (another process was faster)."""
+        table, _ = _place(week, scope)
+        own = {} if scope == EVERYTHING else {"cluster": _name(scope.cluster), "team": _name(scope.team)}
         return bulk.insert_new(
             self._connection,
-            reports,
+            table,
             {
                 "week": week,
+                **own,
                 "version": version,
                 "published_at": utc(self._clock.now()),
                 "publisher": short(by) or "",
                 "body": pack(body),
             },
         )
+
+
+def _place(week: str | None, scope: Scope) -> tuple[Table, list[ColumnElement[bool]]]:
+    """The table of a scope, and the conditions on its rows of a week (None: of all weeks)."""
+    table = reports if scope == EVERYTHING else scoped_reports
+    own = [] if week is None else [table.c.week == week]
+    if scope != EVERYTHING:
+        own += [table.c.cluster == _name(scope.cluster), table.c.team == _name(scope.team)]
+    return table, own
+
+
+def _name(value: str | None) -> str:
+    return short(value) or ""
 
 
 def _published(row: Row[Any]) -> Published:

@@ -92,8 +92,8 @@ def answer(detail: FailureDetail, *, texts: bool) -> FailureAnswer:
             ],
             "logs": [
                 {
-                    "attempt_id": kept.attempt_id,
-                    "event": kept.event,
+                    "attempt_id": logs.attempt_id,
+                    "event": logs.event,
                     "streams": [
                         {
                             "rank": stream.rank,
@@ -104,10 +104,10 @@ def answer(detail: FailureDetail, *, texts: bool) -> FailureAnswer:
                             "missing": stream.missing,
                             "text": stream.text if texts else None,
                         }
-                        for stream in kept.streams
+                        for stream in logs.streams
                     ],
                 }
-                for kept in detail.logs
+                for logs in detail.logs
             ],
             "attempts": detail.attempts,
         }

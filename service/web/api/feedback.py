@@ -7,8 +7,7 @@ from fastapi import APIRouter, Path
 from service import weeks
 from service.feedback import fix_service, label_export, label_queue
 from service.feedback.label_queue import LabelQueue
-from service.feedback.records import VOTES, Labels, SavedView
-from service.feedback.service import FeedbackInput
+from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
 from service.web import group_views, views
 from service.web.api.group_models import (
     AuditAnswer,

@@ -26,6 +26,8 @@ class PublishedReport(BaseModel):
     version: int
     published_at: datetime
     by: str
+    cluster: str | None = None
+    team: str | None = None
 
 
 class ReportsPage(BaseModel):
@@ -52,11 +54,31 @@ class ReportBody(BaseModel):
 
 
 @router.get("/reports", dependencies=[READ], responses=answers(401, 403, 422, 503))
-def get_reports(services: InjectedServices, limit: Limit = 50, cursor: Cursor = None) -> ReportsPage:
-    """Published reports, newest week first."""
-    page = views.reports(services, limit=limit, cursor=cursor)
+def get_reports(
+    services: InjectedServices,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    cluster: Text = None,
+    team: Text = None,
+    scopes: Annotated[bool, Query(description="the reports of all clusters and teams instead of one scope")] = False,  # noqa: FBT002 - a query parameter
+) -> ReportsPage:
+    """Published reports of all jobs, newest week first; with `cluster` or `team` those of this scope alone."""
+    if scopes:
+        page = services.reports.listed_scopes(limit=limit, cursor=cursor)
+    else:
+        page = views.reports(services, limit=limit, cursor=cursor, scope=scope_of(cluster, team))
     return ReportsPage(
-        items=[PublishedReport(week=one[0], version=one[1], published_at=one[2], by=one[3]) for one in page.items],
+        items=[
+            PublishedReport(
+                week=one.week,
+                version=one.version,
+                published_at=one.published_at,
+                by=one.by,
+                cluster=one.scope.cluster,
+                team=one.scope.team,
+            )
+            for one in page.items
+        ],
         next_cursor=page.next_cursor,
     )
 
@@ -71,7 +93,7 @@ def get_report(
 ) -> ReportBody:
     """The report of a week: the published version, or a draft from current data if none is published.
 
-    With `cluster` or `team`: the report of these jobs alone, always from current data.
+    With `cluster` or `team`: the report of these jobs alone, which has its own versions.
     """
     return ReportBody.model_validate(
         services.reports.read(weeks.parse(week), version, scope_of(cluster, team)).to_wire()
@@ -79,9 +101,16 @@ def get_report(
 
 
 @router.post("/reports/{week}:publish", responses=answers(401, 403, 409, 422, 503))
-def publish_report(services: InjectedServices, principal: Annotated[Principal, PUBLISH], week: WeekName) -> ReportBody:
-    """Publish the report of a finished week; returns the existing version if nothing has changed."""
-    return ReportBody.model_validate(services.reports.publish(weeks.parse(week), principal.name).to_wire())
+def publish_report(
+    services: InjectedServices,
+    principal: Annotated[Principal, PUBLISH],
+    week: WeekName,
+    cluster: Text = None,
+    team: Text = None,
+) -> ReportBody:
+    """Publish the report of a finished week, of all jobs or of a scope; returns the last version if nothing changed."""
+    made = services.reports.publish(weeks.parse(week), principal.name, scope_of(cluster, team))
+    return ReportBody.model_validate(made.to_wire())
 
 
 class NewSubscriptionBody(BaseModel):

@@ -9,8 +9,7 @@ from pydantic import Field, ValidationError
 
 from service.errors import FieldError, InvalidInput, NotFound
 from service.feedback import fix_service
-from service.feedback.records import VOTES, Labels, SavedView
-from service.feedback.service import FeedbackInput
+from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
@@ -58,7 +57,7 @@ def audit(request: Request, services: InjectedServices, week: Week, failure_id: 
         if failure_id not in sample:
             raise NotFound(f"failure {failure_id} is not in the sample of {week}")
         detail = views.failure(snapshot, failure_id)
-        shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=60)
+        shown, left_out = excerpts([(logs.attempt_id, logs.streams) for logs in detail.logs], (), end=60)
         context = {
             "row": detail.row,
             "week": week,

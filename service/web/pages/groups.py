@@ -1,16 +1,19 @@
 """GET /groups and /groups/{id}: groups of failures, and actions on them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, cast, get_args
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
 from classifiers.suspected_place import suspects_nodes
+from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
-from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
+from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
@@ -27,6 +30,9 @@ SORTS: dict[GroupSort, str] = {"-last_at": "last failure first", "-gpu_hours_los
 FILTERS = ("side", "cause", "cluster", "queue", "team", "user", "node", "assignee")
 SPANS = {"1d": timedelta(days=1), "1w": timedelta(weeks=1), "4w": timedelta(weeks=4)}
 OPEN = ("new", "escalating", "regressed", "ongoing")
+# The columns of the board: what needs a person first, what is settled last.
+BOARD: tuple[GroupState, ...] = ("escalating", "regressed", "new", "ongoing", "resolved", "muted")
+PER_COLUMN = 12  # groups
 LATEST = 12
 CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
@@ -79,22 +85,19 @@ def groups(
     cursor: Text = None,
     sort: GroupSort = "-last_at",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    view: Annotated[Literal["list", "board"], Query()] = "list",
     notice: Text = None,
 ) -> HTMLResponse:
-    """One page of the list."""
+    """One page of the list, or the first groups of each state side by side."""
     with services.snapshot() as snapshot:
-        page = group_views.groups(
-            snapshot, filter_of(filters, reader.name), limit=limit, cursor=cursor or None, sort=sort
-        )
+        wanted = filter_of(filters, reader.name)
         with snapshot.reading() as reading:
             counts = reading.groups.counts()
-        context = {
-            "page": page,
-            "sparklines": sparklines.of_groups(snapshot, page.items),
+        shown = (("view", view, "list"), ("sort", sort, "-last_at"), ("limit", limit, 50))
+        context: dict[str, Any] = {
             "filters": filters,
-            "extra": {
-                name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-last_at", 50)
-            },
+            "extra": {name: value for name, value, usual in shown if value != usual},
+            "view": view,
             "sort": sort,
             "sorts": SORTS,
             "states": {state: counts.get(state, 0) for state in get_args(GroupState)},
@@ -104,7 +107,23 @@ def groups(
             "spans": SPANS,
             "notice": notice,
         }
-        return render(request, "groups.html", context, services=snapshot)
+        if view == "board":
+            context["columns"] = columns = board(snapshot, wanted, sort)
+            rows = [row for column in columns.values() for row in column.items]
+        else:
+            context["page"] = page = group_views.groups(snapshot, wanted, limit=limit, cursor=cursor or None, sort=sort)
+            rows = list(page.items)
+        context["sparklines"] = sparklines.of_groups(snapshot, rows)
+        return render(request, f"groups/{view}.html", context, services=snapshot)
+
+
+def board(services: Services, wanted: GroupFilter, sort: GroupSort) -> dict[GroupState, Page[GroupRow]]:
+    """The first groups of each state, or of the one that is wanted, in the order of the list."""
+    states = [state for state in BOARD if wanted.state in (None, state)]
+    return {
+        state: group_views.groups(services, replace(wanted, state=state), limit=PER_COLUMN, sort=sort)
+        for state in states
+    }
 
 
 @router.get("/groups/{group_id}")
@@ -114,8 +133,11 @@ def group(
     reader: Annotated[Principal, READ],
     group_id: GroupId,
     notice: Text = None,
+    undone: Annotated[str, Query(max_length=40)] = "",
+    taken: Annotated[int, Query(ge=0, le=10_000)] = 0,
+    left: Annotated[int, Query(ge=0, le=10_000)] = 0,
 ) -> HTMLResponse:
-    """One group."""
+    """One group; `undone`, `taken` and `left` are the result of a withdrawn label."""
     with services.snapshot() as snapshot:
         detail = group_views.group(snapshot, group_id, reader.name)
         latest = views.failures(snapshot, FailureQuery({"group": str(group_id)}), limit=LATEST)
@@ -142,8 +164,9 @@ def group(
             "mitigations": mitigations(),
             "spans": SPANS,
             "notice": notice,
+            "undone": (undone, taken, left) if undone else None,
         }
-        return render(request, "group.html", context, services=snapshot)
+        return render(request, "groups/page.html", context, services=snapshot)
 
 
 @router.post("/groups/act")
@@ -215,8 +238,17 @@ def give_feedback(
 ) -> RedirectResponse:
     """Label the whole group."""
     feedback = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
-    form.services.feedback.add_to_group(group_id, form.actor, feedback)
-    return redirect(f"{back or f'/groups/{group_id}'}?notice={kind}")
+    taken = form.services.feedback.add_to_group(group_id, form.actor, feedback)
+    waits = kind == "correct" and taken and not any(one.changed for one in taken) and taken[0].label.held
+    return redirect(f"{back or f'/groups/{group_id}'}?notice={'label_waits' if waits else kind}")
+
+
+@router.post("/groups/{group_id}/feedback/undo")
+def undo_label(form: ActForm, group_id: GroupId) -> RedirectResponse:
+    """Withdraw the caller's label of the group; the verdicts before it are current again."""
+    undone = form.services.feedback.undo_of_group(group_id, form.actor)
+    counts = {"undone": undone.cause, "taken": undone.failures, "left": undone.unchanged}
+    return redirect(f"/groups/{group_id}?{urlencode(counts)}")
 
 
 def _action(services: Services, action: str, *, span: str = "", **given: Any) -> GroupAction:

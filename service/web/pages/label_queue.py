@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service import weeks
 from service.feedback import label_queue
-from service.feedback.service import FeedbackInput
+from service.feedback.records import FeedbackInput
 from service.web import views
 from service.web.api.group_models import FeedbackGiven
 from service.web.auth import READ
@@ -23,8 +23,16 @@ router = APIRouter()
 
 
 @router.get("/feedback/next", dependencies=[READ])
-def next_label(request: Request, services: InjectedServices, notice: Text = None) -> HTMLResponse:
-    """The group whose label is worth most, with the logs of its newest failure, and those after it."""
+def next_label(
+    request: Request,
+    services: InjectedServices,
+    notice: Text = None,
+    group: Annotated[int | None, Query(ge=1, le=views.LONGEST_ID)] = None,
+) -> HTMLResponse:
+    """The group whose label is worth most, with the logs of its newest failure, and those after it.
+
+    `group`: the one that was labelled before, whose label can be undone.
+    """
     now = services.clock.now()
     start = weeks.of(now, services.zone).span(services.zone)[0]
     with services.snapshot() as snapshot:
@@ -32,9 +40,10 @@ def next_label(request: Request, services: InjectedServices, notice: Text = None
             queue = label_queue.queue(reading, now, start)
             newest = next(iter(reading.site_layers.list(limit=1)), None)
         context: dict[str, Any] = {"queue": queue, "layer": newest, "causes": by_side(), "notice": notice}
+        context["labelled_group"] = group
         if queue.items:
             detail = views.failure(snapshot, queue.items[0].failure)
-            shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=30)
+            shown, left_out = excerpts([(logs.attempt_id, logs.streams) for logs in detail.logs], (), end=30)
             event = detail.logs[0].event if detail.logs else {}
             context |= {"row": detail.row, "excerpts": shown, "left_out": left_out, "facts": facts(event)}
         return render(request, "label_queue.html", context, services=snapshot)
@@ -55,4 +64,4 @@ def label(
         return redirect("/feedback/next?notice=unsure")
     given = feedback_input(FeedbackGiven(kind="correct", **cause_choice(cause), note=note or None))
     form.services.feedback.add_to_group(group, form.actor, given)
-    return redirect("/feedback/next?notice=labelled")
+    return redirect(f"/feedback/next?notice=labelled&group={group}")

@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.nodes.records import NodeSort
+from service.contracts.page import Page
+from service.nodes.records import NodeRow, NodeSort
 from service.web import fleet_views
 from service.web.auth import READ
 from service.web.pages import node_history
@@ -38,10 +39,13 @@ def nodes(
     with services.snapshot() as snapshot:
         page = fleet_views.nodes(snapshot, cluster=cluster or None, limit=limit, cursor=cursor or None, sort=sort)
         first = not cursor and page.items
-        shown = fleet_views.nodes(snapshot, cluster=cluster or None, limit=MOST, sort="node").items if first else ()
+        named: Page[NodeRow] = Page(())
+        if first:
+            named = fleet_views.nodes(snapshot, cluster=cluster or None, limit=MOST, sort="node")
         context = {
             "page": page,
-            "map": node_map(shown),
+            "map": node_map(named.items),
+            "map_cut": MOST if named.next_cursor else None,
             "map_key": KEY,
             "cluster": cluster,
             "cursor": cursor,

@@ -29,11 +29,11 @@ def start(request: Request, services: InjectedServices, next: Text = None) -> Re
     login = _provider(services).start()
     response = RedirectResponse(login.url, 303)
     ends = services.clock.now().timestamp() + 60 * MINUTES
-    kept = _signed(services, orjson.dumps([login.state, login.nonce, login.verifier, local_path(next), ends]))
+    cookie = _signed(services, orjson.dumps([login.state, login.nonce, login.verifier, local_path(next), ends]))
     # Lax: browsers do not send a strict cookie when the provider redirects back.
     response.set_cookie(
         cookie_name(request, OIDC_COOKIE),
-        kept,
+        cookie,
         max_age=60 * MINUTES,
         path=_path(request),
         secure=is_secure(request) or request.url.scheme == "https",

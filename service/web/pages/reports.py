@@ -4,7 +4,7 @@ import re
 from hashlib import blake2b
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from service import weeks
@@ -17,7 +17,7 @@ from service.reports.subscriptions import described
 from service.web import views
 from service.web.auth import READ, Principal
 from service.web.pages.forms import ActForm, Text, redirect
-from service.web.pages.templating import render
+from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
 
 router = APIRouter()
@@ -31,6 +31,7 @@ def report_scope(cluster: Text = None, team: Text = None) -> Scope:
 
 
 ReportScope = Annotated[Scope, Depends(report_scope)]
+SCOPED = 20  # published reports of clusters and teams on a page
 RECENT = 8  # recent weeks listed even if unpublished
 
 
@@ -40,6 +41,7 @@ def reports(
     services: InjectedServices,
     principal: Annotated[Principal, READ],
     cursor: Text = None,
+    scoped_cursor: Text = None,
     subscribed: Text = None,
 ) -> HTMLResponse:
     """The list of reports."""
@@ -49,6 +51,10 @@ def reports(
         "recent": [str(now.earlier(back)) for back in range(RECENT)],
         "this": str(now),
         "cursor": cursor,
+        "scoped": services.reports.listed_scopes(limit=SCOPED, cursor=scoped_cursor or None),
+        "scoped_cursor": scoped_cursor,
+        "scope_values": scopes.values,
+        "scope_words": scopes.words,
         "subscriptions": [(one, described(one)) for one in views.subscriptions(services, principal)],
         "subscribed": _subscribed(services, subscribed),
         "receivers": _receivers(services, principal),
@@ -103,10 +109,16 @@ def report(
 
 
 @router.post("/reports/{week}/publish")
-def publish(form: ActForm, week: str) -> RedirectResponse:
-    """Publish the report of a week."""
-    made = form.services.reports.publish(weeks.parse(week), form.actor)
-    return redirect(f"/reports/{made.week}")
+def publish(
+    form: ActForm,
+    week: str,
+    cluster: Annotated[str, Form(max_length=200)] = "",
+    team: Annotated[str, Form(max_length=200)] = "",
+) -> RedirectResponse:
+    """Publish the report of a week, of all jobs or of a scope."""
+    scope = scopes.scope_of(cluster, team)
+    made = form.services.reports.publish(weeks.parse(week), form.actor, scope)
+    return redirect(f"/reports/{made.week}{query(scopes.values(scope))}")
 
 
 def _named(report: Report, ending: str) -> dict[str, str]:

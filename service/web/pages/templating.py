@@ -99,8 +99,8 @@ def query(*parts: Mapping[str, Any], **changes: Any) -> str:
     merged: dict[str, Any] = {}
     for part in (*parts, changes):
         merged |= part
-    kept = {name: value for name, value in merged.items() if value not in (None, "")}
-    return f"?{urlencode(kept)}" if kept else ""
+    given = {name: value for name, value in merged.items() if value not in (None, "")}
+    return f"?{urlencode(given)}" if given else ""
 
 
 @cache

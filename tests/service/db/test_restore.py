@@ -15,8 +15,8 @@ import pytest
 from service.clock import SystemClock
 from service.db.session import Store
 from service.feedback.advisor import Advisor
-from service.feedback.records import Labels
-from service.feedback.service import Feedback, FeedbackInput
+from service.feedback.records import FeedbackInput, Labels
+from service.feedback.service import Feedback
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.consumer import Consumer

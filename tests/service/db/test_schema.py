@@ -17,6 +17,7 @@ from service.db.schema import head
 from service.db.session import Store
 from service.errors import ConfigurationError, Unavailable
 from tests.labs.postgres import Postgres
+from tests.service.sample_rows import job, put
 
 
 def test_an_upgrade_creates_the_schema_and_a_second_one_changes_nothing(empty_url: str) -> None:
@@ -26,6 +27,17 @@ def test_an_upgrade_creates_the_schema_and_a_second_one_changes_nothing(empty_ur
         assert store.upgrade() == (None, head())
         store.check()
         assert store.upgrade() == (head(), head())
+
+
+def test_the_newest_migration_can_be_undone_and_done_again(store: Store) -> None:
+    put(store, [job("1")])
+    with store._engine.begin() as connection:
+        command.downgrade(schema.config(connection), "-1")
+        assert schema.current(connection) == schema.revisions()[-2]
+    assert store.upgrade() == (schema.revisions()[-2], head())
+    test_migrations_create_the_declared_schema(store)
+    with store.reading() as reading:
+        assert len(reading.jobs.attempts("orion", "1")) == 1
 
 
 def test_migrations_create_the_declared_schema(store: Store) -> None:

@@ -5,11 +5,12 @@ from datetime import timedelta
 from service.db.session import Store
 from service.drift.watch import DriftWatch, report_of
 from service.feedback.records import FeedbackKind, Labels, NewFeedback
-from service.feedback.service import NOTHING
 from service.telemetry import Telemetry
 from tests.service.drift.samples import OLD, stored
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON
+
+NOTHING = Labels()
 
 
 def judged(store: Store, number: int, kind: FeedbackKind, labels: Labels = NOTHING) -> None:

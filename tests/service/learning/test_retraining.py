@@ -11,8 +11,7 @@ from service.errors import Conflict, NotFound
 from service.failures.records import FailureFilter
 from service.feedback import label_export, label_withdrawal
 from service.feedback.advisor import Advisor
-from service.feedback.records import Labels
-from service.feedback.service import FeedbackInput
+from service.feedback.records import FeedbackInput, Labels
 from service.learning import gate
 from service.learning.gate import LabelFacts
 from service.learning.records import PACKAGED, GateResult

@@ -13,8 +13,8 @@ from service.contracts.event import from_object
 from service.db.session import Store
 from service.failures.records import FailureRow
 from service.feedback.advisor import Advisor
-from service.feedback.records import FeedbackKind, Labels
-from service.feedback.service import Feedback, FeedbackInput
+from service.feedback.records import FeedbackInput, FeedbackKind, Labels
+from service.feedback.service import Feedback
 from service.learning.active_layer import ActiveLayer
 from service.learning.retraining import Candidate, Retraining
 from service.learning.shadow_watch import ShadowWatch

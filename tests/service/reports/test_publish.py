@@ -10,7 +10,9 @@ import pytest
 
 from service import weeks
 from service.errors import Conflict
+from service.goodput.records import Scope
 from service.reports.publish import ReportService
+from service.web.sessions import FORM_COOKIE
 from tests.service.web.world import World, event, lines, make_world
 
 ZONE = ZoneInfo("UTC")
@@ -48,6 +50,82 @@ def test_a_published_report_never_changes_and_the_next_version_lists_the_changes
     assert second.version == 2
     assert "failed: 2 before, 3 now" in second.moved
     assert reports(world).read(WEEK, 1) == first
+
+
+def test_the_report_of_a_team_is_published_with_its_own_versions(world: World) -> None:
+    post(world, "1")
+    post(world, "2", "3", team="speech")
+    world.clock.at = MONDAY
+    client = world.client()
+    address = "/api/v1/reports/2026-W47"
+    assert client.post(f"{address}:publish").json()["figures"]["failed"] == 3
+    first = client.post(f"{address}:publish?team=speech").json()
+    assert (first["version"], first["figures"]["failed"], first["scope"]) == (1, 2, {"team": "speech"})
+    assert client.post(f"{address}:publish?team=speech").json() == first, "nothing changed"
+    post(world, "4", team="speech")
+    assert client.get(f"{address}?team=speech").json() == first
+    second = client.post(f"{address}:publish?team=speech").json()
+    assert (second["version"], second["figures"]["failed"]) == (2, 3)
+    assert "failed: 2 before, 3 now" in second["moved"]
+    assert client.get(f"{address}?team=speech&version=1").json() == first
+    assert client.get(address).json()["version"] == 1, "that of all jobs"
+    missing = client.get(f"{address}?team=vision&version=1")
+    assert missing.status_code == 404
+    assert "no published version 1 of team vision" in missing.json()["detail"]
+    assert client.post(f"{address}:publish?team=nobody").status_code == 422
+    with world.store.unit_of_work() as work:
+        sent = [one.type for one in work.outbox.lease("test", limit=10, seconds=60)]
+        published = [one.after for one in work.audit_log.page(limit=10).items if one.what == "report.published"]
+    assert sent.count("report.published") == 1, "endpoints are told of the report of all jobs"
+    assert published == [{"version": 2, "team": "speech"}, {"version": 1, "team": "speech"}, {"version": 1}]
+
+
+def test_lists_of_api_and_page_name_the_reports_of_scopes(world: World) -> None:
+    post(world, "1")
+    world.clock.at = MONDAY
+    reports(world).publish(WEEK)
+    reports(world).publish(WEEK, "ana", Scope("orion"))
+    client = world.client()
+    lists = {
+        query: client.get(f"/api/v1/reports{query}").json()["items"] for query in ("", "?cluster=orion", "?team=vision")
+    }
+    assert [(one["by"], one["cluster"], one["team"]) for one in lists[""]] == [("the service", None, None)]
+    assert [(one["by"], one["cluster"], one["team"]) for one in lists["?cluster=orion"]] == [("ana", "orion", None)]
+    assert lists["?team=vision"] == []
+    assert client.get("/api/v1/reports?scopes=true").json()["items"] == lists["?cluster=orion"]
+    assert client.get("/api/v1/reports?scopes=true&cursor=x").status_code == 422
+    page = client.get("/reports").text
+    assert "Published for a cluster or team" in page
+    assert '<a href="/reports/2026-W47?cluster=orion&amp;version=1">2026-W47</a>' in page
+    shown = client.get("/reports/2026-W47?cluster=orion").text
+    assert "versions: " in shown
+    assert '<a href="/reports/2026-W47?cluster=orion&amp;version=1">1</a>' in shown
+    assert "not published: from current data" in client.get("/reports/2026-W47?team=vision").text
+
+
+def test_the_page_publishes_what_it_shows(world: World) -> None:
+    post(world, "1")
+    world.clock.at = MONDAY
+    client = world.client()
+    assert '<input type="hidden" name="cluster" value="orion">' in client.get("/reports/2026-W47?cluster=orion").text
+    form = {"form_token": client.cookies[FORM_COOKIE], "cluster": "orion", "team": ""}
+    answer = client.post("/reports/2026-W47/publish", data=form, headers={"Origin": "http://127.0.0.1:8080"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/reports/2026-W47?cluster=orion")
+    with world.store.reading() as reading:
+        assert reading.reports.latest("2026-W47") is None
+        assert reading.reports.latest("2026-W47", Scope("orion")) is not None
+
+
+def test_the_actions_of_the_week_before_are_those_of_the_published_report_of_the_scope(world: World) -> None:
+    world.clock.at = MONDAY + timedelta(weeks=1)
+    post(world, "1", "2")
+    scope = Scope("orion")
+    stored = reports(world).publish(WEEK, scope=scope)
+    assert stored.todo
+    with world.store.unit_of_work() as work:
+        changed = {**stored.to_wire(), "todo": []}
+        assert work.reports.add("2026-W47", 2, "ana", changed, scope)
+    assert reports(world).current(weeks.parse("2026-W48"), scope).previous == ()
 
 
 def test_a_week_that_is_not_over_is_not_published(world: World) -> None:

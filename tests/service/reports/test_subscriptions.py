@@ -125,6 +125,8 @@ def test_a_person_subscribes_with_one_form_and_gets_one_mail_a_week_with_the_who
         assert "1 of 2 jobs failed" in body.replace("\n", " ")
     assert 'href="https://faultline.example/failures?group=' in html
     assert "https://faultline.example/reports/2026-W47?team=speech" in html
+    stored = site.as_("cy", "viewer").get("/api/v1/reports?team=speech").json()["items"]
+    assert [(one["week"], one["version"], one["by"]) for one in stored] == [("2026-W47", 1, "the service")]
     site.on_monday(MONDAY + timedelta(weeks=1))
     assert len(site.inbox.mails) == 2, "every week"
 

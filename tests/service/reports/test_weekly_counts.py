@@ -4,7 +4,9 @@ from datetime import timedelta
 
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
+from service.goodput.records import Scope
 from service.incidents.records import NewIncident
+from service.reports.records import EVERYTHING, PublishedReport
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=3), NOON + timedelta(days=4)
@@ -95,7 +97,48 @@ def test_a_published_version_is_stored_once(store: Store) -> None:
         assert first is not None
         assert latest is not None
         assert (first.body, latest.body, latest.version) == ({"a": 1}, {"a": 3}, 2)
-        assert [one[:2] for one in reading.reports.list(limit=5)] == [("2026-W47", 2)]
+        assert [(one.week, one.version) for one in reading.reports.list(limit=5)] == [("2026-W47", 2)]
+
+
+def test_the_reports_of_each_scope_have_their_own_versions(store: Store) -> None:
+    scopes = (Scope("orion"), Scope(team="vision"), Scope("orion", "vision"))
+    with store.unit_of_work() as work:
+        for week in ("2026-W46", "2026-W47"):
+            assert work.reports.add(week, 1, "ana", {"of": "all"})
+            for scope in scopes:
+                assert work.reports.add(week, 1, "ana", {"of": [scope.cluster, scope.team]}, scope)
+                assert not work.reports.add(week, 1, "bo", {}, scope)
+        assert work.reports.add("2026-W47", 2, "ana", {"of": "later"}, scopes[0])
+    with store.reading() as reading:
+        stored = reading.reports
+        latest = [stored.latest("2026-W47", scope) for scope in (EVERYTHING, *scopes, Scope("vision"))]
+        assert [one and one.body["of"] for one in latest] == [
+            "all",
+            "later",
+            [None, "vision"],
+            ["orion", "vision"],
+            None,
+        ]
+        assert [number for number, _ in stored.versions("2026-W47", scopes[0])] == [2, 1]
+        first = stored.get("2026-W47", 1, scopes[0])
+        assert first is not None
+        assert first.body == {"of": ["orion", None]}
+        assert [(one.week, one.version) for one in stored.list(limit=5, scope=scopes[0])] == [
+            ("2026-W47", 2),
+            ("2026-W46", 1),
+        ]
+        assert [one.week for one in stored.list(limit=5, before="2026-W47", scope=scopes[1])] == ["2026-W46"]
+        found: list[PublishedReport] = []
+        cursor = None
+        while True:
+            page = stored.scoped(limit=2, cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+    assert [one.week for one in found] == ["2026-W47"] * 3 + ["2026-W46"] * 3
+    assert {one.scope for one in found[:3]} == set(scopes)
+    assert {one.scope: one.version for one in found[:3]}[scopes[0]] == 2
 
 
 def test_merged_fingerprints_are_one_group_and_resolved_ones_are_marked(store: Store) -> None:

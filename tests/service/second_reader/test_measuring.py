@@ -53,7 +53,7 @@ def test_each_doubtful_kind_is_asked_about_once() -> None:
 def test_gain_and_cost_are_counted() -> None:
     undecided = {**SETTLED, "side": "undecided", "cause": None}
     found = measuring.gain(CASES, VERDICTS, answers(c0=SETTLED, c2=undecided, c3={"side": "system"}))
-    assert (found.asked, found.invalid, found.missing, found.doubtful, found.settled) == (3, 1, 0, 4, 2)
+    assert (found.kinds, found.invalid, found.missing, found.doubtful, found.settled) == (3, 1, 0, 4, 2)
     assert (found.side_right, found.cause_right, found.guess_right) == (1.0, 1.0, 0.0)
     assert found.answered == pytest.approx(0.2)
     assert found.answered_with == pytest.approx(0.6)

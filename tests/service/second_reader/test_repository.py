@@ -23,8 +23,8 @@ def test_a_kind_is_reserved_once_answered_and_removed_with_verdicts(store: Store
         assert found == SecondReading(
             "v1:abc", 7, NOON, "answered", "m" * 200, "user", "USER.1", 0.8, "why\ufffd", 900, 40
         )
-        assert reading.second_readings.asked_since(NOON - DAY) == 1
-        assert reading.second_readings.asked_since(NOON) == 0
+        assert reading.second_readings.count_since(NOON - DAY) == 1
+        assert reading.second_readings.count_since(NOON) == 0
     store.purge(verdicts_before=NOON + DAY)
     with store.reading() as reading:
         assert reading.second_readings.of("v1:abc") is None

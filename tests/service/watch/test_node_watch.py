@@ -49,11 +49,11 @@ def test_a_deleted_node_is_lost_for_a_while(monkeypatch: pytest.MonkeyPatch) -> 
     assert made.lost("gpu1")
     assert made.silent("gpu1") == "node gpu1 is gone"
     assert "deleted" in made.lines("gpu1")[-1].text
-    made.gone("gpu2", NOW + node_watch.GONE_KEPT + timedelta(seconds=1))
+    made.gone("gpu2", NOW + node_watch.GONE_FOR + timedelta(seconds=1))
     assert not made.lost("gpu1")
     monkeypatch.setattr(node_watch, "GONE_MOST", 2)
     for number in range(5):
-        made.gone(f"n{number}", NOW + node_watch.GONE_KEPT)
+        made.gone(f"n{number}", NOW + node_watch.GONE_FOR)
     assert not made.lost("n0")
     assert made.lost("n4")
 

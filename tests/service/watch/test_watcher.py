@@ -252,6 +252,34 @@ def test_nodes_are_sent_when_they_change_and_their_events_as_they_arrive(world: 
     assert {one.get("clusterName") or one["cluster"] for one in world.notes} == {"lab"}
 
 
+def test_the_end_of_a_pod_names_the_rack_and_the_zone_of_its_node(world: World) -> None:
+    labelled = node()
+    labelled["metadata"]["labels"] |= {
+        "cloud.provider.com/topology-rack": "r7",
+        "topology.kubernetes.io/zone": "east",
+        "fabric.topograph.run/tier-0": "",
+        "network.topology.nvidia.com/leaf": "leaf2",
+    }
+    world.see("listed", labelled)
+    world.see(
+        "changed", pod(), pod("p2", phase="Succeeded", containerStatuses=[ended_container(code=0, reason="Completed")])
+    )
+    world.see("deleted", labelled)
+    world.see("changed", pod("p3"))
+    assert [one.topology for one in world.sent.events] == [
+        {"gpu1": {"rack": "r7", "switch": "leaf2", "zone": "east"}}
+    ] * len(world.sent.events)
+    assert len(world.sent.events) == 3
+
+
+def test_a_node_without_labels_has_no_place(world: World) -> None:
+    odd = node()
+    odd["metadata"]["labels"] = None
+    world.see("listed", odd)
+    world.see("changed", pod())
+    assert [one.topology for one in world.sent.events] == [{}]
+
+
 def test_an_object_that_can_t_be_read_stops_nothing(world: World) -> None:
     bad = pod("p2", startTime="noon")
     world.see("changed", bad, pod())

@@ -122,6 +122,7 @@ WANTED = {
     ("GET", "/groups/{group_id}"): "read",
     ("POST", "/groups/{group_id}/act"): "act",
     ("POST", "/groups/{group_id}/feedback"): "act",
+    ("POST", "/groups/{group_id}/feedback/undo"): "act",
     ("GET", "/feedback"): "read",
     ("POST", "/feedback"): "act",
     ("GET", "/feedback/next"): "read",

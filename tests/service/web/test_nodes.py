@@ -194,3 +194,44 @@ def test_the_overview_lists_the_nodes_that_the_nodes_page_suspects(world: World)
     statuses = client.get("/nodes").text
     assert ("/nodes/orion/gpu018" in suspects) == ('class="standing suspect"' in statuses)
     assert "gpu001" not in suspects
+
+
+def test_racks_come_from_the_topology_of_jobs_and_stay_until_a_job_names_others(world: World) -> None:
+    client = world.client()
+    nodes = ["gpu001", "gpu002", "gpu003"]
+
+    def ended(number: str, **topology: Any) -> None:
+        one = event(number, status="succeeded", nodes=nodes, logs=[], topology=topology)
+        assert client.post("/api/v1/events", content=lines(one)).json()["accepted"] == 1
+        NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+
+    def racks() -> dict[str, list[str | None]]:
+        items = client.get("/api/v1/nodes").json()["items"]
+        return {one["node"]: [one[kind] for kind in ("rack", "switch", "zone")] for one in items}
+
+    odd = {"rack": ["r"], "switch": ""}
+    ended(
+        "1",
+        gpu001={"rack": "r1", "switch": "s1", "zone": "z"},
+        gpu002={"rack": 7},
+        gpu003=odd,
+        elsewhere={"rack": "r1"},
+    )
+    assert racks() == {"gpu001": ["r1", "s1", "z"], "gpu002": ["7", None, None], "gpu003": [None] * 3}
+    ended("2")
+    assert racks()["gpu001"] == ["r1", "s1", "z"]
+    ended("3", gpu001={"rack": "r2"})
+    assert racks() == {"gpu001": ["r2", None, None], "gpu002": ["7", None, None], "gpu003": [None] * 3}
+    page = client.get("/nodes").text
+    headings = ["rack 7", "rack r2", "rack not known"]
+    assert [page.index(f"<h4>{heading}</h4>") for heading in headings] == sorted(
+        page.index(f"<h4>{heading}</h4>") for heading in headings
+    )
+    assert "rack r2" in client.get("/nodes/orion/gpu001").text
+
+
+def test_a_map_that_is_cut_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.web.pages.nodes.MOST", 2)
+    filled(world)
+    assert "The first 2 by cluster and name." in world.client().get("/nodes").text
+    assert "The first 2" not in world.client().get("/nodes?cluster=none").text

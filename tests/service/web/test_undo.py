@@ -1,9 +1,13 @@
 """Confirming, correcting, holding and excluding are undone in place."""
 
 from datetime import timedelta
+from typing import Any
 
 from fastapi.testclient import TestClient
 
+from classifiers import taxonomy
+from service.feedback import label_review
+from service.feedback.records import FeedbackInput, Labels
 from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
 from tests.service.web.api.test_automation_api import XID, acting, hook, lease, tell
@@ -83,3 +87,95 @@ def test_an_excluded_job_is_allowed_again(hook: TestClient) -> None:
     assert "Allow again" in post(hook, f"/failures/{number}/never")
     assert "Never resubmitted" not in words(post(hook, f"/failures/{number}/lift"))
     assert "Undone" in words(post(hook, f"/failures/{number}/lift")), "once more changes nothing"
+
+
+def group_of(client: TestClient, text: str) -> dict[str, Any]:
+    [found] = [one for one in client.get("/api/v1/groups").json()["items"] if text in one["title"]]
+    return dict(found)
+
+
+def verdicts(client: TestClient) -> dict[str, tuple[str, str]]:
+    """Cause and source of the current verdict of each job."""
+    return {one["job_id"]: (one["cause"], one["source"]) for one in client.get("/api/v1/failures").json()["items"]}
+
+
+def test_the_label_of_a_group_is_undone_with_those_of_its_failures(client: TestClient, world: World) -> None:
+    client.post("/api/v1/events", content=lines(event("1"), event("2"), event("3")))
+    before, number = verdicts(client), group_of(client, "flash_attn")["id"]
+    assert set(before.values()) == {("USER.1", "machine")}
+    page = post(client, f"/groups/{number}/feedback", kind="correct", cause="SYS.5")
+    assert f'action="/groups/{number}/feedback/undo"' in page
+    assert set(verdicts(client).values()) == {("SYS.5", "person")}
+    client.post("/api/v1/events", content=lines(event("4")))
+    page = words(post(client, f"/groups/{number}/feedback/undo"))
+    assert "Undone: the label" in page
+    assert "of 3 failures. Their verdicts before it are current again." in page
+    assert verdicts(client) == before | {"4": ("USER.1", "machine")}
+    assert client.get("/api/v1/labels").text.strip() == ""
+    group = group_of(client, "flash_attn")
+    assert (group["cause"], group["labelled_at"], group["failures"]) == ("USER.1", None, 4)
+    notes = [one["text"] for one in client.get(f"/api/v1/groups/{number}").json()["group"]["notes"]]
+    assert notes == ["withdrew the label SYS.5 from 3 failures", "labelled 3 failures system, SYS.5"]
+    with world.store.reading() as reading:
+        entries = reading.audit_log.page(limit=10).items
+    assert [one.what for one in entries if one.what.startswith(("group", "label."))] == [
+        "group.changed",
+        *["label.withdrawn"] * 3,
+    ]
+    assert refused(client, f"/groups/{number}/feedback/undo") == 409, "once"
+
+
+def test_a_label_that_waits_for_a_second_person_says_so_and_is_undone(client: TestClient) -> None:
+    jobs = [str(number) for number in range(label_review.MOST_AT_ONCE + 1)]
+    client.post("/api/v1/events", content=lines(*(event(job) for job in jobs)))
+    number = group_of(client, "flash_attn")["id"]
+    page = words(post(client, f"/groups/{number}/feedback", kind="correct", cause="SYS.5"))
+    assert "until a second person gives the same label" in page
+    assert set(verdicts(client).values()) == {("USER.1", "machine")}
+    page = post(client, f"/groups/{number}/feedback/undo")
+    title = taxonomy.load().causes["SYS.5"].title
+    assert f"Undone: the label {title} of {len(jobs)} failures." in words(page)
+    assert client.get("/api/v1/feedback").json()["items"] == []
+
+
+def test_failures_that_were_judged_since_then_keep_their_label(client: TestClient, world: World) -> None:
+    client.post("/api/v1/events", content=lines(event("1"), event("2"), event("3")))
+    number = group_of(client, "flash_attn")["id"]
+    post(client, f"/groups/{number}/feedback", kind="correct", cause="SYS.5")
+    ids = {one["job_id"]: one["id"] for one in client.get("/api/v1/failures").json()["items"]}
+    world.clock.at += timedelta(minutes=1)
+    post(client, f"/failures/{ids['1']}/feedback", kind="correct", cause="USER.4")
+    with world.store.unit_of_work() as work:
+        assert work.feedback.protect(ids["2"], golden=True)
+    page = words(post(client, f"/groups/{number}/feedback/undo"))
+    assert "of 1 failure. Its verdict before it is current again. 2 keep their label" in page
+    assert verdicts(client) == {"1": ("USER.4", "person"), "2": ("SYS.5", "person"), "3": ("USER.1", "machine")}
+
+
+def test_only_the_own_latest_label_of_the_last_hour_is_undone(client: TestClient, world: World) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    number = group_of(client, "flash_attn")["id"]
+    undo = f"/groups/{number}/feedback/undo"
+    assert refused(client, "/groups/999/feedback/undo") == 404
+    assert refused(client, undo) == 409
+    post(client, f"/groups/{number}/feedback", kind="confirm")
+    world.clock.at += timedelta(hours=2)
+    assert refused(client, undo) == 409
+    post(client, f"/groups/{number}/feedback", kind="correct", cause="SYS.5")
+    world.clock.at += timedelta(minutes=1)
+    world.services.feedback.add_to_group(number, "ana", FeedbackInput("correct", Labels("user", "USER.4")))
+    assert refused(client, undo) == 409
+    assert verdicts(client)["1"] == ("USER.4", "person")
+
+
+def test_a_label_before_the_undone_one_is_current_again(client: TestClient, world: World) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    number = group_of(client, "flash_attn")["id"]
+    post(client, f"/groups/{number}/feedback", kind="correct", cause="USER.4")
+    labelled_at = group_of(client, "flash_attn")["labelled_at"]
+    world.clock.at += timedelta(minutes=1)
+    post(client, f"/groups/{number}/feedback", kind="correct", cause="SYS.5")
+    post(client, f"/groups/{number}/feedback/undo")
+    group = group_of(client, "flash_attn")
+    assert (group["cause"], group["labelled_at"]) == ("USER.4", labelled_at)
+    assert verdicts(client)["1"] == ("USER.4", "person")

@@ -14,12 +14,12 @@ MOST_RUNS = 60
 class Work:
     """One job with all its runs.
 
-    `best` is the furthest progress of any run, `kept` that of the checkpoint, in hours.
+    `best` is the furthest progress of any run, `saved` that of the checkpoint, in hours.
     """
 
     job: Job
     runs: int = 0
-    kept: float = 0.0
+    saved: float = 0.0
     best: float = 0.0
     first_failed_at: float | None = None
     began_at: float = 0.0
@@ -104,7 +104,7 @@ class Engine:
         work.nodes = (*stay, *free)[: work.job.nodes]
         work.runs += 1
         work.began_at = self.now
-        end = self.world.run(random, work.job, self.now, work.kept, work.nodes)
+        end = self.world.run(random, work.job, self.now, work.saved, work.nodes)
         self.later(end.at, lambda: self._end(work, end))
 
     def _end(self, work: Work, end: End) -> None:
@@ -123,4 +123,4 @@ class Engine:
         work.roots[end.root] = max(end.done, before or 0.0)
         self._strategy.failed(self, work, end)
         work.best = max(work.best, end.done)
-        work.kept = max(work.kept, work.job.kept(end.done))
+        work.saved = max(work.saved, work.job.saved(end.done))

@@ -139,7 +139,7 @@ class Guarded:
         known.verdict, known.job = found, self._job(work, end)
         known.checkpoint = None
         if work.job.checkpoint is not None and end.done >= work.job.checkpoint:
-            age = end.done - work.job.kept(end.done)
+            age = end.done - work.job.saved(end.done)
             known.checkpoint = KnownCheckpoint("checkpoint", None, when(max(work.began_at, engine.now - age)))
         key = f"fingerprint:{found.fingerprint}"
         number = len(self._failures)
@@ -186,7 +186,7 @@ class Guarded:
             nodes=tuple(str(node) for node in work.nodes),
             started_at=when(work.began_at),
             ended_at=when(end.at),
-            time_limit_s=int(max(0.0, work.job.needs - work.kept) * _LIMIT_FACTOR * 3600) or 1,
+            time_limit_s=int(max(0.0, work.job.needs - work.saved) * _LIMIT_FACTOR * 3600) or 1,
         )
 
     def _standing(self, engine: Engine, work: Work, incident: OpenIncident | None) -> tuple[DecisionState, RuleContext]:

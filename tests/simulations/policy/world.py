@@ -38,7 +38,7 @@ class Job:
     bug: Truth | None
     uses: frozenset[int]
 
-    def kept(self, done: float) -> float:
+    def saved(self, done: float) -> float:
         """Hours of work saved by a checkpoint."""
         return 0.0 if self.checkpoint is None else math.floor(done / self.checkpoint) * self.checkpoint
 
@@ -145,19 +145,19 @@ class World:
         free = [node for node in random.sample(range(total), min(total, job.nodes + len(avoid))) if node not in avoid]
         return tuple(free[: job.nodes])
 
-    def run(self, random: Random, job: Job, begins: float, kept: float, nodes: tuple[int, ...]) -> End:
+    def run(self, random: Random, job: Job, begins: float, saved: float, nodes: tuple[int, ...]) -> End:
         """How a run that begins at a time with some saved work ends, on these nodes."""
         p = self.parameters
         work_from = begins + p["start_hours"]
-        found = [End(work_from + job.needs - kept, job.needs)]
+        found = [End(work_from + job.needs - saved, job.needs)]
         if job.bug_at is not None and job.bug is not None:
-            left = max(0.0, job.bug_at - kept)
-            found.append(End(work_from + left, max(kept, job.bug_at), job.bug, f"bug {job.number}"))
+            left = max(0.0, job.bug_at - saved)
+            found.append(End(work_from + left, max(saved, job.bug_at), job.bug, f"bug {job.number}"))
         self._meet_outage(job, begins, found)
         self._meet_bad_nodes(random, begins, nodes, found)
         self._meet_new_faults(random, job, begins, nodes, found)
         first = min(found, key=lambda end: end.at)
-        done = min(job.needs, kept + max(0.0, first.at - work_from))
+        done = min(job.needs, saved + max(0.0, first.at - work_from))
         if first.truth is None or first.root.startswith("bug"):
             return first
         if first.root.startswith(_NEW) and first.node is not None and random.random() < p["faults_that_stay"]:

@@ -1,6 +1,7 @@
-"""The map of nodes: a cell for each node of a cluster, in levels of its relative rate of failures."""
+"""The map of nodes: a cell for each node in levels of its relative rate of failures, by rack if it is known."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -10,6 +11,7 @@ from service.web import fleet_views
 MOST = 500  # cells
 SEVERE = 3.0  # times the rate of the cluster, from which a suspect node has the darkest level
 RAISED = 1.5
+LONGEST_LABEL = 12  # characters
 KEY = (
     (0, "below average"),
     (1, "average or not enough data"),
@@ -17,14 +19,30 @@ KEY = (
     (3, "suspect"),
     (4, "suspect, 3 times the average or more"),
 )
+_NUMBER = re.compile(r"(\d+)")
+_SERIES = re.compile(r"^(.*?)(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One node and its level, 0 to 4."""
+    """One node, its level, 0 to 4, and the end of its name."""
 
     row: NodeRow
     level: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Nodes of one rack, switch, zone or series of names. `title` is empty if there is one block only."""
+
+    title: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.cells)
 
 
 def level(row: NodeRow) -> int:
@@ -37,10 +55,46 @@ def level(row: NodeRow) -> int:
     return 2 if row.rate_ratio >= RAISED else 1
 
 
-def node_map(rows: Sequence[NodeRow]) -> list[tuple[str, list[Cell]]]:
-    """The cells of each cluster, in the order of their names."""
-    ordered = sorted(rows, key=lambda row: (row.cluster, row.node))
-    return [
-        (cluster, [Cell(row, level(row)) for row in found])
-        for cluster, found in groupby(ordered, key=lambda row: row.cluster)
-    ]
+def node_map(rows: Sequence[NodeRow]) -> list[tuple[str, list[Block]]]:
+    """The blocks of each cluster, in the order of their names; numbers in names are ordered by value."""
+    ordered = sorted(rows, key=lambda row: (row.cluster, _natural(row.node)))
+    return [(cluster, list(_blocks(list(found)))) for cluster, found in groupby(ordered, key=lambda row: row.cluster)]
+
+
+def _blocks(rows: Sequence[NodeRow]) -> Iterator[Block]:
+    """By rack if events name racks, else by switch, else by zone, else by the series of the names."""
+    for kind in ("rack", "switch", "zone"):
+        places = sorted({getattr(row, kind) for row in rows} - {None}, key=_natural)
+        if places:
+            for place in places:
+                yield _block(f"{kind} {place}", [row for row in rows if getattr(row, kind) == place])
+            left = [row for row in rows if getattr(row, kind) is None]
+            if left:
+                yield _block(f"{kind} not known", left)
+            return
+    series = [list(found) for _, found in groupby(rows, key=lambda row: _series(row.node))]
+    if len(series) == 1 or len(series) > len(rows) / 2:  # names that form no series
+        yield _block("", rows)
+        return
+    for found in series:
+        first, last = found[0].node, found[-1].node
+        yield _block(first if len(found) == 1 else f"{first} to {last}", found)
+
+
+def _block(title: str, rows: Sequence[NodeRow]) -> Block:
+    return Block(title, tuple(Cell(row, level(row), _label(row.node)) for row in rows))
+
+
+def _label(name: str) -> str:
+    """The end of a long name, where names of one series differ."""
+    return name if len(name) <= LONGEST_LABEL else "…" + name[1 - LONGEST_LABEL :]
+
+
+def _series(name: str) -> str:
+    found = _SERIES.match(name)
+    return found[1] if found is not None else name
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Texts and numbers of a name, so that n9 comes before n10."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBER.split(name))

@@ -105,12 +105,12 @@ def excerpt(
 
 
 def excerpts(
-    kept: Sequence[tuple[int, Sequence[LogStream]]], evidence: Sequence[Mapping[str, Any]], *, end: int = END
+    logs: Sequence[tuple[int, Sequence[LogStream]]], evidence: Sequence[Mapping[str, Any]], *, end: int = END
 ) -> tuple[list[Excerpt], int]:
     """The excerpts, streams with the first error first, then those with evidence; and the number of omitted streams."""
     found = [
         excerpt(stream, evidence, attempt_id=attempt_id, index=index, end=end)
-        for attempt_id, streams in kept
+        for attempt_id, streams in logs
         for index, stream in enumerate(streams)
     ]
     found.sort(key=lambda one: (not one.begins, not one.has_evidence))

@@ -59,11 +59,11 @@ def log_lines(
     """
     with services.snapshot() as snapshot:
         detail = views.failure(snapshot, failure_id)
-        kept = kept_log(detail, attempt_id, index)
+        logs = attempt_logs(detail, attempt_id, index)
         context = {
             "row": detail.row,
-            "stream": stream_of(kept, index),
-            "log": log_page(detail, kept, index, line, (q or "").strip()),
+            "stream": stream_of(logs, index),
+            "log": log_page(detail, logs, index, line, (q or "").strip()),
             "address": f"/failures/{failure_id}/logs/{attempt_id}/{index}",
             "size": PAGE,
             "line": line,
@@ -73,26 +73,26 @@ def log_lines(
         return render(request, "failure/log_viewer.html", context, services=snapshot)
 
 
-def kept_log(detail: FailureDetail, attempt_id: int, index: int) -> AttemptLogs:
+def attempt_logs(detail: FailureDetail, attempt_id: int, index: int) -> AttemptLogs:
     """The logs of an attempt that have a stream of this index, or cannot be read at the moment.
 
     Raises:
         NotFound: no such stream.
     """
-    for kept in detail.logs:
-        if kept.attempt_id == attempt_id and (kept.unreadable or index < len(kept.streams)):
-            return kept
+    for logs in detail.logs:
+        if logs.attempt_id == attempt_id and (logs.unreadable or index < len(logs.streams)):
+            return logs
     raise NotFound(f"no such log of failure {detail.row.id}", (FieldError("index", "a stream of this failure"),))
 
 
-def stream_of(kept: AttemptLogs, index: int) -> LogStream:
+def stream_of(logs: AttemptLogs, index: int) -> LogStream:
     """The stream of this index; if the logs cannot be read, the one that says why."""
-    return kept.streams[0 if kept.unreadable else index]
+    return logs.streams[0 if logs.unreadable else index]
 
 
-def log_page(detail: FailureDetail, kept: AttemptLogs, index: int, line: int | None, q: str) -> LogPage:
+def log_page(detail: FailureDetail, logs: AttemptLogs, index: int, line: int | None, q: str) -> LogPage:
     """The lines around a line number (the first page without one), and the search results."""
-    stream = stream_of(kept, index)
+    stream = stream_of(logs, index)
     lines = numbered(stream)
     numbers = [number for number, _ in lines if number is not None]
     if len(numbers) < len(lines):

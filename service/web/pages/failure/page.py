@@ -20,7 +20,7 @@ from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts
-from service.web.pages.failure.log_viewer import kept_log
+from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
@@ -45,7 +45,7 @@ def failure(
         detail = views.failure(snapshot, failure_id)
         verdict = detail.verdict or {}
         shown, left_out = excerpts(
-            [(kept.attempt_id, kept.streams) for kept in detail.logs], verdict.get("evidence") or ()
+            [(logs.attempt_id, logs.streams) for logs in detail.logs], verdict.get("evidence") or ()
         )
         reasons = verdict.get("reasons") or ()
         context = {
@@ -66,10 +66,10 @@ def failure(
             "excerpts": shown,
             "left_out": left_out,
             "events": [
-                (kept.attempt_id, orjson.dumps(kept.event, option=orjson.OPT_INDENT_2, default=str).decode())
-                for kept in detail.logs
+                (logs.attempt_id, orjson.dumps(logs.event, option=orjson.OPT_INDENT_2, default=str).decode())
+                for logs in detail.logs
             ],
-            "problems": [what for kept in detail.logs for what in kept.event.get("intake_problems") or ()],
+            "problems": [what for logs in detail.logs for what in logs.event.get("intake_problems") or ()],
             "also": also(detail.row),
             "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
             "first_in_log": any(one.begins for one in shown),
@@ -107,9 +107,9 @@ def log(
     Raises:
         NotFound: no such stream.
     """
-    kept = kept_log(views.failure(services, failure_id), attempt_id, index)
+    logs = attempt_logs(views.failure(services, failure_id), attempt_id, index)
     try:
-        stream = kept.readable_streams()[index]
+        stream = logs.readable_streams()[index]
     except (NotFound, Unavailable) as error:
         return PlainTextResponse(error.detail, status_code=error.status)
     return PlainTextResponse(stream.text.encode("utf-8", "replace"))

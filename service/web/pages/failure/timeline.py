@@ -49,8 +49,8 @@ class Timeline:
 def timeline(detail: FailureDetail) -> Timeline | None:
     """The timeline of a failure; None if only its end is known."""
     row = detail.row
-    kept = detail.logs[0] if detail.logs else None
-    event: Mapping[str, Any] = kept.event if kept is not None else {}
+    logs = detail.logs[0] if detail.logs else None
+    event: Mapping[str, Any] = logs.event if logs is not None else {}
     marks = [
         Mark(at, "scheduler", what)
         for name, what in (
@@ -70,7 +70,7 @@ def timeline(detail: FailureDetail) -> Timeline | None:
         if (at := _instant(line.get("at"))) is not None
     )
     try:
-        log_marks, hours = _of_logs(detail, kept.streams if kept is not None else ())
+        log_marks, hours = _of_logs(detail, logs.streams if logs is not None else ())
     except OverflowError:
         log_marks, hours = [], 0.0
     marks += log_marks

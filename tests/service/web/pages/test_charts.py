@@ -1,6 +1,7 @@
 """Figures of charts as JSON, the map of nodes, and what the header says of the time range."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -49,8 +50,43 @@ def test_nodes_are_darker_where_jobs_fail_more_often() -> None:
     ]
     found = node_map.node_map(rows)
     assert [cluster for cluster, _ in found] == ["andromeda", "orion"]
-    assert {cell.row.node: cell.level for cell in found[1][1]} == {"a": 0, "b": 4, "c": 2, "d": 3, "e": 1}
+    [block] = found[1][1]
+    assert {cell.row.node: cell.level for cell in block.cells} == {"a": 0, "b": 4, "c": 2, "d": 3, "e": 1}
     assert [level for level, _ in node_map.KEY] == [0, 1, 2, 3, 4]
+
+
+def blocks(*rows: NodeRow) -> dict[str, list[str]]:
+    """The names of the nodes of each block of the only cluster."""
+    [(_, found)] = node_map.node_map(rows)
+    return {block.title: [cell.row.node for cell in block.cells] for block in found}
+
+
+def at(name: str, rack: str | None = None, switch: str | None = None) -> NodeRow:
+    return replace(node(name, 1.0, 0.5, 1.5), rack=rack, switch=switch)
+
+
+def test_nodes_stand_with_those_of_their_rack_or_switch() -> None:
+    rows = [at("n10", rack="r2"), at("n2", rack="r10"), at("n9", rack="r2"), at("x"), at("n1", rack="r10", switch="s")]
+    assert blocks(*rows) == {"rack r2": ["n9", "n10"], "rack r10": ["n1", "n2"], "rack not known": ["x"]}
+    assert blocks(at("n1", switch="leaf2"), at("n2", switch="leaf1")) == {
+        "switch leaf1": ["n2"],
+        "switch leaf2": ["n1"],
+    }
+
+
+def test_without_racks_the_names_tell_which_nodes_are_neighbours() -> None:
+    names = [f"rack{rack}-node{number}" for rack in (2, 10) for number in (11, 1, 9)]
+    assert blocks(*(at(name) for name in names)) == {
+        "rack2-node1 to rack2-node11": ["rack2-node1", "rack2-node9", "rack2-node11"],
+        "rack10-node1 to rack10-node11": ["rack10-node1", "rack10-node9", "rack10-node11"],
+    }
+    assert blocks(at("gpu2"), at("gpu10"), at("gpu1")) == {"": ["gpu1", "gpu2", "gpu10"]}
+    assert blocks(at("pool-x7f"), at("pool-b3k"), at("pool-a9z")) == {"": ["pool-a9z", "pool-b3k", "pool-x7f"]}
+
+
+def test_a_long_name_shows_where_it_differs_from_its_neighbours() -> None:
+    [(_, [block])] = node_map.node_map([at("cluster-orion-rack3-node07")])
+    assert block.cells[0].label == "…ack3-node07"
 
 
 def test_the_smallest_value_of_a_period_can_be_seen() -> None:
