@@ -11,6 +11,7 @@ from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.line_prefixes import detect_style, sample_lines
 
 _FEWEST_LINES: Final = 4  # judgement: fewer may look alike by chance
+_SAMPLED: Final = 30  # lines at most
 _PROBES: Final = 10
 _PROBE_LENGTH: Final = 200
 _SHARE_ALIKE: Final = 0.8  # judgement: some lines are those of the runner or the runtime
@@ -73,6 +74,7 @@ def _reader_of(text: str) -> Unwrap | None:
     if not _may_have_envelopes(text):
         return None
     sample = [line for part in sample_lines(text) for line in part]
+    sample = sample[:: len(sample) // _SAMPLED + 1]
     if len(sample) < _FEWEST_LINES:
         return None
     if records.are_records(sample):
