@@ -45,6 +45,9 @@ _WARNING_HEADING: Final = re.compile(r"(?:\u2502 )?(?:CMake )?(?:[Ww]arning|WARN
 _BLOCK_MARKS: Final = (" ", "\t", "\u2502")
 # A setting as programs print all of theirs at the start: its name, dots, its value.
 _SETTING: Final = re.compile(r"[\w.-]{2,80} \.{4,}")
+# A setting of a file in YAML, TOML or INI, by its name in parts; what names an end or its reason is none.
+_FILE_SETTING: Final = re.compile(r"\s*-?\s*[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+\s?[:=]\s?[\w./'\"\[\]{}-]{0,60}\s*$")
+_OF_END: Final = re.compile(r"exit|code|status|reason|signal|message|msg|cause|state")
 # The settings of an object on one line: Namespace(...), TrainingArguments(...).
 _SETTINGS: Final = re.compile(r"(?:Namespace|\w*(?:Arguments|Args|Config|Options|Settings))\(")
 _PLAIN_SETTING: Final = re.compile(r"\b\w+=(?:true|false|none|[\d.]+(?:e[+-]?\d+)?)(?=[,)\s])")
@@ -82,7 +85,9 @@ def says_none_failed(message: str, words: Iterable[str]) -> bool:
         message: the line without its header.
         words: the words of failure in it, in lower case.
     """
-    if _SETTING.match(message) is not None:
+    if _SETTING.match(message) is not None or (
+        _FILE_SETTING.match(message) is not None and _OF_END.search(message) is None
+    ):
         return True
     low = message[:_RANGE].lower()
     rest = _COUNTED_NONE.sub(" ", low) if _ZERO.search(low) else low

@@ -33,6 +33,7 @@ _LEVEL_RANGE: Final = 160
 _GLOG_RANGE: Final = 120
 _FRONT: Final = 4_000
 _FRONT_LINES: Final = 40
+_MOST_LONG_LINES: Final = 4
 _LABELLED_SHARE: Final = 0.6
 _DAY_S: Final = 86_400
 _YEARS: Final = range(2000, 2100)  # of the expression of ISO 8601 above
@@ -205,15 +206,27 @@ def rank_in_message(line: str) -> int | None:
 
 def has_rank_labels(text: str) -> bool:
     """Whether most of the first lines begin with a number and a colon, as `srun --label` writes them."""
-    if not _SRUN_TAG.match(text):
-        front = text[:2_000]
+    begin = first_usual_line(text)
+    if not _SRUN_TAG.match(text, begin):
+        front = text[begin : begin + 2_000]
         if "\n0: " not in front and "\n1: " not in front:
             return False
-    lines = text[:_FRONT].split("\n")[:_FRONT_LINES]
+    lines = text[begin : begin + _FRONT].split("\n")[:_FRONT_LINES]
     if len(lines) > 1:
         lines.pop()
     full = [line for line in lines if line.strip()]
     return bool(full) and sum(_SRUN_TAG.match(line) is not None for line in full) > _LABELLED_SHARE * len(full)
+
+
+def first_usual_line(text: str) -> int:
+    """Where the first line begins that is not so long that it would be all of what is sampled, as settings may be."""
+    begin = 0
+    for _ in range(_MOST_LONG_LINES):
+        end = text.find("\n", begin)
+        if 0 <= end - begin < _FRONT // 2 or end < 0:
+            break
+        begin = end + 1
+    return begin
 
 
 def is_informational(line: str) -> bool:

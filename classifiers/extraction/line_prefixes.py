@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from classifiers.extraction.line_headers import first_usual_line
 from classifiers.signatures import LinePattern
 
 _TIME: Final = (
@@ -104,6 +105,7 @@ class PrefixStyle:
 
 def sample_lines(text: str) -> list[list[str]]:
     """Full lines from the beginning of a text, two places within, and its end; of a short text one list."""
+    text = text[first_usual_line(text) :]
     if len(text) <= 3 * _SAMPLE_LENGTH:
         lines = [line for line in text.split("\n") if line.strip()]
         step = max(1, len(lines) // (3 * _SAMPLE_LINES)) if len(lines) > 3 * _SAMPLE_LINES else 1

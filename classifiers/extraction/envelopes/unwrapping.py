@@ -1,12 +1,13 @@
-"""Takes the envelopes of log lines off, so that the classifier reads what the program printed."""
+"""Takes the envelopes of log lines off, and progress bars before them, so that only what a program printed is left."""
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from classifiers.contracts import LogStream
-from classifiers.extraction.envelopes import prefixes, records
+from classifiers.extraction.envelopes import ignored_exceptions, prefixes, records
 from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.line_prefixes import detect_style, sample_lines
 
@@ -21,6 +22,10 @@ _HEAD: Final = re.compile(
     r"|(?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?\[rank\d{1,6}\]: "
     r"|(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): "
 )
+# A bar of tqdm and what follows it at once: "45%|####5     | 450/1000 [05:10<06:12, 1.47it/s]Traceback ...".
+_BAR_SIGN: Final = "%|"
+_BAR: Final = re.compile(r"\d%\|[^\n\r|]{0,200}\|[^\n\r\[]{0,60}\[[^\n\r\]]{1,120}\](?=\S)")
+_BAR_RANGE: Final = 200  # characters before its number
 
 Unwrap = Callable[[str], str | None]
 
@@ -29,18 +34,26 @@ def unwrapped(stream: LogStream) -> LogStream:
     """The stream without the envelopes of its lines; the same object where they have none.
 
     A line that a record holds is written as `<time> <LEVEL>: [rank<n>]: <text>`, with the level where the program set
-    it. A line behind a prefix keeps the time of the prefix where the program writes none. Numbers of lines stay those
-    of the file.
+    it. A line behind a prefix keeps the time of the prefix where the program writes none. Lines of exceptions that
+    Python ignored are empty. Numbers of lines stay those of the file.
     """
     unwrap = _reader_of(stream.text)
-    if unwrap is None:
+    if unwrap is not None:
+        stream = _rewritten(stream, unwrap)
+    if not ignored_exceptions.may_be_in(stream.text):
         return stream
+    ignored = ignored_exceptions.ignored_lines(stream.text.split("\n"))
+    place = count()
+    return _rewritten(stream, lambda line: "" if next(place) in ignored else line)
+
+
+def _rewritten(stream: LogStream, rewrite: Unwrap) -> LogStream:
     parts: list[str] = []
     windows: list[tuple[int, int | None]] = []
     at = 0
     continues = False  # whether the next line's number is one more than that of the last part
     for line, number, begins in _numbered_lines(stream):
-        inner = unwrap(line)
+        inner = rewrite(line)
         own = (line,) if inner is None else tuple(inner.split("\n"))
         for place, part in enumerate(own):
             if place or begins or not continues:
@@ -71,8 +84,22 @@ def _numbered_lines(stream: LogStream) -> Iterator[tuple[str, int | None, bool]]
 
 def _reader_of(text: str) -> Unwrap | None:
     """What takes the envelope of a line off, None where the lines of a log have none."""
-    if not _may_have_envelopes(text):
-        return None
+    envelope = _envelope_reader(text) if _may_have_envelopes(text) else None
+    if _BAR_SIGN not in text or _BAR.search(text) is None:
+        return envelope
+    return lambda line: _without_bar(line if envelope is None else envelope(line) or line)
+
+
+def _without_bar(line: str) -> str:
+    """A line without the progress bars before it: a bar ends without a line break, so that the next text follows it."""
+    if _BAR_SIGN not in line:
+        return line
+    last = line[line.rfind("\r", 0, len(line.rstrip("\r"))) + 1 :]
+    bar = _BAR.search(last, 0, last.find(_BAR_SIGN) + 2 * _BAR_RANGE) if last.find(_BAR_SIGN) < _BAR_RANGE else None
+    return line if bar is None else last[bar.end() :]
+
+
+def _envelope_reader(text: str) -> Unwrap | None:
     sample = [line for part in sample_lines(text) for line in part]
     sample = sample[:: len(sample) // _SAMPLED + 1]
     if len(sample) < _FEWEST_LINES:

@@ -1,0 +1,51 @@
+"""Exceptions that Python reports and ignores: in a destructor, or in a function that runs at the exit.
+
+They end nothing, and most runs that end early print some. Source: `sys.unraisablehook`, `atexit`, `sys.excepthook` of
+CPython.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+_HEADING: Final = re.compile(
+    r"Exception ignored (?:in|on|while)\b|Error in (?:atexit\._run_exitfuncs|sys\.excepthook):"
+)
+_SIGNS: Final = ("Exception ignored ", "Error in atexit.", "Error in sys.excepthook")
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_CHAIN: Final = ("During handling of the above", "The above exception was the direct")
+_MOST_FRAMES: Final = 200  # lines
+
+
+def may_be_in(text: str) -> bool:
+    """Whether a log may report an ignored exception, by a quick look."""
+    return any(sign in text for sign in _SIGNS)
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line says that the exception below it is ignored."""
+    return _HEADING.search(line) is not None
+
+
+def ignored_lines(lines: Sequence[str]) -> set[int]:
+    """The places of the lines that belong to ignored exceptions: heading, frames, and the exception itself."""
+    found: set[int] = set()
+    for place, line in enumerate(lines):
+        heading = _HEADING.search(line)
+        if heading is not None and place not in found:
+            found.update(range(place, _end(lines, place + 1, heading.start())))
+    return found
+
+
+def _end(lines: Sequence[str], place: int, column: int) -> int:
+    """The place after the traceback that begins at a place, behind prefixes of as many characters as the heading's."""
+    while place < len(lines) and lines[place].startswith(_TRACEBACK, column):
+        place += 1
+        last = min(len(lines), place + _MOST_FRAMES)
+        while place < last and lines[place][column : column + 1] in {" ", "\t"}:
+            place += 1
+        place = min(place + 1, len(lines))  # the exception
+        chained = [line[column:] for line in lines[place : place + 4]]
+        if any(words.startswith(_CHAIN) for words in chained):
+            place += next((at for at, words in enumerate(chained) if words.startswith(_TRACEBACK)), 0)
+    return place
