@@ -30,6 +30,7 @@ from classifiers.model.site.layer import (
     is_similarity_feature,
     postings,
     smoothed,
+    supported_changes,
 )
 from classifiers.model.site.memory import Memory, keys_of
 from classifiers.model.site.verdicts import SiteClassifier
@@ -49,6 +50,8 @@ STANDARD_ERRORS: Final = 0.5
 # Judgement: groups of one class, or a share of them, that a correction may lose under cross-fitting.
 LOST_GROUPS: Final = 2
 LOST_SHARE: Final = 0.02
+# Judgement: changed verdicts that the expected share of right ones counts as.
+PRIOR_CHANGES: Final = 5
 # Judgement: a labelled failure whose label is less likely than this under cross-fitting is reviewed.
 REVIEWED_BELOW: Final = 0.05
 _CASES_AT_ONCE: Final = 500
@@ -108,10 +111,19 @@ def fit(
         return SiteFit(SiteLayer(about=about))
     memory = Memory(tuple(label_groups.entry_of(one) for one in groups))
     fitted = _Corrections(packaged, groups[-MOST_GROUPS:])
-    calibration = platt_scaling.fit(_cross_fitted_confidences(packaged, fitted))
+    verdicts = _cross_fitted_verdicts(packaged, fitted)
+    calibration = platt_scaling.fit(verdicts.kept)
     about["penalties"] = dict(fitted.penalties)
     about["audited"] = calibration.cases
-    layer = SiteLayer(fitted.support(), {}, memory, label_groups.agreement(groups), calibration, about)
+    layer = SiteLayer(
+        fitted.support(),
+        {},
+        memory,
+        label_groups.agreement(groups),
+        calibration,
+        about,
+        _changed_confidence(verdicts.changed),
+    )
     return SiteFit(layer, fitted.penalties, tuple(sorted(conflicts)), fitted.doubtful())
 
 
@@ -173,8 +185,8 @@ class _Corrections:
         tried = {one: _cross_fitted(kernel, offsets, targets, folds, one) for one in PENALTIES}
         losses = {
             one: -np.log(np.maximum((softmax(offsets + moved) * targets).sum(axis=1), 1e-9))
-            for one, moved in tried.items()
-            if _keeps_classes(offsets, moved, targets)
+            for one, (moved, supported) in tried.items()
+            if _keeps_classes(offsets, moved, supported, targets)
         }
         penalty = _chosen(losses, packaged)
         self._losses[axis] = (rows, packaged if penalty is None else losses[penalty])
@@ -201,10 +213,11 @@ class _Corrections:
         return found
 
     def support(self, fold: int | None = None) -> tuple[SupportCase, ...]:
-        """The labelled failures with their weights; with a fold, those that were fitted without it."""
+        """The labelled failures with their weights; with a fold, those that were fitted without it.
+
+        Without corrections they have no weights; memory compares failures with them.
+        """
         by_axis = self._weights if fold is None else {axis: one[fold] for axis, one in self._held_out.items()}
-        if not by_axis:
-            return ()
         return tuple(
             SupportCase(
                 group.representative.case.id,
@@ -240,24 +253,27 @@ def _strongest(row: Mapping[str, float]) -> dict[str, float]:
     return {name: float(f"{kept[name] / length:.5g}") for name in sorted(names)}
 
 
-def _cross_fitted(kernel: Any, offsets: Any, targets: Any, folds: Any, penalty: float) -> Any:
-    """How far groups are moved by weights that were fitted without their fold, groups × classes."""
-    moved = np.zeros_like(offsets)
+def _cross_fitted(kernel: Any, offsets: Any, targets: Any, folds: Any, penalty: float) -> tuple[Any, Any]:
+    """Of weights that were fitted without a group's fold: how far they move it (groups × classes), supported or not."""
+    moved, supported = np.zeros_like(offsets), np.zeros(len(offsets), dtype=np.bool_)
     for fold in range(FOLDS):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         if len(inside) and len(outside):
             weights = fit_weights(kernel[np.ix_(inside, inside)], offsets[inside], targets[inside], penalty)
-            moved[outside] = kernel[np.ix_(outside, inside)] @ weights
-    return moved
+            similar = kernel[np.ix_(outside, inside)]
+            moved[outside] = similar @ weights
+            supported[outside] = supported_changes(offsets[outside], similar, weights)
+    return moved, supported
 
 
-def _keeps_classes(offsets: Any, moved: Any, targets: Any) -> bool:
-    """Whether more groups are right after a correction than before, and no class loses more than a few."""
+def _keeps_classes(offsets: Any, moved: Any, supported: Any, targets: Any) -> bool:
+    """Whether as many groups are right after supported corrections as before, and no class loses more than a few."""
     true = targets.argmax(axis=1)
-    before, after = offsets.argmax(axis=1) == true, (offsets + moved).argmax(axis=1) == true
+    before = offsets.argmax(axis=1) == true
+    after = np.where(supported, (offsets + moved).argmax(axis=1) == true, before)
     lost = np.bincount(true, weights=before.astype(float) - after, minlength=targets.shape[1])
     allowed = np.maximum(LOST_GROUPS, LOST_SHARE * targets.sum(axis=0))
-    return bool(after.sum() > before.sum() and (lost <= allowed).all())
+    return bool(after.sum() >= before.sum() and (lost <= allowed).all())
 
 
 def _chosen(losses: Mapping[float, Any], packaged: Any) -> float | None:
@@ -296,14 +312,39 @@ def fit_weights(kernel: Any, offsets: Any, targets: Any, penalty: float) -> Any:
     return (targets - softmax(offsets + root @ found.x.reshape(shape))) / penalty
 
 
-def _cross_fitted_confidences(packaged: PackagedClassifier, fitted: _Corrections) -> list[tuple[float, bool]]:
-    """Confidence of randomly sampled failures by corrections that have not seen them, and whether the side is right."""
-    points = []
+@dataclass(frozen=True, slots=True)
+class _CrossFitted:
+    """Verdicts on randomly sampled failures by corrections that have not seen them.
+
+    Attributes:
+        kept: of verdicts with the packaged side, the packaged confidence and whether the side is right.
+        changed: of the others, the corrected probability of the side and whether it is right.
+    """
+
+    kept: list[tuple[float, bool]] = field(default_factory=list)
+    changed: list[tuple[float, bool]] = field(default_factory=list)
+
+
+def _cross_fitted_verdicts(packaged: PackagedClassifier, fitted: _Corrections) -> _CrossFitted:
+    found = _CrossFitted()
     for fold in range(FOLDS):
         site = SiteClassifier(SiteLayer(support=fitted.support(fold)), packaged)
         for group, own in zip(fitted.groups, fitted.folds, strict=True):
             for one in group.members if own == fold else ():
                 if label_groups.is_random_sample(one.case):
-                    [labels], [confidence] = site.before_calibration(one.scores)
-                    points.append((confidence, labels.side in one.case.labels.allowed["side"]))
-    return points
+                    [labels], [share] = site.before_calibration(one.scores)
+                    right = labels.side in one.case.labels.allowed["side"]
+                    packaged_confidence = packaged.model.calibration.confidence(
+                        one.scores.labels[0].confidence_features
+                    )
+                    points = found.kept if share is None else found.changed
+                    points.append((packaged_confidence if share is None else share, right))
+    return found
+
+
+def _changed_confidence(points: Sequence[tuple[float, bool]]) -> float | None:
+    """Share of right sides among changed verdicts, shrunk towards their mean probability; None without one."""
+    if not points:
+        return None
+    expected = sum(share for share, _ in points) / len(points)
+    return (sum(right for _, right in points) + PRIOR_CHANGES * expected) / (len(points) + PRIOR_CHANGES)

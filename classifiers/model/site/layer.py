@@ -3,7 +3,7 @@
 The layer holds three parts, each of which does nothing where it rests on no label:
 
 - corrections: side and cause scores of failures that resemble labelled ones, a kernel logistic regression with the
-  packaged scores as offset (fitted by `fitting`)
+  packaged scores as offset (fitted by `fitting`); a verdict changes only where the labels support the change
 - memory: a recurrence of a labelled failure takes the label of its group (`memory`)
 - calibration: a straight line over the log odds of the confidence, fitted on audited failures only
 
@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classifiers.model.linear_model import Floats, softmax
 from classifiers.model.site.memory import Memory, MemoryEntry
@@ -29,6 +30,9 @@ CORRECTED_AXES: Final = ("side", "cause")
 SMOOTHING: Final = 0.02
 # Held-out families: power of the cosine of two failures' features; above 1 a label acts on near failures only.
 KERNEL_POWER: Final = 2
+# Held-out programs: what a change of the likeliest class needs, see `supported_changes`.
+LEAST_LEAD: Final = 0.5
+LEAST_SIMILARITY: Final = 0.05
 _LOG_ODDS_LIMIT: Final = 12.0
 
 
@@ -43,7 +47,7 @@ class SupportCase:
     Attributes:
         case: the id of the labelled case.
         features: its features, scaled to length one.
-        weights: by axis and class, how far the failure moves the scores of failures like it.
+        weights: by axis and class, how far the failure moves the scores of failures like it; empty without corrections.
     """
 
     case: str
@@ -71,12 +75,14 @@ class SiteLayer:
     """What a site has learned from its labels.
 
     Attributes:
-        support: labelled failures with their weights.
+        support: labelled failures with their weights, each with the features that other failures are compared with.
         bias: by axis and class a shift of the scores, from audited failures only.
         memory: labelled groups.
         memory_confidence: confidence of a verdict that takes the label of a group.
         calibration: the confidence of other verdicts.
         about: what the layer rests on: labels, labellers, data digest, base model, parents, fitted constants.
+        changed_confidence: confidence of a verdict whose side corrections change; None where no random sample of
+            failures tells it.
     """
 
     support: tuple[SupportCase, ...] = ()
@@ -85,6 +91,7 @@ class SiteLayer:
     memory_confidence: float = 0.0
     calibration: SiteCalibration = SiteCalibration()
     about: Mapping[str, Any] = field(default_factory=dict)
+    changed_confidence: float | None = None
     _postings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _weights: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -97,12 +104,19 @@ class SiteLayer:
         return not self.support and not self.bias and not self.memory.entries and not self.calibration.cases
 
     @property
+    def corrects(self) -> bool:
+        """Whether the layer has corrections."""
+        return any(weights for one in self.support for weights in one.weights.values())
+
+    @property
     def id(self) -> str:
         """`site-` and twelve hexadecimal digits, a digest of the content."""
         return "site-" + hashlib.sha256(self.text().encode()).hexdigest()[:12]
 
-    def corrected(self, axis: str, classes: Sequence[str], shares: Floats, similar: Floats) -> Floats:
-        """Corrected probabilities of an axis.
+    def corrected(
+        self, axis: str, classes: Sequence[str], shares: Floats, similar: Floats
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Corrected probabilities of an axis, and whether the labels support another class than the packaged one.
 
         Args:
             axis: side or cause.
@@ -111,18 +125,15 @@ class SiteLayer:
             similar: similarity of each sample to each support case, samples × support cases.
         """
         bias = np.array([self.bias.get(axis, {}).get(code, 0.0) for code in classes])
-        scores = np.log(smoothed(shares)) + bias
-        if len(self.support):
-            scores = scores + similar @ self._weights_of(axis, classes)
-        probabilities: Floats = softmax(scores).astype(np.float32)
-        return probabilities
+        scores, weights = np.log(smoothed(shares)) + bias, self._weights_of(axis, classes)
+        probabilities: Floats = softmax(scores + similar @ weights).astype(np.float32)
+        return probabilities, supported_changes(scores, similar, weights)
 
     def _weights_of(self, axis: str, classes: Sequence[str]) -> Any:
         """The weights of the support cases, support cases × classes."""
         if axis not in self._weights:
-            self._weights[axis] = np.array(
-                [[one.weights.get(axis, {}).get(code, 0.0) for code in classes] for one in self.support]
-            )
+            rows = [[one.weights.get(axis, {}).get(code, 0.0) for code in classes] for one in self.support]
+            self._weights[axis] = np.array(rows).reshape(len(rows), len(classes))
         return self._weights[axis]
 
     def similarities(self, rows: Sequence[Mapping[str, float]]) -> Floats:
@@ -132,12 +143,22 @@ class SiteLayer:
         similar: Floats = np.clip(products / np.maximum(lengths, 1e-9)[:, np.newaxis], 0.0, 1.0) ** KERNEL_POWER
         return similar
 
+    def likeness(self, entry: MemoryEntry, row: Mapping[str, float]) -> float | None:
+        """Cosine (0..1) of a failure's features and those of a remembered group; None where none of it are stored."""
+        places = [place for place, one in enumerate(self.support) if one.case in entry.cases]
+        if not places:
+            return None
+        return float(self.similarities([row])[0, places].max() ** (1 / KERNEL_POWER))
+
     def text(self) -> str:
         """The layer as JSON."""
+        corrections = {"bias": _plain(self.bias), "support": [_plain(asdict(one)) for one in self.support]}
+        if self.changed_confidence is not None:  # left out otherwise, so that a layer without it keeps its id
+            corrections["changed_confidence"] = round(self.changed_confidence, 4)
         body = {
             "format": FORMAT,
             "about": dict(self.about),
-            "corrections": {"bias": _plain(self.bias), "support": [_plain(asdict(one)) for one in self.support]},
+            "corrections": corrections,
             "memory": {
                 "confidence": round(self.memory_confidence, 4),
                 "entries": [_plain(asdict(one)) for one in self.memory.entries],
@@ -163,6 +184,7 @@ def parse(text: str) -> SiteLayer:
             )
             for one in body["memory"]["entries"]
         )
+        changed = body["corrections"].get("changed_confidence")
         return SiteLayer(
             support=tuple(
                 SupportCase(one["case"], one["features"], one["weights"]) for one in body["corrections"]["support"]
@@ -172,6 +194,7 @@ def parse(text: str) -> SiteLayer:
             memory_confidence=float(body["memory"]["confidence"]),
             calibration=SiteCalibration(**body["calibration"]),
             about=body["about"],
+            changed_confidence=None if changed is None else float(changed),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, SiteLayerError):
@@ -199,6 +222,30 @@ def inner_products(rows: Sequence[Mapping[str, float]], known: Mapping[str, tupl
                 places, values = known[name]
                 products[number, places] += value * values
     return products
+
+
+def supported_changes(scores: Floats, similar: Floats, weights: Any) -> NDArray[np.bool_]:
+    """Whether the labels support that a correction changes the likeliest class of a sample, by sample.
+
+    The new class has to lead the old one by `LEAST_LEAD` standard errors of the correction. The standard error is the
+    root of the summed squares of what each label adds to the lead: it is large where few labels carry the correction.
+    And the label that adds most has to be at least `LEAST_SIMILARITY` similar: else the change rests on words that
+    nearly all failures have.
+
+    Args:
+        scores: packaged scores, samples × classes.
+        similar: similarity of each sample to each support case, samples × support cases.
+        weights: the weights of the support cases, support cases × classes.
+    """
+    if not len(weights):
+        return np.zeros(len(scores), dtype=np.bool_)
+    moved, rows = scores + similar @ weights, np.arange(len(scores))
+    old, new = scores.argmax(axis=1), moved.argmax(axis=1)
+    added = similar * (weights.T[new] - weights.T[old])
+    lead = moved[rows, new] - moved[rows, old]
+    near = similar[rows, added.argmax(axis=1)] >= LEAST_SIMILARITY
+    supported: NDArray[np.bool_] = (new != old) & near & (lead >= LEAST_LEAD * np.sqrt((added**2).sum(axis=1)))
+    return supported
 
 
 def length_of(row: Mapping[str, float]) -> float:

@@ -1,9 +1,9 @@
 """Memory of a site layer: a recurrence of a labelled failure takes the label of its group.
 
-A failure is recognised by its fingerprint or by the masked text of its initiating lines, so that other hosts, numbers,
-paths and windows of the same log are recognised too. An entry decides only if its labels agree; entries that disagree
-cancel each other. Two protections hold until a second person gives the same label: an entry does not overrule a
-decisive signature, and it does not turn a futile failure into one that is resubmitted.
+A failure is recognised by its fingerprint together with the masked text of an initiating line, or by all these lines
+alone, so that other hosts, numbers, paths and windows of the same log are recognised too. An entry decides only if its
+labels agree; entries that disagree cancel each other. Two protections hold until a second person gives the same label:
+an entry does not overrule a decisive signature, and it does not turn a futile failure into one that is resubmitted.
 """
 
 import re
@@ -70,6 +70,10 @@ class MemoryEntry:
         shared = [[key for key in own if key in self.lines] for own in keys.lines]
         return all(shared) and any(is_distinctive(key) for own in shared for key in own)
 
+    def shares_line(self, keys: FailureKeys) -> bool:
+        """Whether a failure and the entry share an initiating line; true where one of the two has none to compare."""
+        return not keys.lines or not self.lines or any(key in self.lines for key in keys.all_lines)
+
 
 def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
     """What a failure is recognised by; `fingerprint` is that of the packaged model's verdict."""
@@ -111,10 +115,13 @@ class Memory:
     def recall(self, keys: FailureKeys) -> MemoryEntry | None:
         """The entry that a failure recurs from; None if there is none, or if entries give different labels.
 
-        A failure recurs from an entry with its fingerprint. Else it recurs from an entry that has all its initiating
-        lines, one of them distinctive: a window of the log shows fewer lines of a failure, but no others.
+        A failure recurs from an entry with its fingerprint and one of its initiating lines. The fingerprint alone is
+        not enough: for faults of the platform it holds a catalogue entry, which failures of many programs share. Else
+        it recurs from an entry that has all its initiating lines, one of them distinctive: a window of the log shows
+        fewer lines of a failure, but no others.
         """
-        found = [self.entries[place] for place in self._by_key.get(keys.fingerprint, ())]
+        same = [self.entries[place] for place in self._by_key.get(keys.fingerprint, ())]
+        found = [one for one in same if one.shares_line(keys)]
         if not found:
             places = {place for key in keys.all_lines if is_distinctive(key) for place in self._by_key.get(key, ())}
             found = [self.entries[place] for place in sorted(places) if self.entries[place].covers(keys)]

@@ -1,21 +1,25 @@
 """Applies a site layer to the packaged scores, before verdicts are composed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classifiers import taxonomy
 from classifiers.fingerprint import fingerprint
 from classifiers.model.label_fusion import FusedLabels
 from classifiers.model.linear_model import Floats
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
-from classifiers.model.site.layer import CORRECTED_AXES, SiteLayer, log_odds, sigmoid, smoothed
-from classifiers.model.site.memory import MemoryEntry, allowed_labels, keys_of
+from classifiers.model.site.layer import CORRECTED_AXES, SiteLayer
+from classifiers.model.site.memory import PEOPLE_TO_OVERRULE, FailureKeys, MemoryEntry, allowed_labels, keys_of
 
 # From the most careful outlook of a retry to the least: a correction may only move a verdict to the left.
 OUTLOOKS_BY_CARE: Final = ("futile", "after_repair", "helps_elsewhere", "helps")
+# Held-out programs: cosine of two failures from which lines that they share recognise the one as the other, where the
+# packaged verdict is another one and confident.
+LEAST_LIKENESS: Final = 0.75
 _TOP: Final = 3
 
 
@@ -39,6 +43,8 @@ class SiteClassifier:
         for number, (found, extracted) in enumerate(zip(scores.labels, scores.extracted, strict=True)):
             keys = keys_of(extracted, fingerprint(extracted, found.causes[0][0]))
             entry = self._site.memory.recall(keys)
+            if entry is not None and not self._may_overrule(entry, keys, found, scores.rows[number]):
+                entry = None
             remembered = None if entry is None else self._remembered(entry, found)
             if remembered is not None:
                 certain = max(self._site.memory_confidence, threshold)
@@ -48,42 +54,62 @@ class SiteClassifier:
         return labels, confidences
 
     def corrected(self, scores: PackagedScores) -> tuple[list[FusedLabels], list[float]]:
-        """The labels and recalibrated confidences of each case without the memory."""
-        labels, confidences = self.before_calibration(scores)
-        return labels, [self._site.calibration.confidence(one) for one in confidences]
+        """The labels and confidences of each case without the memory.
 
-    def before_calibration(self, scores: PackagedScores) -> tuple[list[FusedLabels], list[float]]:
-        """The labels of each case by corrected scores, and the confidence that calibration reads."""
-        if not self._site.support and not self._site.bias:
-            return list(scores.labels), [self._confidence(one) for one in scores.labels]
-        classes = self._packaged.fusion.classes
-        similar = self._site.similarities(scores.rows)
-        shares = {
-            axis: self._site.corrected(axis, classes[axis], scores.fused[axis], similar) for axis in CORRECTED_AXES
-        }
+        A verdict whose side the corrections do not change keeps its packaged confidence, recalibrated on audited
+        failures. A changed one has the share of right sides among changed verdicts, or where no random sample tells it,
+        the corrected probability of its side.
+        """
+        labels, shares = self.before_calibration(scores)
+        confidences = []
+        for old, share in zip(scores.labels, shares, strict=True):
+            if share is None:
+                confidences.append(self._site.calibration.confidence(self._confidence(old)))
+            else:
+                known = self._site.changed_confidence
+                confidences.append(share if known is None else known)
+        return labels, confidences
+
+    def before_calibration(self, scores: PackagedScores) -> tuple[list[FusedLabels], list[float | None]]:
+        """The labels of each case by corrected scores, and of a changed side its corrected probability (else None)."""
+        labels = list(scores.labels)
+        sides: list[float | None] = [None] * len(labels)
+        if not self._site.corrects:
+            return labels, sides
+        corrected, shares = self._supported(scores)
+        rows = [row for row in range(len(labels)) if corrected["side"][row] or corrected["cause"][row]]
+        if not rows:
+            return labels, sides
+        fused = {axis: one[rows] for axis, one in scores.fused.items()}
+        for axis, changed in corrected.items():
+            fused[axis] = np.where(changed[rows, np.newaxis], shares[axis][rows], fused[axis])
         made = self._packaged.fusion.labels_of(
-            scores.inputs, scores.text, {**scores.fused, **shares}, list(scores.known)
+            [scores.inputs[row] for row in rows],
+            {axis: one[rows] for axis, one in scores.text.items()},
+            fused,
+            [scores.known[row] for row in rows],
         )
-        sides = self._side_confidences(scores, made, shares["side"])
-        labels = [self._careful(new, old) for new, old in zip(made, scores.labels, strict=True)]
+        columns = {code: column for column, code in enumerate(self._packaged.fusion.classes["side"])}
+        for row, new in zip(rows, made, strict=True):
+            if new.side != labels[row].side:
+                sides[row] = float(shares["side"][row, columns[new.side]])
+            labels[row] = self._careful(new, labels[row])
         return labels, sides
 
-    def _side_confidences(self, scores: PackagedScores, made: Sequence[FusedLabels], corrected: Floats) -> list[float]:
-        """The packaged confidence, moved by as much as the correction moves the odds of the side.
-
-        Where the correction chooses another side, the probability of that side.
-        """
-        columns = {code: column for column, code in enumerate(self._packaged.fusion.classes["side"])}
-        before = smoothed(np.asarray(scores.fused["side"]))
-        found = []
-        for number, (new, old) in enumerate(zip(made, scores.labels, strict=True)):
-            share = float(corrected[number, columns[new.side]])
-            if new.side != old.side:
-                found.append(share)
-                continue
-            moved = log_odds(share) - log_odds(float(before[number, columns[new.side]]))
-            found.append(sigmoid(log_odds(self._confidence(old)) + moved))
-        return found
+    def _supported(self, scores: PackagedScores) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Floats]]:
+        """By axis whether corrected probabilities count for a case, and the corrected probabilities."""
+        classes, similar = self._packaged.fusion.classes, self._site.similarities(scores.rows)
+        found = {
+            axis: self._site.corrected(axis, classes[axis], np.asarray(scores.fused[axis]), similar)
+            for axis in CORRECTED_AXES
+        }
+        shares = {axis: one for axis, (one, _) in found.items()}
+        counted = {axis: one for axis, (_, one) in found.items()}
+        # A cause follows its side: a changed side brings its causes along, and another side's cause does not count.
+        sides = [self._side_of(classes["cause"][column]) for column in shares["cause"].argmax(axis=1)]
+        kept = np.array([side == one.side for side, one in zip(sides, scores.labels, strict=True)])
+        counted["cause"] = counted["side"] | (counted["cause"] & kept)
+        return counted, shares
 
     def _careful(self, new: FusedLabels, old: FusedLabels) -> FusedLabels:
         """Corrected labels whose retry outlook is at least as careful as the packaged one and that of the new cause."""
@@ -93,6 +119,23 @@ class SiteClassifier:
             shares = self._packaged.model.retry_by_cause.get(cause, {})
             outlooks += [max(shares, key=lambda code: shares[code])] if shares else []
         return replace(new, retry=min(outlooks, key=OUTLOOKS_BY_CARE.index))
+
+    def _may_overrule(
+        self, entry: MemoryEntry, keys: FailureKeys, found: FusedLabels, row: Mapping[str, float]
+    ) -> bool:
+        """Whether a group may decide a failure.
+
+        One that is recognised by its lines alone, with another fingerprint, changes the side of a confident verdict
+        only if the failure as a whole is like the labelled one, or if a second person gave the label.
+        """
+        if keys.fingerprint in entry.fingerprints or entry.people >= PEOPLE_TO_OVERRULE:
+            return True
+        if entry.labels.get("side") in {None, found.side}:
+            return True
+        if self._confidence(found) < self._packaged.model.calibration.threshold:
+            return True
+        likeness = self._site.likeness(entry, row)
+        return likeness is None or likeness >= LEAST_LIKENESS
 
     def _remembered(self, entry: MemoryEntry, found: FusedLabels) -> FusedLabels | None:
         """The labels of a group that a failure recurs from; None if the entry may not decide."""

@@ -1,9 +1,12 @@
+import hashlib
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 from classifiers import signatures
@@ -12,7 +15,7 @@ from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.model.artifact import Model
-from classifiers.model.site import fitting
+from classifiers.model.site import fitting, platt_scaling
 from classifiers.model.site import layer as layers
 from classifiers.model.site.fitting import SiteFit
 from classifiers.model.site.layer import SiteLayer, SiteLayerError
@@ -102,16 +105,89 @@ def test_contradicting_labels_of_a_group_cancel_each_other(model: Model) -> None
 def test_a_flood_of_duplicates_counts_as_one_group(model: Model) -> None:
     made = fitted(model, *(case(f"licence{n}", LICENCE.format(n=n), SYSTEM) for n in range(200)))
     assert made.layer.about["groups"] == 1
-    assert made.layer.support == ()
+    assert not made.layer.corrects
+
+
+def test_a_label_does_not_reach_other_failures_of_one_catalogue_entry(model: Model) -> None:
+    labelled = "OSError: cannot write checkpoint {n} to scratch tier: No space left on device"
+    other = "OSError: shard writer gave up, No space left on device"
+    layer = fitted(model, case("full", labelled.format(n=1), {"side": "user", "cause": "USER.1"})).layer
+    assert verdict(model, other).fingerprint == verdict(model, labelled.format(n=2)).fingerprint
+    assert verdict(model, labelled.format(n=2), layer).side == "user"
+    assert verdict(model, other, layer).side == verdict(model, other).side == "system"
+
+
+def test_a_line_alone_does_not_overrule_a_confident_verdict_but_two_people_do(model: Model) -> None:
+    limit = "slurmstepd: error: *** JOB 12 ON n1 CANCELLED DUE TO TIME LIMIT ***"
+    labels = {"side": "hardware", "cause": "HW.NODE.1", "retry": "helps_elsewhere"}
+    lost = f"srun: error: Node failure on gpu7\n{limit}"
+    alone = fitted(model, case("node1", lost, labels)).layer
+    both = fitted(model, case("node1", lost, labels), case("node2", lost, labels, who="ben")).layer
+    assert verdict(model, limit, alone).side == verdict(model, limit).side == "user"
+    assert verdict(model, lost, alone).side == "hardware"
+    assert verdict(model, limit, both).side == "hardware"
+
+
+def quota_labels(**provenance: Any) -> list[LabelledCase]:
+    """Labels of 36 groups of a site's own failure, which a model takes for the program's mistake."""
+    first, second = "alpha beta gamma delta epsilon zeta eta theta iota", "lambda mu omicron sigma"
+    cases = [
+        case(
+            f"{a}{number}x", f"RuntimeError: CUDA out of memory by quota of {a} {b} tenant budget", SYSTEM, **provenance
+        )
+        for number, (a, b) in enumerate(itertools.product(first.split(), second.split()))
+    ]
+    return [replace(one, group=one.id) for one in cases]
+
+
+def test_other_verdicts_keep_their_confidence(model: Model) -> None:
+    layer = fitted(model, *quota_labels()).layer
+    assert layer.corrects
+    for line in ("torch.OutOfMemoryError: CUDA out of memory", "RuntimeError: CUDA error of tenant", XID):
+        assert verdict(model, line, layer).confidence == verdict(model, line).confidence
+
+
+def test_a_changed_verdict_is_as_sure_as_changed_verdicts_are_right(model: Model) -> None:
+    line = "RuntimeError: CUDA out of memory by quota of psi chi tenant budget"
+    layer = fitted(model, *quota_labels(origin="captured")).layer
+    assert layer.changed_confidence is not None
+    assert 0.8 < layer.changed_confidence < 1.0  # all are right under cross-fitting; they are few
+    assert verdict(model, line, layer).confidence == pytest.approx(layer.changed_confidence)
+    by_operators = fitted(model, *quota_labels()).layer
+    assert by_operators.changed_confidence is None, "corrections are a biased sample"
+
+
+def changed(similar: list[float], weight: float) -> bool:
+    """Whether labels so similar, which all say hardware, change a verdict of .9 for user."""
+    scores = np.log([[0.9, 0.1]])
+    weights = np.tile([-weight / 2, weight / 2], (len(similar), 1))
+    return bool(layers.supported_changes(scores, np.array([similar]), weights)[0])
+
+
+def test_one_label_does_not_change_a_verdict_that_agreeing_labels_change() -> None:
+    assert not changed([0.5], 6.0)  # a lead of 0.8, by one label that adds 3.0
+    assert changed([0.5] * 6, 1.0)  # the same lead by six labels
+
+
+def test_labels_of_failures_that_are_hardly_alike_change_no_verdict() -> None:
+    assert changed([0.06] * 100, 1.0)
+    assert not changed([0.04] * 150, 1.0)
+
+
+def points(confidence: float, right: int, wrong: int) -> list[tuple[float, bool]]:
+    return [(confidence, number % (right + wrong) < right) for number in range(right + wrong)]
+
+
+def test_a_confidence_is_recalibrated_only_where_that_clearly_helps() -> None:
+    by_chance = platt_scaling.fit(points(0.9, 55, 5))
+    assert by_chance.confidence(0.9) == 0.9
+    too_sure = platt_scaling.fit(points(0.95, 70, 50) + points(0.6, 10, 20))
+    assert too_sure.cases == 150
+    assert 0.5 < too_sure.confidence(0.95) < 0.75
 
 
 def test_labels_of_many_groups_move_failures_like_them(model: Model) -> None:
-    first, second = "alpha beta gamma delta epsilon zeta eta theta iota", "lambda mu omicron sigma"
-    cases = [
-        case(f"{a}{number}x", f"RuntimeError: CUDA out of memory by quota of {a} {b} tenant budget", SYSTEM)
-        for number, (a, b) in enumerate(itertools.product(first.split(), second.split()))
-    ]
-    made = fitted(model, *(replace(one, group=one.id) for one in cases))
+    made = fitted(model, *quota_labels())
     line = "RuntimeError: CUDA out of memory by quota of psi chi tenant budget"
     assert made.penalties["side"] is not None
     assert verdict(model, line).side == "user"
@@ -136,7 +212,19 @@ def test_a_layer_survives_its_file(model: Model) -> None:
     assert again.id == layer.id
     assert again.text() == layer.text()
     assert layer.about["labellers"] == {"ana": 1}
+    sure = replace(layer, changed_confidence=0.875)
+    assert layers.parse(sure.text()).changed_confidence == 0.875
     assert "licence" in layer.text()
+
+
+def test_a_layer_of_an_earlier_version_keeps_its_id(model: Model) -> None:
+    stored = json.loads(fitted(model, case("licence", LICENCE.format(n=1), SYSTEM)).layer.text())
+    assert set(stored["corrections"]) == {"bias", "support"}, "what is not known is left out"
+    stored["corrections"]["support"] = []  # stored where there were no corrections
+    text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    layer = layers.parse(text)
+    assert layer.id == "site-" + hashlib.sha256(text.encode()).hexdigest()[:12]
+    assert verdict(model, LICENCE.format(n=5), layer).side == "system"
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "faultline-site/9"}', '{"format": "faultline-site/1"}'])
