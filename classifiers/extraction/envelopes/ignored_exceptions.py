@@ -15,6 +15,7 @@ _SIGNS: Final = ("Exception ignored ", "Error in atexit.", "Error in sys.excepth
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAIN: Final = ("During handling of the above", "The above exception was the direct")
 _MOST_FRAMES: Final = 200  # lines
+_MOST_BETWEEN: Final = 4  # lines from an exception to the traceback that it led to
 
 
 def may_be_in(text: str) -> bool:
@@ -45,7 +46,8 @@ def _end(lines: Sequence[str], place: int, column: int) -> int:
         while place < last and lines[place][column : column + 1] in {" ", "\t"}:
             place += 1
         place = min(place + 1, len(lines))  # the exception
-        chained = [line[column:] for line in lines[place : place + 4]]
-        if any(words.startswith(_CHAIN) for words in chained):
-            place += next((at for at, words in enumerate(chained) if words.startswith(_TRACEBACK)), 0)
+        following = [line[column:] for line in lines[place : place + _MOST_BETWEEN]]
+        if not any(words.startswith(_CHAIN) for words in following):
+            break
+        place += next((at for at, words in enumerate(following) if words.startswith(_TRACEBACK)), 0)
     return place

@@ -24,8 +24,8 @@ _SHARE_OF_LONGEST: Final = 0.98  # of the lines that begin with a shorter one: m
 _SHORTEST: Final = 5  # characters
 # Where a prefix may end.
 _END: Final = re.compile(r"[ \t]|[\]>]:")
-# A prefix with one of these says something of the failure.
-_OF_FAILURE: Final = re.compile(r"(?i)(?<!std)err|warn|fatal|crit|fail|abort|kill")
+# A prefix with one of these says something of the failure; the first one is Valgrind's.
+_OF_FAILURE: Final = re.compile(r"(?i)^==\d|(?<!std)err|warn|fatal|crit|fail|abort|kill")
 # What shows that the rest of a line is the raw output of a program, which loggers do not write so: an empty or an
 # indented line, a traceback, a time, a level, a rank, a launcher's name.
 _RAW: Final = re.compile(

@@ -74,3 +74,17 @@ def test_a_phrase_that_is_too_short_is_refused(monkeypatch: pytest.MonkeyPatch, 
             benign_lines.phrases()
     finally:
         benign_lines.phrases.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("line", "is_setting"),
+    [
+        ("  on_error: abort", True),
+        ("trainer.nan_policy = raise", True),
+        ("exit_code: 1", False),
+        ("error_reason=oom", False),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory", False),
+    ],
+)
+def test_a_setting_of_a_file_says_nothing_of_a_failure(line: str, is_setting: bool) -> None:
+    assert benign_lines.says_none_failed(line, ["error", "abort", "nan", "oom"]) is is_setting

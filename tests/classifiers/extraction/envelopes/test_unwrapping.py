@@ -123,3 +123,33 @@ def test_the_evidence_is_the_line_of_the_program_with_its_number() -> None:
 def test_other_texts_stay_as_they_are(text: str) -> None:
     stream = LogStream(text)
     assert unwrapped(stream) is stream
+
+
+def test_text_that_follows_a_progress_bar_at_once_is_a_line_of_its_own() -> None:
+    bar = "Epoch 3:  45%|####5     | 450/1000 [05:10<06:12,  1.47it/s, loss=2.31]"
+    text = "\n".join([f"{bar}\r{bar}", f"\r{bar}{PROGRAM[4]}", *PROGRAM[5:]])
+    assert unwrapped(LogStream(text)).text == "\n".join([f"{bar}\r{bar}", *PROGRAM[4:]])
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "2026-11-24 10:00:00 "])
+@pytest.mark.parametrize(
+    "heading", ["Exception ignored in: <function Pool.__del__ at 0x7f>", "Error in atexit._run_exitfuncs:"]
+)
+def test_an_exception_that_python_ignores_is_no_evidence(heading: str, prefix: str) -> None:
+    ignored = [
+        heading,
+        PROGRAM[4],
+        '  File "/usr/lib/python3.11/pool.py", line 2, in __del__',
+        "OSError: [Errno 9] Bad",
+    ]
+    chained = ["", "During handling of the above exception, another exception occurred:", "", *ignored[1:]]
+    lines = [*PROGRAM, *ignored, *chained, "bye"]
+    read = unwrapped(LogStream("\n".join(prefix + line for line in lines))).text.split("\n")
+    assert [line for line in read[len(PROGRAM) :] if line] == [f"{prefix}bye"]
+    assert read[: len(PROGRAM)] == [prefix + line for line in PROGRAM]
+    assert len(read) == len(lines)
+
+
+def test_an_exception_after_an_ignored_one_is_evidence() -> None:
+    lines = ["Exception ignored in: <x>", PROGRAM[4], "  File 'a'", "OSError: [Errno 9] Bad", *PROGRAM[4:]]
+    assert unwrapped(LogStream("\n".join(lines))).text.split("\n")[4:] == list(PROGRAM[4:])
