@@ -1,4 +1,4 @@
-"""What stands around the lines of a program does not change what its failure is: logs rewritten as other tools show them.
+"""Logs rewritten as other tools show them: what stands around the lines does not change what a failure is.
 
 `python -m tests.classifiers.log_surroundings` prints the share of verdicts that stay the same for each rewriting, over
 the failures and runs in tests/data that may be read.
