@@ -28,7 +28,7 @@ RUNTIME_EXTRAS := postgres pdf logs-http object-storage kubernetes oidc chat das
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 # What is compiled, and what that relies on.
-NATIVE_INPUT := deploy/build_native.py $(shell find classifiers -maxdepth 2 -name "*.py")
+NATIVE_INPUT := deploy/build_native.py $(shell find classifiers -maxdepth 3 -name "*.py")
 
 .PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock vendor audit release clean
 

@@ -28,6 +28,7 @@ GROUP = "faultline_native"
 # Pure functions of texts. Modules whose objects are pickled, and those that NumPy spends its time in, stay as they are.
 MODULES = (
     "classifiers/extraction/*.py",
+    "classifiers/extraction/envelopes/*.py",
     "classifiers/relevance/*.py",
     "classifiers/case_builder.py",
     "classifiers/fingerprint.py",
