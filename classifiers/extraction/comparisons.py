@@ -11,7 +11,12 @@ from typing import Final
 from classifiers.contracts import JobFacts
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.signatures import FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE
+from classifiers.signatures import (
+    COLLECTIVES_DIFFER,
+    FAULT_ON_SEVERAL_RANKS,
+    MEMORY_HELD_BY_OTHERS,
+    ONE_RANK_NOT_FINITE,
+)
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
 _MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
@@ -20,6 +25,9 @@ _CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
 _HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
 _NOT_FINITE: Final = frozenset({"wordings.one-replica-differs", "wordings.rank-not-finite", "wordings.same-rank-again"})
 _RANKS: Final = re.compile(r"(?i)\brank(?:\(s\)|s)?[ :=#]{0,2}\[?(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,64})")
+_TIMEOUTS: Final = frozenset({"pytorch.nccl-watchdog-timeout"})
+_WORK: Final = re.compile(r"\bSeqNum=(?P<number>\d+), OpType=(?P<operation>\w+)(?:, NumelIn=(?P<size>\d+))?")
+_GROUP: Final = re.compile(r"\bPG GUID (?P<group>\w+)")
 _FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
 # Judgement: a process that holds more than this share of the device leaves too little for the job's own.
 _MOST_OF_DEVICE: Final = 0.5
@@ -79,8 +87,24 @@ def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     return len(named) >= _FEWEST_TIMES and len(set(named)) == 1 and named[0].isdigit() and named[0] != "0"
 
 
+def _collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether time-outs name two operations, or two sizes of one, with the same number in the same group of ranks."""
+    named: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for stream in streams:
+        for line in stream.lines:
+            if all(hit.id not in _TIMEOUTS for hit in line.hits):
+                continue
+            work = _WORK.search(line.text)
+            if work is not None:
+                group = _GROUP.search(line.text)
+                number = (group["group"] if group is not None else "", work["number"])
+                named.setdefault(number, set()).add((work["operation"], work["size"] or ""))
+    return any(len(operations) > 1 for operations in named.values())
+
+
 _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {
     FAULT_ON_SEVERAL_RANKS: _fault_on_several_ranks,
     MEMORY_HELD_BY_OTHERS: _memory_held_by_others,
     ONE_RANK_NOT_FINITE: _one_rank_not_finite,
+    COLLECTIVES_DIFFER: _collectives_differ,
 }

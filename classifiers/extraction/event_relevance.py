@@ -18,6 +18,7 @@ from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, S
 from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
 from classifiers.relevance.event_rules import explained_by, traits_of
+from classifiers.relevance.own_names import own_names
 from classifiers.relevance.records import short_name
 from classifiers.report_detection import is_prose
 
@@ -35,12 +36,6 @@ _USED_PORTS: Final = re.compile(
 )
 _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
-# What a text in lower case calls a job: "pytorchjob ml/bert", "job.batch/bert", "job_name=bert", "job bert-7".
-_JOB_NAME: Final = re.compile(
-    r"job(?:s?(?:\.[a-z]{1,10}){0,2}(?:/|[ =:]{1,2}\"?[a-z0-9-]{1,60}/| [\"'])([a-z0-9][a-z0-9-]{1,60})"
-    r"|[ _-]?name[\"']?[ =:]{1,3}[\"']?([a-z0-9][a-z0-9-]{1,60})"
-    r"|s?[ =]\"?((?=[a-z-]{0,60}\d)[a-z0-9]{1,40}-[a-z0-9-]{1,60}))"
-)
 _JUST_BEFORE_S: Final = 0.001
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
 _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
@@ -171,6 +166,8 @@ def _job_seen(
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
     texts = [one.text for one in streams if not one.is_scheduler]
+    # What was around the lines names pods as well.
+    written = [*texts, *(one.text for one in raw.streams)] if any(one.source.is_unwrapped for one in streams) else texts
     return JobSeen(
         nodes=frozenset(short_name(node) for node in raw.job.nodes),
         job_id=raw.job.job_id,
@@ -183,8 +180,8 @@ def _job_seen(
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         ended=clock.of(raw.job.ended_at),
-        mentions=cache(lambda name: any(is_word_in(name, text) for text in texts)),
-        job_names=cache(lambda: frozenset(name for text in texts for name in _job_names(text))),
+        mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
+        job_names=cache(lambda: own_names(raw.job, written, raw.node_events)),
         several=len(raw.job.nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
@@ -263,10 +260,6 @@ def _used_ports(text: str) -> list[str]:
         return []
     found = _USED_PORTS.finditer(text, 0, _FRONT)
     return [name for hit in found for name in _PORT_NAME.findall(next(filter(None, hit.groups())).lower())]
-
-
-def _job_names(text: str) -> list[str]:
-    return [hit[hit.lastindex or 0] for hit in _JOB_NAME.finditer(text.lower())]
 
 
 def _visible_gpus(text: str) -> list[int]:

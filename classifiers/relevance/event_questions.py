@@ -1,6 +1,5 @@
 """The questions that speak against a node event: its words, node, process, device, recovery, time, and the log."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects
 from classifiers.relevance.event_rules import rules_of
+from classifiers.relevance.own_names import ADDED_TO_NAME
 from classifiers.relevance.records import short_name
 
 _Read = tuple[EventSeen, EventObjects]
@@ -34,11 +34,6 @@ _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 _STOPPED_WITHIN_S: Final = 600.0
 # Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
 _LONGEST_WAIT_S: Final = 1_800.0
-# What Kubernetes and the operators of training jobs add to the name of a job: a role, an index, random letters.
-_ADDED_TO_NAME: Final = re.compile(
-    r"workers?|master|launcher|head|chief|leader|ps|trainer|replicas?|node|server|driver|executor|evaluator|group|job"
-    r"|\d{1,5}|[bcdfghjklmnpqrstvwxz2-9]{5,10}|(?=[a-z]*\d)[a-z0-9]{4,10}"
-)
 
 
 def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
@@ -261,7 +256,7 @@ def _belongs_to(pod: str, jobs: frozenset[str]) -> bool:
     while parts:
         if "-".join(parts) in jobs:
             return True
-        if _ADDED_TO_NAME.fullmatch(parts.pop()) is None:
+        if ADDED_TO_NAME.fullmatch(parts.pop()) is None:
             return False
     return False
 

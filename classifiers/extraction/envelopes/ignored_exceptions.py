@@ -13,6 +13,7 @@ _HEADING: Final = re.compile(
 )
 _SIGNS: Final = ("Exception ignored ", "Error in atexit.", "Error in sys.excepthook")
 _TRACEBACK: Final = "Traceback (most recent call last):"
+_EXCEPTION: Final = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
 _CHAIN: Final = ("During handling of the above", "The above exception was the direct")
 _MOST_FRAMES: Final = 200  # lines
 _MOST_BETWEEN: Final = 4  # lines from an exception to the traceback that it led to
@@ -40,6 +41,8 @@ def ignored_lines(lines: Sequence[str]) -> set[int]:
 
 def _end(lines: Sequence[str], place: int, column: int) -> int:
     """The place after the traceback that begins at a place, behind prefixes of as many characters as the heading's."""
+    if place < len(lines) and _EXCEPTION.match(lines[place], column) is not None:  # printed without frames
+        return place + 1
     while place < len(lines) and lines[place].startswith(_TRACEBACK, column):
         place += 1
         last = min(len(lines), place + _MOST_FRAMES)

@@ -34,6 +34,9 @@ _LEVEL_NAMES: Final = {
     "emergency": "CRITICAL", "warning": "WARNING", "warn": "WARNING", "info": "INFO", "notice": "INFO",
     "debug": "DEBUG", "trace": "DEBUG",
 }  # fmt: skip
+# A pod, a host or a rank, as log tools write it.
+WRITER: Final = re.compile(r"\[?(?:pod/)?[a-z][\w./-]{1,80}\]?(?: ?\| ?|: | )|\d{1,5}: ")
+_PREFIX_RANGE: Final = 100  # characters
 _ISO: Final = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 # Seconds since 1970, of the years 2001 to 2096; larger numbers are milliseconds.
 _EARLIEST: Final = 1e9
@@ -47,12 +50,14 @@ class Record:
 
     Attributes:
         text: the line; it has line breaks where the text of an exception follows the message.
+        prefix: what stands before the record: the name of who wrote it.
         time: its time as ISO 8601, None if unknown.
         level: its level in capital letters, None if unknown.
         rank: the rank that printed it, None if unknown.
     """
 
     text: str
+    prefix: str
     time: str | None
     level: str | None
     rank: int | None
@@ -60,7 +65,15 @@ class Record:
 
 def may_be_record(line: str) -> bool:
     """Whether a line may be a record, by a quick look."""
-    return line.startswith("{") or "msg=" in line
+    return "msg=" in line or (line.find("{", 0, _PREFIX_RANGE) >= 0 and _start_of(line) is not None)
+
+
+def _start_of(line: str) -> int | None:
+    """Where the record of a line begins: at its first character, or behind the name of who wrote it."""
+    if line.startswith("{"):
+        return 0
+    prefix = WRITER.match(line)
+    return prefix.end() if prefix is not None and line.startswith("{", prefix.end()) else None
 
 
 def are_records(sample: Sequence[str]) -> bool:
@@ -76,16 +89,29 @@ def levels_differ(sample: Sequence[str]) -> bool:
 
 
 def read(line: str) -> Record | None:
-    """The line of a program in a record, None where the line is no record."""
-    fields = _json_fields(line) if line.lstrip().startswith("{") else _logfmt_fields(line)
+    """The line of a program in a record, None where the line is no record.
+
+    A record may hold another one: a collector's the one that the program wrote.
+    """
+    start = _start_of(line)
+    if start is None:
+        return _record_of(_logfmt_fields(line), "")
+    return _record_of(_json_fields(line[start:]), line[:start])
+
+
+def _record_of(fields: Mapping[str, Any] | None, prefix: str) -> Record | None:
     message = _first_text(fields, _MESSAGE) if fields is not None else None
     if fields is None or message is None:
         return None
+    inner = _record_of(_json_fields(message), "") if message.startswith("{") else None
     exception = _first_text(fields, _EXCEPTION)
     text = message if not exception or exception in message else f"{message}\n{exception}"
     rank = next((fields[name] for name in _RANK if isinstance(fields.get(name), int)), None)
-    level = next((fields[name] for name in _LEVEL if isinstance(fields.get(name), str)), "")
-    return Record(text.rstrip("\r\n"), _time(fields), _LEVEL_NAMES.get(level.lower()), rank)
+    level = _LEVEL_NAMES.get(next((fields[name] for name in _LEVEL if isinstance(fields.get(name), str)), "").lower())
+    if inner is not None:
+        text, level = inner.text, inner.level or level
+        rank = rank if inner.rank is None else inner.rank
+    return Record(text.rstrip("\r\n"), prefix, _time(fields), level, rank)
 
 
 def _time(fields: Mapping[str, Any]) -> str | None:

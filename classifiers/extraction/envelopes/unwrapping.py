@@ -66,7 +66,9 @@ def _rewritten(stream: LogStream, rewrite: Unwrap) -> LogStream:
 
 def own_text(line: str) -> str:
     """A line of an unwrapped stream without what was kept of its envelope."""
-    head = _HEAD.match(line)
+    writer = records.WRITER.match(line)
+    head = _HEAD.match(line, writer.end()) if writer is not None else None
+    head = head or _HEAD.match(line)
     return line[head.end() :] if head is not None and head.end() < len(line) else line
 
 
@@ -133,7 +135,7 @@ def _record_reader(sample: list[str]) -> Unwrap:
         record = records.read(line)
         if record is None:
             return None
-        head = f"{record.time} " if with_time and record.time else ""
+        head = record.prefix + (f"{record.time} " if with_time and record.time else "")
         head += f"{record.level}: " if with_level and record.level else ""
         head += f"[rank{record.rank}]: " if record.rank is not None else ""
         first, _, rest = record.text.partition("\n")

@@ -153,3 +153,12 @@ def test_an_exception_that_python_ignores_is_no_evidence(heading: str, prefix: s
 def test_an_exception_after_an_ignored_one_is_evidence() -> None:
     lines = ["Exception ignored in: <x>", PROGRAM[4], "  File 'a'", "OSError: [Errno 9] Bad", *PROGRAM[4:]]
     assert unwrapped(LogStream("\n".join(lines))).text.split("\n")[4:] == list(PROGRAM[4:])
+
+
+def test_a_record_in_a_record_and_behind_the_name_of_its_writer_is_read() -> None:
+    own = [json.dumps({"levelname": level, "message": f"step {level}"}) for level in ("INFO", "INFO", "INFO", "ERROR")]
+    nested = "\n".join(json.dumps({"@timestamp": f"2026-11-24T10:00:0{at}Z", "log": one}) for at, one in enumerate(own))
+    assert unwrapped(LogStream(nested)).text.split("\n")[-1] == "2026-11-24T10:00:03Z ERROR: step ERROR"
+    prefixed = unwrapped(LogStream("\n".join(f"[pod/bert-{at}/train] {one}" for at, one in enumerate(own))))
+    assert prefixed.text.split("\n")[-1] == "[pod/bert-3/train] ERROR: step ERROR"
+    assert own_text(prefixed.text.split("\n")[-1]) == "step ERROR"

@@ -1,0 +1,74 @@
+"""The names of a job: what its logs, the scheduler's message and the events at its start call it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from classifiers.contracts import JobFacts, NodeEvent
+
+# What a text in lower case calls a job: "pytorchjob ml/bert", "job.batch/bert", "job_name=bert", "job bert-7".
+_JOB_NAME: Final = re.compile(
+    r"job(?:s?(?:\.[a-z]{1,10}){0,2}(?:/|[ =:]{1,2}\"?[a-z0-9-]{1,60}/| [\"'])([a-z0-9][a-z0-9-]{1,60})"
+    r"|[ _-]?name[\"']?[ =:]{1,3}[\"']?([a-z0-9][a-z0-9-]{1,60})"
+    r"|s?[ =]\"?((?=[a-z-]{0,60}\d)[a-z0-9]{1,40}-[a-z0-9-]{1,60}))"
+)
+# What operators of training jobs call their objects, and the name behind it: "RayCluster fraud-gnn", "jobset/pre-8b".
+_OBJECT: Final = re.compile(
+    r"\b(?:(?:pytorch|tf|mpi|xgboost|paddle|jax|ray|train)job|raycluster|jobset|statefulset|workflow|appwrapper|podgroup)"
+    r"(?:\.[a-z.]{1,40})?[ /=:]{1,2}[\"']?(?:[a-z0-9-]{1,60}/)?((?=[a-z0-9]{0,60}-)[a-z0-9-]{3,60})"
+)
+_STARTED: Final = re.compile(r"\b(?:Started|Created|Pulled) pod/(?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
+# What Kubernetes and the operators of training jobs add to the name of a job: a role, an index, random letters.
+ADDED_TO_NAME: Final = re.compile(
+    r"workers?|master|launcher|head|chief|leader|ps|trainer|replicas?|node|server|driver|executor|evaluator|group|job"
+    r"|gpu|cpu|\d{1,5}|[bcdfghjklmnpqrstvwxz2-9]{5,10}|(?=[a-z]*\d)[a-z0-9]{4,10}"
+)
+_BEFORE_START_S: Final = 120  # judgement: an image is pulled before a job counts as started
+_AFTER_START_S: Final = 60  # judgement
+
+
+def own_names(job: JobFacts, texts: Iterable[str], events: Sequence[NodeEvent]) -> frozenset[str]:
+    """The names of a job.
+
+    Args:
+        job: the facts of the scheduler.
+        texts: its logs.
+        events: the events of nodes; pods that started on its nodes when it did are its own if all have one name.
+    """
+    written = [*texts, *(one for one in (job.message, job.reason) if one)]
+    names = {name for text in written for name in _names_in(text)}
+    if job.name:
+        names.add(job.name.lower())
+    started = _started_with(job, events)
+    return frozenset(names | started if len(started) == 1 else names)
+
+
+def _names_in(text: str) -> list[str]:
+    low = text.lower()
+    found = [hit[hit.lastindex or 0] for hit in _JOB_NAME.finditer(low)]
+    return found + [hit[1] for hit in _OBJECT.finditer(low)]
+
+
+def _started_with(job: JobFacts, events: Sequence[NodeEvent]) -> set[str]:
+    """The names of pods that started on the nodes of a job when it started, without roles and numbers."""
+    names: set[str] = set()
+    if job.started_at is None:
+        return names
+    for event in events:
+        if event.node not in job.nodes or event.at is None or "pod/" not in event.text:
+            continue
+        if _is_at_start(event.at, job.started_at) and (hit := _STARTED.search(event.text)) is not None:
+            names.add(_without_additions(hit["pod"]))
+    return names
+
+
+def _is_at_start(at: datetime, started: datetime) -> bool:
+    return -_BEFORE_START_S <= (at - started).total_seconds() <= _AFTER_START_S
+
+
+def _without_additions(pod: str) -> str:
+    parts = pod.split("-")
+    while len(parts) > 1 and ADDED_TO_NAME.fullmatch(parts[-1]) is not None:
+        parts.pop()
+    return "-".join(parts)
