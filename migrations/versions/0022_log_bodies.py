@@ -1,7 +1,7 @@
 """Logs in a table of their own, which PostgreSQL partitions by month.
 
-The column `logs.streams` stays: logs that were stored before are read there, and retention removes them there. So no row
-is rewritten, and the upgrade of a large database takes no longer than that of a small one.
+The column `logs.streams` stays: logs that were stored before are read there, and retention removes them there. So no
+row is rewritten, and the upgrade of a large database takes no longer than that of a small one.
 """
 
 from datetime import UTC, datetime

@@ -136,7 +136,11 @@ def _changeable(connection: Connection) -> bool:
 
 
 def create_month(connection: Connection, month: Month) -> bool:
-    """Create a partition on PostgreSQL, with the rows of its month that are in the default partition; False if these are too many."""
+    """Create a partition on PostgreSQL, with the rows of its month that are in the default partition so far.
+
+    Returns:
+        Whether there is one now; not if these rows are too many.
+    """
     name, since, until = month.partition, month.begin().isoformat(), month.plus(1).begin().isoformat()
     here = f"FROM {DEFAULT} WHERE ended_at >= '{since}' AND ended_at < '{until}'"
     _limit_waiting(connection)

@@ -73,8 +73,8 @@ failures = Table(
     ),
 )
 
-# `failure_nodes`, `logs` and `log_bodies` have no foreign key: a batch's one transaction writes them with their failure,
-# retention removes them with it, and PostgreSQL's check of every row costs a tenth of a batch (measured).
+# `failure_nodes`, `logs` and `log_bodies` have no foreign key: a batch's one transaction writes them with their
+# failure, retention removes them with it, and PostgreSQL's check of every row costs a tenth of a batch (measured).
 failure_nodes = Table(
     "failure_nodes",
     metadata,

@@ -44,8 +44,8 @@ def made(postgres: Postgres) -> Iterator[Callable[..., Store]]:
 def set_months(store: Store, *months: tuple[int, int]) -> None:
     """Make partitions of these months only, whenever the test runs."""
     with store._engine.begin() as connection:
-        for month in log_months.months(connection):
-            connection.exec_driver_sql(f"DROP TABLE {month.partition}")
+        for there in log_months.months(connection):
+            connection.exec_driver_sql(f"DROP TABLE {there.partition}")
     for year, month in months:
         with store._engine.begin() as connection:
             assert log_months.create_month(connection, Month(year, month))
