@@ -85,7 +85,11 @@ class SlowLink:
 
     def reset(self) -> None:
         """Abort every connection; what is on its way is lost."""
-        self._call(lambda: [writer.transport.abort() for writer in self._writers])
+        self._call(self._abort)
+
+    def _abort(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
 
     def _call(self, act: Callable[[], object]) -> None:
         async def acted() -> None:
