@@ -242,7 +242,7 @@ def test_a_user_who_does_not_own_the_tables_deletes_rows_instead(
 
 
 def with_logs_in_rows(store: Store) -> None:
-    """Rows as versions before 0021 wrote them: an old and a new failure, with their logs in `logs`."""
+    """Rows as revisions before 0022 wrote them: an old and a new failure, with their logs in `logs`."""
     schema.upgrade(store._engine)
     put(store, [job("old", ended_at=NOON - timedelta(days=100)), job("recent")])
     downgrade(store)
