@@ -101,7 +101,7 @@ def test_a_reset_ends_connections_and_new_ones_are_accepted(link: SlowLink) -> N
         assert client.recv(100) == b"again"
 
 
-def test_a_connection_ends_where_nobody_listens_at_the_other_end() -> None:
+def test_a_connection_ends_if_no_server_is_behind_the_link() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with slow_link(port) as link, connected(link) as client:
