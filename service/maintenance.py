@@ -32,7 +32,7 @@ class RetentionDays:
 
 
 class Retention:
-    """Removes rows that are older than their retention period."""
+    """Removes rows that are older than their retention period, and prepares the months to come."""
 
     def __init__(self, store: Store, clock: Clock, days: RetentionDays) -> None:
         self._store = store
@@ -54,6 +54,7 @@ class Retention:
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(TASK, self._holder, due=today, lease=LEASE):
                 return None
+        self._store.prepare_months()
         purged = self._store.purge(
             rows_before=self._before(self._days.rows),
             verdicts_before=self._before(self._days.verdicts),

@@ -5,6 +5,7 @@ Pages show the time at which a cached figure was computed.
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -13,17 +14,25 @@ from service.errors import FaultlineError
 
 V = TypeVar("V")
 FRESH_S = 60.0  # age in seconds below which a value is not recomputed
+# A value that takes long is recomputed less often: its computation takes at most this share of the time (judgement).
+BUSY_SHARE = 0.05
 USABLE_S = 900.0  # age in seconds above which a value is not served
 MOST = 64  # maximum number of values
 _log = logging.getLogger(__name__)
+# Of all caches of a process: several long queries at a time would take the database's cores from other requests.
+_in_background = threading.Lock()
 
 
 class StaleCache(Generic[V]):
-    """Values by key; one thread at a time computes each."""
+    """Values by key; one thread at a time computes each, and one of the process recomputes values in the background.
 
-    def __init__(self) -> None:
+    `timer` gives the seconds with which the time of a computation is measured.
+    """
+
+    def __init__(self, timer: Callable[[], float] = time.perf_counter) -> None:
+        self._timer = timer
         self._guard = threading.Lock()
-        self._values: OrderedDict[Hashable, tuple[float, V]] = OrderedDict()
+        self._values: OrderedDict[Hashable, tuple[float, V, float]] = OrderedDict()  # when, what, fresh for seconds
         self._busy: dict[Hashable, threading.Lock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], V], now: float, *, cacheable: Callable[[V], bool]) -> V:
@@ -43,9 +52,9 @@ class StaleCache(Generic[V]):
             again = self._find(key)
             if again is not None and again is not stale:
                 return again[1]  # another thread has computed it in the meantime
-            made = compute()
+            made, took_s = self._timed(compute)
             if cacheable(made):
-                self._put(key, made, now)
+                self._put(key, made, now, took_s)
             return made
 
     def get_computed(self, key: Hashable, compute: Callable[[], V], now: float) -> V | None:
@@ -62,12 +71,12 @@ class StaleCache(Generic[V]):
             return None
         return found[1]
 
-    def _usable(self, key: Hashable, compute: Callable[[], V], now: float) -> tuple[float, V] | None:
+    def _usable(self, key: Hashable, compute: Callable[[], V], now: float) -> tuple[float, V, float] | None:
         """The value, unless it is too old; if it is not fresh, a thread begins to recompute it."""
         found = self._find(key)
         if found is None or not 0 <= now - found[0] < USABLE_S:
             return None
-        if now - found[0] >= FRESH_S:
+        if now - found[0] >= found[2]:
             self._begin(key, compute, now)
         return found
 
@@ -79,19 +88,28 @@ class StaleCache(Generic[V]):
 
     def _recompute(self, key: Hashable, compute: Callable[[], V], now: float, turn: threading.Lock) -> None:
         try:
-            self._put(key, compute(), now)
+            with _in_background:
+                value, took_s = self._timed(compute)
+            self._put(key, value, now, took_s)
         except FaultlineError as error:
             _log.warning("recomputing %s failed: %s", key, error)
         finally:
             turn.release()
 
-    def _find(self, key: Hashable) -> tuple[float, V] | None:
+    def _timed(self, compute: Callable[[], V]) -> tuple[V, float]:
+        """The value, and the seconds that it took."""
+        began = self._timer()
+        return compute(), self._timer() - began
+
+    def _find(self, key: Hashable) -> tuple[float, V, float] | None:
         with self._guard:
             return self._values.get(key)
 
-    def _put(self, key: Hashable, value: V, now: float) -> None:
+    def _put(self, key: Hashable, value: V, now: float, took_s: float) -> None:
+        # Recomputed well before it may not be served any more, so that no request waits for it.
+        fresh_s = min(max(FRESH_S, took_s / BUSY_SHARE), USABLE_S / 2)
         with self._guard:
-            self._values[key] = (now, value)
+            self._values[key] = (now, value, fresh_s)
             self._values.move_to_end(key)
             while len(self._values) > MOST:
                 gone, _ = self._values.popitem(last=False)

@@ -7,17 +7,26 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Select, and_, delete, exists, literal, select, tuple_, update
 
+from service.db import log_months
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import deliveries, outbox
 from service.drift.tables import input_measures
 from service.failures.repository import search
-from service.failures.tables import failure_nodes, failures, logs, pending_logs, verdicts
+from service.failures.tables import (
+    LOGS_IN_ROWS,
+    failure_nodes,
+    failures,
+    log_bodies,
+    logs,
+    pending_logs,
+    verdicts,
+)
 from service.feedback.tables import audits, feedback, labels, mended
 from service.good_runs.tables import good_runs
 from service.groups.tables import group_deltas
 from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
-from service.jobs.tables import jobs, retired_events
+from service.jobs.tables import counters, jobs, retired_events
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk
@@ -53,9 +62,7 @@ def purge(
     """See `Store.purge`."""
     removed_jobs = removed_failures = removed_logs = removed_bodies = removed_letters = removed_messages = 0
     if logs_before is not None:
-        texts = _Logs(utc(logs_before))
-        _each(transaction, texts)
-        removed_logs = texts.removed
+        removed_logs = _purge_logs(transaction, utc(logs_before))
         with transaction() as connection:  # a row for each job name, and small: no batches
             connection.execute(delete(good_runs).where(good_runs.c.ended_at < utc(logs_before)))
     if verdicts_before is not None:
@@ -117,14 +124,71 @@ class _Walk:
         raise NotImplementedError
 
 
-class _Logs(_Walk):
-    """Removes log texts; the event is kept."""
+def _purge_logs(transaction: Transaction, before: datetime) -> int:
+    """Remove logs and keep their events; returns their number."""
+    removed = log_months.drop_before(transaction, before)
+    removed += _each(transaction, _LogBodies(before))
+    with transaction() as connection:
+        old = select(failures.c.id).where(failures.c.ended_at < before)
+        connection.execute(delete(pending_logs).where(pending_logs.c.failure_id.in_(old)))
+        in_rows = connection.execute(select(counters.c.value).where(counters.c.name == LOGS_IN_ROWS)).first()
+    if in_rows is None:
+        return removed
+    texts = _LogsInRows(before)
+    _each(transaction, texts)
+    if not _any_logs_in_rows(transaction, before):
+        with transaction() as connection:
+            connection.execute(delete(counters).where(counters.c.name == LOGS_IN_ROWS))
+    return removed + texts.removed
+
+
+class _LogBodies:
+    """Removes the logs of attempts that ended before a time; what is left of a month, or all where there are none."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+        self._position: datetime | None = None
+
+    def __call__(self, connection: Connection) -> int:
+        ended_at = log_bodies.c.ended_at
+        wanted = select(log_bodies.c.failure_id, ended_at).where(ended_at < self._before)
+        if self._position is not None:  # entries of the rows that are deleted already need not be read again
+            wanted = wanted.where(ended_at >= self._position)
+        old = connection.execute(wanted.order_by(ended_at).limit(BATCH)).all()
+        if not old:
+            return 0
+        self._position = old[-1].ended_at
+        ids = [row.failure_id for row in old]
+        between = ended_at.between(old[0].ended_at, self._position)
+        return connection.execute(delete(log_bodies).where(log_bodies.c.failure_id.in_(ids), between)).rowcount
+
+
+class _LogsInRows(_Walk):
+    """Removes logs that were stored in the rows of their events, before there was a table of logs."""
 
     def _remove(self, connection: Connection, ids: list[int]) -> int:
-        connection.execute(delete(pending_logs).where(pending_logs.c.failure_id.in_(ids)))
         return connection.execute(
             update(logs).where(and_(logs.c.failure_id.in_(ids), logs.c.streams.is_not(None))).values(streams=None)
         ).rowcount
+
+
+def _any_logs_in_rows(transaction: Transaction, since: datetime) -> bool:
+    """Whether a failure that ended since a time still has its logs in the rows of their events."""
+    last: tuple[datetime, int] = (since, -1)
+    while True:
+        here = tuple_(failures.c.ended_at, failures.c.id)
+        wanted = select(failures.c.ended_at, failures.c.id).where(
+            failures.c.ended_at >= since, here > tuple_(literal(last[0], UtcDateTime), literal(last[1]))
+        )
+        with transaction() as connection:
+            some = connection.execute(wanted.order_by(failures.c.ended_at, failures.c.id).limit(BATCH)).all()
+            ids = [row.id for row in some]
+            kept = select(logs.c.failure_id).where(logs.c.failure_id.in_(ids), logs.c.streams.is_not(None))
+            if connection.execute(kept.limit(1)).first() is not None:
+                return True
+        if not some:
+            return False
+        last = (some[-1].ended_at, some[-1].id)
 
 
 class _Bodies(_Walk):
@@ -162,7 +226,7 @@ class _Rows:
         )
         # The failure first: this waits for transactions that add to it, and removes their rows too.
         self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
-        for table in (failure_nodes, verdicts, logs, pending_logs, input_measures):
+        for table in (failure_nodes, verdicts, logs, log_bodies, pending_logs, input_measures):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
         # Feedback is removed with its failure; the counts of groups include removed failures.

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.clock import Clock, SystemClock
-from service.db import retention, schema
+from service.db import log_months, retention, schema
 from service.db.engine import READING, connect, errors_translated
 from service.db.retention import PurgeResult
 from service.db.task_leases import TaskLeaseReader, TaskLeaseRepository
@@ -299,6 +299,14 @@ class Store:
         """
         schema.check(self._engine)
 
+    def prepare_months(self) -> None:
+        """Create the partitions of logs for this month and the next ones (PostgreSQL); see `log_months.create`.
+
+        Raises:
+            Unavailable: the database does not answer, or a lock was not free in time.
+        """
+        log_months.create(lambda: self._connection(self._writing), self._clock.now())
+
     def purge(
         self,
         *,
@@ -311,7 +319,7 @@ class Store:
 
         Args:
             rows_before: remove attempts that ended before, with their failures; their keys are kept.
-            logs_before: remove logs of failures that ended before; the verdicts are kept.
+            logs_before: remove logs of attempts that ended before; events and verdicts are kept.
             verdicts_before: remove verdict bodies of failures that ended before; the searchable fields are kept.
             done_before: remove outbox messages completed, and dead letters received, before.
 

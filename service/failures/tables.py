@@ -73,8 +73,8 @@ failures = Table(
     ),
 )
 
-# `failure_nodes` and `logs` have no foreign key: a batch's one transaction writes them with their failure, retention
-# removes them with it, and PostgreSQL's check of every row costs a tenth of a batch (measured).
+# `failure_nodes`, `logs` and `log_bodies` have no foreign key: a batch's one transaction writes them with their
+# failure, retention removes them with it, and PostgreSQL's check of every row costs a tenth of a batch (measured).
 failure_nodes = Table(
     "failure_nodes",
     metadata,
@@ -98,7 +98,10 @@ verdicts = Table(
     Index(None, "at"),  # finds the verdicts to seal next
 )
 
-# Kept apart from the narrow rows: most bytes of a failure are here, and lists never read them.
+# The attempts of a failure, with their events. `streams` has their logs only if they were stored before there was
+# `log_bodies`; then `counters` has a row of the name LOGS_IN_ROWS until retention has removed the last of them.
+LOGS_IN_ROWS = "logs_in_rows"
+
 logs = Table(
     "logs",
     metadata,
@@ -106,6 +109,20 @@ logs = Table(
     Column("attempt_id", BigInteger, primary_key=True),
     Column("event", LargeBinary, nullable=False),
     Column("streams", LargeBinary),
+)
+
+# The logs of attempts, apart from all else: they are most bytes of a failure and the first that are removed. PostgreSQL
+# partitions them by the month in which the attempt ended (service/db/log_months.py), so that retention drops a month as
+# a whole. `ended_at` never changes, so that an attempt has one row, as with a key without it.
+log_bodies = Table(
+    "log_bodies",
+    metadata,
+    Column("failure_id", BigInteger, primary_key=True),
+    Column("attempt_id", BigInteger, primary_key=True),
+    Column("ended_at", UtcDateTime, primary_key=True),
+    Column("streams", LargeBinary, nullable=False),
+    Index(None, "ended_at"),
+    postgresql_partition_by="RANGE (ended_at)",
 )
 
 pending_logs = Table(

@@ -1,6 +1,6 @@
 """`make bench`: speed and memory, absolute and as ratios within this one run. Numbers, not tests.
 
-usage: python -m tests.bench [classify|pipeline|reclassify|logs|page|instructions ...]
+usage: python -m tests.bench [classify|pipeline|reclassify|logs|page|instructions|backlog ...]
 """
 
 import argparse
@@ -13,7 +13,7 @@ from service import native_modules
 # Before the modules are imported, also in the processes that a section starts.
 native_modules.use()
 
-from tests.bench import classify, instructions, log_storage, page, pipeline, reclassify  # noqa: E402
+from tests.bench import backlog, classify, instructions, log_storage, page, pipeline, reclassify  # noqa: E402
 
 SECTIONS: dict[str, Callable[[], object]] = {
     "classify": classify.run,
@@ -22,13 +22,14 @@ SECTIONS: dict[str, Callable[[], object]] = {
     "logs": log_storage.run,
     "page": page.run,
     "instructions": instructions.run,
+    "backlog": backlog.run,
 }
 DEFAULT = (
     "classify",
     "pipeline",
     "reclassify",
     "logs",
-)  # pages take an hour (make bench-pages), instructions need Valgrind
+)  # pages take an hour (make bench-pages), a backlog half an hour; instructions need Valgrind
 
 
 def machine() -> str:

@@ -15,7 +15,9 @@ import psycopg
 from sqlalchemy import Connection
 
 from service.clock import SystemClock
+from service.db import log_months
 from service.db.all_tables import metadata
+from service.db.log_months import Month
 from service.db.session import Store
 from service.groups.count_updater import GroupCountUpdater
 from service.sql import bulk
@@ -45,6 +47,8 @@ def fill(url: str, count: int, days: float, *, newest: datetime | None = None) -
     with closing(Store(url)) as store:
         store.upgrade()
         jobs = 0
+        with _plain(store) as connection:
+            _create_months(connection, at, KEPT_LOGS)
         with _plain(store) as connection, _without_indexes(connection):
             for rows in world.rows(count, at, days, kept_logs=KEPT_LOGS):
                 _put(connection, rows)
@@ -94,8 +98,10 @@ def _without_indexes(connection: Connection) -> Iterator[None]:
     """Insert rows first, then create all indexes: sorting is cheaper than inserting in place."""
     postgres = bulk.is_postgres(connection)
     found = (
-        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' "
-        "AND indexname NOT IN (SELECT conname FROM pg_constraint)"
+        # An index of a partitioned table stands for those of its partitions; PostgreSQL shows it as one without them.
+        "SELECT indexname, replace(indexdef, ' ON ONLY ', ' ON ') FROM pg_indexes WHERE schemaname = 'public' "
+        "AND indexname NOT IN (SELECT conname FROM pg_constraint) "
+        "AND NOT (SELECT relispartition FROM pg_class WHERE oid = to_regclass(indexname))"
         if postgres
         else "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
     )
@@ -107,6 +113,17 @@ def _without_indexes(connection: Connection) -> Iterator[None]:
     for _, statement in indexes:
         connection.exec_driver_sql(statement)
     connection.commit()
+
+
+def _create_months(connection: Connection, newest: datetime, kept: timedelta) -> None:
+    """Create the partitions of the months that have logs (PostgreSQL)."""
+    if bulk.is_postgres(connection):
+        have, month = log_months.months(connection), Month.of(newest - kept)
+        while month <= Month.of(newest):
+            if month not in have:
+                log_months.create_month(connection, month)
+            month = month.plus(1)
+        connection.commit()
 
 
 def _put(connection: Connection, rows: world.Rows) -> None:

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 AT_ONCE = 64
@@ -83,11 +82,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def processor_ms(pid: int) -> float:
-    """Return the processor time in ms used so far by a process's threads (Linux: /proc/PID/task/*/schedstat)."""
-    total = 0
-    for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        total += int(stat.read_text(encoding="ascii").split()[0])
-    return total / 1e6
+    """Return the processor time in ms used so far by a process, with that of its threads that have ended (Linux)."""
+    # The clock of a process, as clock_getcpuclockid(3) gives it: Python has no function for another process's.
+    return time.clock_gettime((~pid << 3) | 2) * 1000
 
 
 def alone(base: str, url: str, pid: int, *, times: int, first_byte: bool) -> tuple[float, float]:

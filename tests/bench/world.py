@@ -36,7 +36,8 @@ FAILURES = (
 )
 FAILURE_NODES = ("failure_id", "node", "ended_at")
 VERDICTS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
-LOGS = ("failure_id", "attempt_id", "event", "streams")
+LOGS = ("failure_id", "attempt_id", "event")
+LOG_BODIES = ("failure_id", "attempt_id", "ended_at", "streams")
 
 Row = tuple[Any, ...]
 
@@ -65,6 +66,7 @@ class Rows:
     failure_nodes: list[Row]
     verdicts: list[Row]
     logs: list[Row]
+    log_bodies: list[Row]
     words: list[tuple[int, str]]
 
 
@@ -155,7 +157,7 @@ def rows(
     rng = random.Random(seed)
     known = kinds(max(count // KIND_EVERY, 40), rng)
     step = timedelta(days=days) / count
-    made, row_id = Rows([], [], [], [], [], []), 0
+    made, row_id = Rows([], [], [], [], [], [], []), 0
     for number in range(count):
         row_id += 1
         at = newest - step * (count - number)
@@ -165,7 +167,7 @@ def rows(
             made.jobs.append(_job(row_id, "succeeded", at, _who(rng), 0.0, None))
         if len(made.failures) >= bite:
             yield made
-            made = Rows([], [], [], [], [], [])
+            made = Rows([], [], [], [], [], [], [])
     yield made
 
 
@@ -236,7 +238,9 @@ def _failure(made: Rows, row_id: int, at: datetime, kind: Kind, rng: random.Rand
     )
     made.failure_nodes.append((row_id, node, at))
     made.verdicts.append((row_id, 1, at + timedelta(seconds=5), "machine", "bench 1", "bench 1", "bench 1", kind.body))
-    made.logs.append((row_id, row_id, kind.event, kind.streams if whole else None))
+    made.logs.append((row_id, row_id, kind.event))
+    if whole:
+        made.log_bodies.append((row_id, row_id, at, kind.streams))
     made.words.append((row_id, kind.words))
 
 
@@ -248,4 +252,5 @@ def columns() -> dict[str, Sequence[str]]:
         "failure_nodes": FAILURE_NODES,
         "verdicts": VERDICTS,
         "logs": LOGS,
+        "log_bodies": LOG_BODIES,
     }

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import redundancy
+from tests.chaos import network, redundancy
 from tests.chaos.faults import ChaosRound, drawn, in_own_network
 from tests.flows import hook_crashes
 from tests.flows.crashes import Plan, labs
@@ -33,7 +33,10 @@ def main() -> int:
     parser.add_argument("--log-storage", action="store_true", help="logs in a bucket, whose server is stopped too")
     parser.add_argument("--replica", action="store_true", help="only fail-overs to a replica of PostgreSQL")
     parser.add_argument("--brokers", type=int, default=1, help="3: kills of single nodes of a Kafka cluster")
+    parser.add_argument("--network", action="store_true", help="only bad links: delay, loss, stalls, resets")
     args = parser.parse_args()
+    if args.network:
+        return _network(args)
     if ISOLATED not in os.environ and os.geteuid() == 0:
         command = in_own_network([sys.executable, "-m", "tests.chaos", *sys.argv[1:]])
         os.environ[ISOLATED] = "1"
@@ -54,6 +57,18 @@ def main() -> int:
             print(hooks.text())
             wrong = wrong or bool(hooks.lost or hooks.twice)
     return int(wrong)
+
+
+def _network(args: argparse.Namespace) -> int:
+    """A round with a bad link before each server; 1 where an invariant is broken."""
+    plan = Plan(args.events, network.drawn(args.seed, args.faults), args.seed)  # type: ignore[arg-type]
+    with (
+        tempfile.TemporaryDirectory(prefix="faultline-chaos-") as folder,
+        network.linked_labs(args.seed) as (broker, database, links),
+    ):
+        report = network.NetworkRound.between(plan, broker, database, Path(folder), links).run()
+    print(f"seed {args.seed}: {report.text()}", flush=True)
+    return int(bool(report.lost or report.twice or report.wrong))
 
 
 def _redundant(args: argparse.Namespace) -> int:

@@ -105,7 +105,7 @@ def stored_logs(url: str, storage: str, events: Sequence[dict[str, object]]) -> 
     counts: Counter[str] = Counter()
     with psycopg.connect(url) as connection:
         rows = connection.execute(
-            "SELECT j.job_id, l.streams FROM logs l JOIN jobs j ON j.id = l.attempt_id"
+            "SELECT j.job_id, l.streams FROM log_bodies l JOIN jobs j ON j.id = l.attempt_id"
         ).fetchall()
     for job, column in rows:
         counts["in the bucket" if isinstance(unpack(column), dict) else "in the database"] += 1

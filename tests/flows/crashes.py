@@ -325,12 +325,12 @@ class Round:
             report.stored = len(set(jobs))
             report.lost = len(expected - set(jobs))
             report.twice = len(jobs) - len(set(jobs))
+            first = "SELECT j.job_id FROM verdicts v JOIN jobs j ON j.failure_id = v.failure_id WHERE v.version = 1"
             found = {
                 "failures": rows("SELECT j.job_id FROM failures f JOIN jobs j ON j.failure_id = f.id"),
-                "verdicts": rows(
-                    "SELECT j.job_id FROM verdicts v JOIN jobs j ON j.failure_id = v.failure_id WHERE v.version = 1"
-                ),
-                "logs": rows("SELECT j.job_id FROM logs l JOIN jobs j ON j.id = l.attempt_id"),
+                "verdicts": rows(first),
+                "events": rows("SELECT j.job_id FROM logs l JOIN jobs j ON j.id = l.attempt_id"),
+                "logs": rows("SELECT j.job_id FROM log_bodies l JOIN jobs j ON j.id = l.attempt_id"),
                 "messages": [key.partition("/")[2] for key in rows(f"SELECT key FROM outbox {FIRST}")],
             }
             for what, ids in found.items():

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +44,7 @@ PROPERTIES = """\
 process.roles=broker,controller
 node.id={node}
 listeners={listeners}
-advertised.listeners={listeners}
+advertised.listeners={advertised}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
 ssl.keystore.location={keys}
 ssl.keystore.password={store_password}
@@ -126,7 +126,10 @@ class Cluster:
 
 @dataclass
 class Broker:
-    """A broker with its data; it can be killed and restarted with all acknowledged records."""
+    """A broker with its data; it can be killed and restarted with all acknowledged records.
+
+    `advertised_port`: where clients shall connect to instead of `port`, such as that of a proxy before it.
+    """
 
     folder: Path
     libs: Path
@@ -134,6 +137,7 @@ class Broker:
     guarded_port: int
     encrypted_port: int | None = None
     cluster: "Cluster | None" = None
+    advertised_port: int | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -249,6 +253,7 @@ class Broker:
             listeners["SASL_SSL"] = self.encrypted_port
         place = self.cluster or Cluster(1, (free_port(),), new_id(), HEAP)
         listeners["CONTROLLER"] = place.controllers[place.node - 1]
+        advertised = listeners | {"PLAINTEXT": self.advertised_port or self.port}
         alone = self.cluster is None
         properties.write_text(
             PROPERTIES.format(
@@ -258,7 +263,8 @@ class Broker:
                 else place.quorum,
                 copies=len(place.controllers),
                 in_sync=len(place.controllers) // 2 + 1,
-                listeners=",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items()),
+                listeners=_listed(listeners),
+                advertised=_listed(advertised),
                 keys=self._keys() if self.encrypted_port else "",
                 store_password=STORE_PASSWORD if self.encrypted_port else "",
                 data=self.folder / "data",
@@ -309,13 +315,19 @@ class Broker:
         self.process = None
 
 
+def _listed(ports: Mapping[str, int]) -> str:
+    """Listeners as the broker's settings have them."""
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
+
+
 @contextmanager
-def broker(*, port: int | None = None, encrypted: bool = False) -> Iterator[Broker]:
+def broker(*, port: int | None = None, encrypted: bool = False, advertised_port: int | None = None) -> Iterator[Broker]:
     """Yield a broker, on a free port or a given one; if requested, also with an encrypted port."""
     need("java", "setpriv")
     libs = jars()
     folder = Path(tempfile.mkdtemp(prefix="faultline-kafka-"))
     made = Broker(folder, libs, port or free_port(), free_port(), free_port() if encrypted else None)
+    made.advertised_port = advertised_port
     try:
         made.start()
         yield made

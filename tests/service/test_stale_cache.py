@@ -3,7 +3,9 @@
 import threading
 import time
 
-from service.stale_cache import FRESH_S, USABLE_S, StaleCache
+import pytest
+
+from service.stale_cache import BUSY_SHARE, FRESH_S, USABLE_S, StaleCache
 
 
 def test_uncacheable_values_are_computed_each_time() -> None:
@@ -52,3 +54,55 @@ def test_a_value_that_is_not_waited_for_is_available_once_computed() -> None:
         assert time.monotonic() < until
         time.sleep(0.01)
     assert cache.get_computed("a", lambda: "third", USABLE_S + 1) is None
+
+
+class Timer:
+    """Each computation takes these seconds."""
+
+    def __init__(self, takes_s: float) -> None:
+        self._takes_s = takes_s
+        self._calls = 0
+
+    def __call__(self) -> float:
+        self._calls += 1
+        return self._takes_s * (self._calls // 2)
+
+
+@pytest.mark.parametrize(
+    ("takes_s", "fresh_s"), [(0.1, FRESH_S), (10.0, 10.0 / BUSY_SHARE), (100.0, USABLE_S / 2)], ids=str
+)
+def test_a_value_that_takes_long_is_recomputed_less_often(takes_s: float, fresh_s: float) -> None:
+    cache, computed = StaleCache[str](Timer(takes_s)), threading.Event()
+
+    def again() -> str:
+        computed.set()
+        return "second"
+
+    cache.get("a", lambda: "first", 0.0, cacheable=bool)
+    cache.get("a", again, fresh_s - 1, cacheable=bool)
+    assert not computed.is_set()
+    cache.get("a", again, fresh_s + 1, cacheable=bool)
+    assert computed.wait(60)
+
+
+def test_one_value_at_a_time_is_recomputed_in_the_background() -> None:
+    caches, go = [StaleCache[str](), StaleCache[str]()], threading.Event()
+    running: list[str] = []
+
+    def noted(name: str) -> str:
+        running.append(name)
+        go.wait(60)
+        return "computed"
+
+    caches[0].get_computed("a", lambda: noted("a"), 0.0)
+    caches[1].get_computed("b", lambda: noted("b"), 0.0)
+    until = time.monotonic() + 60
+    while not running:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert len(running) == 1
+    go.set()
+    while any(cache.get_computed(key, lambda: "", 0.0) is None for cache, key in zip(caches, "ab", strict=True)):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert sorted(running) == ["a", "b"]

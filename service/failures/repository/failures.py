@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -21,7 +20,7 @@ from service.failures.records import (
     Source,
     VerdictVersion,
 )
-from service.failures.repository import facets, search, solved, verdict_versions
+from service.failures.repository import facets, log_rows, search, solved, verdict_versions
 from service.failures.repository.list_parts import page
 from service.failures.repository.listing import JOB_FACTS, row_of
 from service.failures.repository.verdict_versions import (
@@ -32,7 +31,7 @@ from service.failures.repository.verdict_versions import (
     fields_of,
     row_of_version,
 )
-from service.failures.tables import failure_nodes, failures, logs, verdicts
+from service.failures.tables import failure_nodes, failures, verdicts
 from service.groups.tables import group_deltas
 from service.jobs.records import Attempt, CountedAs
 from service.jobs.repository.jobs import JobReader
@@ -40,9 +39,9 @@ from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.same_job import runs_of_job
 from service.jobs.tables import jobs
 from service.log_storage.log_bodies import DatabaseLogs, LogBodies
-from service.log_storage.records import LogsToStore, StoredElsewhere
+from service.log_storage.records import LogsToStore
 from service.sql import bulk
-from service.sql.packing import pack, pack_streams, unpack
+from service.sql.packing import unpack
 from service.sql.types import clean, short, utc
 from service.sql.upsert import upsert
 
@@ -74,10 +73,12 @@ class FailureReader:
         rows = self.rows([one for one in failure_ids if 0 < one <= _HIGHEST_ID])
         if not rows:
             return {}
-        versions, attempt_logs = self._versions(list(rows)), self._attempt_logs(list(rows))
+        versions = self._versions(list(rows))
         attempts = JobReader(self._connection).attempts_of_jobs({(row.cluster, row.job_id) for row in rows.values()})
+        ends = [one.ended_at for runs in attempts.values() for one in runs]
+        kept = log_rows.read(self._connection, self._log_bodies, list(rows), ends)
         return {
-            number: _detail(row, versions[number], attempt_logs[number], attempts.get((row.cluster, row.job_id), ()))
+            number: _detail(row, versions[number], kept[number], attempts.get((row.cluster, row.job_id), ()))
             for number, row in rows.items()
         }
 
@@ -97,15 +98,6 @@ class FailureReader:
                     body=None if row.body is None else unpack(row.body),
                 )
             )
-        return found
-
-    def _attempt_logs(self, failure_ids: Sequence[int]) -> Mapping[int, list[AttemptLogs]]:
-        """The logs of each failure, one entry an attempt, oldest first."""
-        found: defaultdict[int, list[AttemptLogs]] = defaultdict(list)
-        wanted = select(logs).where(logs.c.failure_id.in_(failure_ids)).order_by(logs.c.attempt_id)
-        for row in self._connection.execute(wanted):
-            read = partial(self._log_bodies.read, row.streams)
-            found[row.failure_id].append(AttemptLogs(row.attempt_id, read, unpack(row.event)))
         return found
 
     def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
@@ -188,9 +180,8 @@ class FailureRepository(FailureReader):
         bulk.append(connection, failure_nodes, ("failure_id", "node", "ended_at"), nodes)
         # Compressed while they are written, so that client and server work in parallel.
         bodies = (row_of_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
-        log_rows = ((one.outcome.id, one.outcome.id, pack(one.event), _column(one.streams)) for one in new)
         bulk.append(connection, verdicts, VERSION_COLUMNS, bodies)
-        bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), log_rows)
+        log_rows.add(connection, new)
         search.add(connection, [(one.outcome.id or 0, search.searchable_text(one.verdict)) for one in new])
         counted = [(one.outcome.id, short(one.verdict["fingerprint"]), 1) for one in new]
         bulk.append(connection, group_deltas, DELTA_COLUMNS, counted)
@@ -266,21 +257,12 @@ class FailureRepository(FailureReader):
         streams: LogsToStore | None,
         event: Mapping[str, Any] | None,
     ) -> None:
-        values: dict[str, Any] = {}
-        if streams is not None:
-            values["streams"] = _column(streams)
-        if event is not None:
-            values["event"] = pack(event)
-        insert = upsert(self._connection, logs).values(
-            {"attempt_id": attempt_id, "failure_id": failure_id, "event": pack({}), **values}
-        )
-        if values:
-            insert = insert.on_conflict_do_update(index_elements=["failure_id", "attempt_id"], set_=values)
-        else:
-            insert = insert.on_conflict_do_nothing()
-        self._connection.execute(insert)
-        text = self._connection.execute(select(jobs.c.nodes).where(jobs.c.id == attempt_id)).scalar_one_or_none()
-        for node in _distinct(nodes_of(text)):
+        job = self._connection.execute(
+            select(jobs.c.nodes, jobs.c.ended_at).where(jobs.c.id == attempt_id)
+        ).one_or_none()
+        own_end = ended_at if job is None else job.ended_at
+        log_rows.put(self._connection, failure_id, attempt_id, own_end, streams, event)
+        for node in _distinct(nodes_of(None if job is None else job.nodes)):
             self._connection.execute(
                 upsert(self._connection, failure_nodes)
                 .values(failure_id=failure_id, node=node, ended_at=ended_at)
@@ -299,10 +281,6 @@ def _detail(
     own = next((attempt for attempt in attempts if attempt.id == row.id), None)
     of_job = attempts if own is None else runs_of_job(attempts, own)
     return FailureDetail(row, current, tuple(versions), tuple(attempt_logs), of_job)
-
-
-def _column(streams: LogsToStore) -> bytes | None:
-    return streams.reference if isinstance(streams, StoredElsewhere) else pack_streams(streams)
 
 
 def _distinct(nodes: Iterable[str]) -> list[str]:

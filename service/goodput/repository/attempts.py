@@ -16,6 +16,7 @@ _HOUR_S, _DAY_S = 3_600.0, 86_400.0
 
 def sums(connection: Connection, bounds: Sequence[datetime], scope: Scope) -> tuple[AttemptSum, ...]:
     """Sums of the attempts that ended between the first and the last of `bounds`, by part, status, cause and size."""
+    ids = expressions.ids_of_failures(connection, bounds[0], bounds[-1], scope)
     ran = expressions.seconds(connection, jobs.c.ended_at, jobs.c.started_at)
     held = ran * jobs.c.gpus / _HOUR_S
     known = expressions.measured()
@@ -40,7 +41,7 @@ def sums(connection: Connection, bounds: Sequence[datetime], scope: Scope) -> tu
                 "node_days"
             ),
         )
-        .select_from(jobs.outerjoin(failures, failures.c.id == jobs.c.failure_id))
+        .select_from(jobs.outerjoin(failures, (failures.c.id == jobs.c.failure_id) & failures.c.id.between(*ids)))
         .where(*expressions.ended_within(bounds[0], bounds[-1], scope))
         # By position: an expression with parameters is another one to PostgreSQL.
         .group_by(*(literal_column(str(n + 1)) for n in range(len(columns))))

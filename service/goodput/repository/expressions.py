@@ -29,6 +29,7 @@ from service.sql.types import utc
 LARGEST = 1 << 20  # GPUs; the last size
 SIZES = tuple(1 << power for power in range(21))
 _DAY_S = 86_400.0
+_HIGHEST_ID = 2**63 - 1
 
 
 def seconds(connection: Connection, end: ColumnElement[Any], start: ColumnElement[Any]) -> ColumnElement[float]:
@@ -70,6 +71,19 @@ def ended_within(since: datetime, until: datetime, scope: Scope) -> list[ColumnE
         jobs.c.counted,
         *(func.coalesce(jobs.c[name], "") == value for name, value in wanted.items() if value is not None),
     ]
+
+
+def ids_of_failures(connection: Connection, since: datetime, until: datetime, scope: Scope) -> tuple[int, int]:
+    """The lowest and the highest id of the failures of attempts that ended in a period; a range without ids if none.
+
+    A join bounded by them reads one range of an index. Without it, PostgreSQL reads all failures as soon as a period
+    has more than some percent of them. SQLite looks each failure up in any case, so its range holds every id.
+    """
+    if not bulk.is_postgres(connection):
+        return 0, _HIGHEST_ID
+    wanted = select(func.min(jobs.c.failure_id), func.max(jobs.c.failure_id))
+    low, high = connection.execute(wanted.where(*ended_within(since, until, scope))).one()
+    return (0, -1) if low is None else (low, high)
 
 
 def measured() -> ColumnElement[bool]:

@@ -28,6 +28,7 @@ def to_verdict(connection: Connection, since: datetime, until: datetime, scope: 
         .select_from(jobs.join(verdicts, (verdicts.c.failure_id == jobs.c.failure_id) & (verdicts.c.version == 1)))
         .where(
             *expressions.ended_within(since, until, scope),
+            verdicts.c.failure_id.between(*expressions.ids_of_failures(connection, since, until, scope)),
             jobs.c.status.in_(_FAILED),
             arrival <= LATEST_ARRIVAL.total_seconds(),
         )

@@ -47,7 +47,7 @@ def test_the_key_of_a_removed_event_is_kept(aged: Store) -> None:
         ("new", False),
     ]
     with aged._engine.connect() as connection:
-        for table in ("failures", "verdicts", "logs"):
+        for table in ("failures", "verdicts", "logs", "log_bodies"):
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one() == 3
         assert connection.exec_driver_sql("SELECT count(*) FROM failure_nodes").scalar_one() == 6
 

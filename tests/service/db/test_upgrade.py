@@ -50,7 +50,9 @@ def drift(store: Store) -> list[object]:
         options = {
             "compare_type": True,
             "target_metadata": metadata,
-            "include_name": lambda name, kind, _parent: not (kind == "table" and name.startswith(released.WORDS)),
+            "include_name": lambda name, kind, _parent: (
+                not (kind == "table" and name.startswith((released.WORDS, "log_bodies_")))
+            ),
         }
         return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
 
@@ -109,6 +111,7 @@ def test_an_upgrade_keeps_every_row(released_url: str) -> None:
         assert drift(store) == []
         with store._engine.connect() as connection:
             after = released.rows_by_table(connection)
+        before["counters"] += 1  # which says that logs are in the rows of their events
         assert {name: after[name] for name in before} == before
         assert (before["failures"], before["requests"], before["deliveries"]) == (16, 8, 38)
 
