@@ -44,7 +44,7 @@ def journal(folder: Path, kind: str = "slurm") -> Journal:
         intent(state="reported", outcome=Settled("unknown", "")),
     ],
 )
-def test_what_was_written_is_there_in_the_next_life(tmp_path: Path, made: Intent) -> None:
+def test_entries_are_read_again_after_a_restart(tmp_path: Path, made: Intent) -> None:
     first = journal(tmp_path)
     first.write(made)
     first.close()
@@ -57,7 +57,7 @@ def test_what_was_written_is_there_in_the_next_life(tmp_path: Path, made: Intent
     second.close()
 
 
-def test_it_is_on_disk_before_anything_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_is_on_disk_before_the_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[str] = []
     real = os.fsync
 
