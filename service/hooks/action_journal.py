@@ -3,7 +3,8 @@
 There is one file for each request. It is written under a temporary name, synced and renamed; then its folder is synced.
 The states in a file are `intended` (about to execute), `acted` (has an outcome that is not reported yet) and
 `reported`. Reported files stay in `reported/` for some days, so that a repeated request is answered from the journal
-and not executed again. Earlier versions named this state and its folder `told`; both are still read. A damaged file is moved to `set-aside/` and logged; its request counts as started.
+and not executed again. Earlier versions named this state and its folder `told`; both are still read. A damaged file is
+moved to `set-aside/` and logged; its request counts as started.
 """
 
 import fcntl

@@ -30,8 +30,8 @@ _WORDS_OF_FAILURE: Final = re.compile(r"(?i)error|exception|traceback|fail|kille
 _BAR: Final = "Epoch 3:  45%|####5     | 450/1000 [05:10<06:12,  1.47it/s, loss=2.31]"
 _STARTUP: Final = (
     (
-        "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:8310] Unable to register cuDNN factory: Attempting to "
-        "register factory for plugin cuDNN when one has already been registered"
+        "E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:8310] Unable to register cuDNN factory: "
+        "Attempting to register factory for plugin cuDNN when one has already been registered"
     ),
     (
         "/opt/conda/lib/python3.11/site-packages/torch/utils/cpp_extension.py:28: UserWarning: Error checking compiler "
