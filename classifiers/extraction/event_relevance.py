@@ -26,7 +26,6 @@ MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evide
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HALF_HOUR_S: Final = 1_800
-_YEAR_S: Final = 366 * 86_400
 _LARGEST_ZONE_S: Final = 14 * 3_600
 # Judgement: a log begins and ends at most so long after and before its job, or clocks are set otherwise.
 _LOG_ENDS_WITHIN_S: Final = 2_700

@@ -101,20 +101,16 @@ def _all_words() -> ahocorasick_rs.AhoCorasick:
     return word_lists.automaton(cues().words)
 
 
-def find_cues(text: str, *, report: bool) -> StageCues:
+def find_cues(text: str, is_of_report: Callable[[], bool]) -> StageCues:
     """The cues in a text; a word that begins with a letter counts only at the beginning of a word.
 
     Chinese is written without spaces: there, and after it, a word begins anywhere.
 
     Args:
         text: the text.
-        report: whether the text is, or is part of, a report: words of report.toml count only there.
+        is_of_report: whether the text is, or is part of, a report: words of report.toml count only there. It is called
+            only at such a word, since logs seldom have one.
     """
-    return _find_cues(text, lambda: report)
-
-
-def _find_cues(text: str, is_of_report: Callable[[], bool]) -> StageCues:
-    """As `find_cues`, but `is_of_report` is called only at a word of report.toml: logs seldom have one."""
     index = cues()
     found: set[str] = set()
     last_stage, last_begin = "", -1
@@ -148,4 +144,4 @@ def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem]) ->
         end = first.offset + len(first.text)
         begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)
         near = text[begin : end + _AFTER]
-    return _find_cues(near, lambda: is_report(text))
+    return find_cues(near, lambda: is_report(text))

@@ -36,7 +36,6 @@ _FRONT_LINES: Final = 40
 _MOST_LONG_LINES: Final = 4
 _LABELLED_SHARE: Final = 0.6
 _DAY_S: Final = 86_400
-_YEARS: Final = range(2000, 2100)  # of the expression of ISO 8601 above
 
 _MPI_TAG = re.compile(
     r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"

@@ -199,3 +199,12 @@ class Goodput:
     interruptions: tuple[Interruption, ...]
     incidents: IncidentTimes
     trend: tuple[TrendPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedGoodput:
+    """The figures of a period; the GPU-hours of the period of equal length before it, and its own (`now`)."""
+
+    figures: Goodput
+    before: TrendPart
+    now: TrendPart

@@ -1,9 +1,10 @@
 """The hook's write-ahead journal: each action is on disk before it is executed.
 
 There is one file for each request. It is written under a temporary name, synced and renamed; then its folder is synced.
-The states in a file are `intended` (about to execute), `acted` (has an outcome that is not reported yet) and `told`
-(reported). Reported files stay in `told/` for some days, so that a repeated request is answered from the journal and
-not executed again. A damaged file is moved to `set-aside/` and logged; its request counts as started.
+The states in a file are `intended` (about to execute), `acted` (has an outcome that is not reported yet) and
+`reported`. Reported files stay in `reported/` for some days, so that a repeated request is answered from the journal
+and not executed again. Earlier versions named this state and its folder `told`; both are still read. A damaged file is
+moved to `set-aside/` and logged; its request counts as started.
 """
 
 import fcntl
@@ -27,7 +28,8 @@ FORMAT = "faultline-intent/1"
 RETENTION = timedelta(days=7)
 LOOK_AGAIN_S = 0.1
 PRUNE_EVERY_S = 600.0
-State = Literal["intended", "acted", "told"]
+_FORMER_NAME = "told"  # of the state `reported` and its folder
+State = Literal["intended", "acted", "reported"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Journal:
     def __init__(self, folder: Path, kind: str, clock: Clock, *, patience_s: float = 0.0) -> None:
         self._folder = folder
         self._aside = folder / "set-aside"
-        self._reported = folder / "told"
+        self._reported = folder / "reported"
         self._prune_at = clock.monotonic()
         self._kind = kind
         self._clock = clock
@@ -72,6 +74,7 @@ class Journal:
                 below.mkdir(mode=0o700, exist_ok=True)
             self._lock = (folder / "lock").open("w")
             self._take(patience_s)
+            self._adopt(folder / _FORMER_NAME)
         except OSError as error:
             raise ConfigurationError(f"{folder} can't be used for the journal: {error.strerror}") from None
         for leftover in (*folder.glob("*.tmp"), *self._reported.glob("*.tmp")):  # never renamed: nothing was started
@@ -100,7 +103,7 @@ class Journal:
         Raises:
             OSError: it could not be written; the previous entry is unchanged.
         """
-        path = self._path(intent.request_id, is_reported=intent.state == "told")
+        path = self._path(intent.request_id, is_reported=intent.state == "reported")
         content = _encode(intent)
         fresh = path.with_suffix(".tmp")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -110,7 +113,7 @@ class Journal:
             os.fsync(file.fileno())
         fresh.replace(path)
         self._sync()
-        if intent.state == "told":
+        if intent.state == "reported":
             self._path(intent.request_id).unlink(missing_ok=True)
 
     def forget(self, request_id: str) -> None:
@@ -147,6 +150,16 @@ class Journal:
                 self._clock.sleep(LOOK_AGAIN_S)
             else:
                 return
+
+    def _adopt(self, former: Path) -> None:
+        """Move the reported files of an earlier version to the folder of this one."""
+        if not former.is_dir():
+            return
+        for path in former.glob("*.json"):
+            path.replace(self._reported / path.name)
+        for leftover in former.glob("*.tmp"):
+            leftover.unlink()
+        former.rmdir()
 
     def _path(self, request_id: str, *, is_reported: bool = False) -> Path:
         return (self._reported if is_reported else self._folder) / f"{request_id}.json"
@@ -205,6 +218,8 @@ def _decode(content: bytes) -> Intent:
     if hashlib.sha256(text.encode()).hexdigest() != envelope["sha256"]:
         raise ValueError("wrong checksum")
     plain = json.loads(text)
+    if plain["state"] == _FORMER_NAME:
+        plain["state"] = "reported"
     at, good_until = (datetime.fromisoformat(plain.pop(name)) for name in ("at", "good_until"))
     outcome = plain.pop("outcome")
     if plain["state"] not in get_args(State) or (plain["state"] == "intended") is not (outcome is None):

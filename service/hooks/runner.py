@@ -230,7 +230,7 @@ class HookRunner:
         else:
             log.info("%s: job %s: %s", intent.request_id, intent.job_id, outcome)
         if isinstance(outcome, Settled):
-            self._journal.write(replace(intent, state="told"))
+            self._journal.write(replace(intent, state="reported"))
         else:
             self._journal.forget(intent.request_id)
 

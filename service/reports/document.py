@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 SCHEMA = "weekly-report/1"
+_FORMER_NAME = "reckoned"  # of `calculation`: in stored reports, and deprecated for readers of the API
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One thing to do next week, the GPU-hours it would save in a week like this one, and how that is calculated.
+    """One thing to do next week, the GPU-hours it would save in a week like this one, and their calculation in words.
 
     `target` names what it is about (see `top_actions.covers`); `failures` and `lost_gpu_hours` are those behind it.
     """
@@ -56,7 +57,7 @@ class Todo:
     title: str
     gpu_hours: float
     gain: str
-    reckoned: str
+    calculation: str
     href: str | None = None
     target: str = ""
     failures: int = 0
@@ -95,8 +96,9 @@ class Report:
     scope: Mapping[str, str] = field(default_factory=dict)
 
     def to_wire(self) -> dict[str, Any]:
-        """The report as JSON (weekly-report/1)."""
-        return {"schema": SCHEMA, **asdict(self)}
+        """The report as JSON (weekly-report/1), also with the former name of `calculation` (see `_FORMER_NAME`)."""
+        todo = [{**asdict(one), _FORMER_NAME: one.calculation} for one in self.todo]
+        return {"schema": SCHEMA, **asdict(self), "todo": todo}
 
 
 def from_wire(stored: Mapping[str, Any]) -> Report:
@@ -107,7 +109,7 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
         subtitle=stored["subtitle"],
         sentences=tuple(stored["sentences"]),
         chart=tuple(Point(**point) for point in stored["chart"]),
-        todo=tuple(Todo(**one) for one in stored["todo"]),
+        todo=tuple(_todo(one) for one in stored["todo"]),
         trust=tuple((label, text) for label, text in stored["trust"]),
         sections=tuple(_section(one) for one in stored["sections"]),
         figures=dict(stored["figures"]),
@@ -116,6 +118,12 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
         previous=tuple(FollowUp(**one) for one in stored.get("previous", ())),
         scope=dict(stored.get("scope", {})),
     )
+
+
+def _todo(stored: Mapping[str, Any]) -> Todo:
+    """An action as stored; those of older versions have only the former name of `calculation`."""
+    named = {name: value for name, value in stored.items() if name != _FORMER_NAME}
+    return Todo(**{"calculation": stored.get(_FORMER_NAME), **named})
 
 
 def _section(stored: Mapping[str, Any]) -> Section:

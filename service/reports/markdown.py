@@ -18,7 +18,7 @@ def render(report: Report) -> str:
     lines += [*(f"{text(sentence)}" for sentence in report.sentences), ""]
     lines += ["## Three things to do", ""]
     lines += [
-        f"{number}. **{text(todo.title)}** – {text(todo.gain)} ({text(todo.reckoned)})"
+        f"{number}. **{text(todo.title)}** – {text(todo.gain)} ({text(todo.calculation)})"
         for number, todo in enumerate(report.todo, 1)
     ] or ["No action is recommended."]
     if report.previous:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.clock import Clock
-from service.contracts.page import Page
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
 from service.errors import Conflict, NotFound
@@ -15,7 +14,7 @@ from service.formatting import number
 from service.goodput.records import Scope
 from service.reports import build, document, gather
 from service.reports.document import Report
-from service.reports.records import EVERYTHING, PublishedReport
+from service.reports.records import EVERYTHING
 from service.reports.repository.reports import Published
 from service.reports.scope import values, words
 from service.reports.subscriptions import send_due
@@ -161,22 +160,6 @@ class ReportService:
         with self._store.unit_of_work() as work:
             work.task_leases.done(TASK, self._holder, due=str(week))
         return made
-
-    def listed(
-        self, *, limit: int, before: str | None = None, scope: Scope = EVERYTHING
-    ) -> tuple[PublishedReport, ...]:
-        """The published reports of all jobs or of a scope, newest week first."""
-        with self._store.reading() as reading:
-            return reading.reports.list(limit=limit, before=before, scope=scope)
-
-    def listed_scopes(self, *, limit: int, cursor: str | None = None) -> Page[PublishedReport]:
-        """One page of the published reports of all scopes, newest week first.
-
-        Raises:
-            InvalidInput: the limit or the cursor is wrong.
-        """
-        with self._store.reading() as reading:
-            return reading.reports.scoped(limit=limit, cursor=cursor)
 
 
 def _large(report: Report) -> bool:

@@ -24,7 +24,7 @@ class _Action:
     href: str
     target: str
     covers: Callable[[CostCell], bool]
-    reckoned: Callable[[int, float], str]  # of the failures and GPU-hours that are left
+    calculation: Callable[[int, float], str]  # of the failures and GPU-hours that are left
     share: float = 1.0
 
     def left(self, cells: list[CostCell]) -> tuple[float, float, int]:
@@ -52,7 +52,7 @@ def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[Todo, ...]:
                 best.title,
                 round(saved, 2),
                 gain,
-                best.reckoned(failures, hours),
+                best.calculation(failures, hours),
                 best.href,
                 best.target,
                 failures,
@@ -88,7 +88,7 @@ def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
         f"/failures?{urlencode({'category': 'EE.1', **scopes.values(facts.scope)})}",
         ENVIRONMENT,
         lambda cell: cell.environment,
-        lambda failures, _hours: texts["environment_reckoned"].format(failures=number(failures)),
+        lambda failures, _hours: texts["environment_calculation"].format(failures=number(failures)),
     )
 
 
@@ -105,7 +105,7 @@ def _of_group(group: GroupFacts, texts: Mapping[str, Any], scope: Scope) -> _Act
         group_link(group.fingerprint, scope),
         f"{GROUP}{group.fingerprint}",
         lambda cell: cell.group in members and not cell.environment,
-        lambda failures, _hours: texts["group_reckoned"].format(
+        lambda failures, _hours: texts["group_calculation"].format(
             failures=_many(failures, "failure"), users=_many(group.users, "user")
         ),
     )
@@ -117,7 +117,7 @@ def _of_node(node: NodeFacts, texts: Mapping[str, Any]) -> _Action:
         f"/nodes/{quote(node.cluster, safe='')}/{quote(node.node, safe='')}",
         f"{NODE}{node.cluster}/{node.node}",
         lambda cell: (cell.cluster, cell.node) == (node.cluster, node.node) and not cell.environment,
-        lambda _failures, hours: texts["node_reckoned"].format(
+        lambda _failures, hours: texts["node_calculation"].format(
             lost=gpu_hours(hours), ratio=number(node.ratio, 1), low=number(node.low, 1), high=number(node.high, 1)
         ),
         1 - 1 / node.ratio,

@@ -106,7 +106,7 @@ def save(path: Path, state: State, now: datetime) -> None:
             "at": now.isoformat(),
             "versions": state.versions,
             "running": {uid: [one.kind, one.namespace, one.name, one.of] for uid, one in state.running.items()},
-            "told": list(state.sent_ids),
+            "sent": list(state.sent_ids),
         }
     )
     fresh = path.with_suffix(path.suffix + ".tmp")
@@ -128,7 +128,8 @@ def save(path: Path, state: State, now: datetime) -> None:
 def _decoded(found: Any) -> State:
     if found["format"] != FORMAT:
         raise ValueError(f"format {found['format']!r}, expected {FORMAT!r}")
-    versions, running, sent_ids = found["versions"], found["running"], found["told"]
+    versions, running = found["versions"], found["running"]
+    sent_ids = found["sent"] if "sent" in found else found["told"]  # as earlier versions wrote it
     if not all(isinstance(one, str) for one in (found["cluster"], *versions.values(), *sent_ids)):
         raise TypeError("a string is missing")
     return State(

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
 from service.goodput import figures
-from service.goodput.records import Goodput, Scope, TrendPart
+from service.goodput.records import ComparedGoodput, Goodput, Scope, TrendPart
 from service.statistics.records import Stats
 from service.web.services import Services
 from service.web.url_times import instant
@@ -31,10 +31,11 @@ class Cost:
     by_cause: Mapping[str, float]
 
 
-def goodput(services: Services, since: str | None, until: str | None, scope: Scope) -> Goodput:
-    """The figures of the attempts that ended in [since, until), the last 28 days by default.
+def goodput(services: Services, since: str | None, until: str | None, scope: Scope) -> ComparedGoodput:
+    """The figures of the attempts that ended in [since, until), the last 28 days by default, and the period before.
 
-    The figures of periods with many attempts come from a cache. They are never part of a page's snapshot.
+    All of them come from one snapshot of the database. Those of periods with many attempts come from a cache, so they
+    are never part of a page's snapshot.
 
     Raises:
         InvalidInput: a time is invalid, or the period is empty or longer than two years.
@@ -46,30 +47,16 @@ def goodput(services: Services, since: str | None, until: str | None, scope: Sco
         expected = "a time before until, at most two years earlier"
         raise InvalidInput(f"since: expected {expected}", (FieldError("since", expected, since),))
 
-    def compute() -> Goodput:
+    def compute() -> ComparedGoodput:
         with services.store.reading() as reading:
-            return figures.compute(reading.goodput.counts(parts(begin, end, zone), scope), scope)
+            found = figures.compute(reading.goodput.counts(parts(begin, end, zone), scope), scope)
+            return ComparedGoodput(found, *_with_before(reading, found.since, found.until, found.scope))
 
     return services.goodput_figures.get(
-        (since, until, scope), compute, services.clock.monotonic(), cacheable=lambda found: found.attempts >= LARGE
-    )
-
-
-def compared(services: Services, found: Goodput, key: Hashable) -> tuple[TrendPart, TrendPart]:
-    """The GPU-hours of the period of equal length before the one of `found`, and those of its own.
-
-    Args:
-        services: the services of the page.
-        found: the figures of the period.
-        key: what the caller asked for, as a key of the cache.
-    """
-
-    def compute() -> tuple[TrendPart, TrendPart]:
-        with services.store.reading() as reading:
-            return _with_before(reading, found.since, found.until, found.scope)
-
-    return services.goodput_comparisons.get(
-        key, compute, services.clock.monotonic(), cacheable=lambda _: found.attempts >= LARGE
+        (since, until, scope),
+        compute,
+        services.clock.monotonic(),
+        cacheable=lambda made: made.figures.attempts >= LARGE,
     )
 
 

@@ -21,7 +21,7 @@ from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import recognise
 from service.formats.read_outcome import Skipped
-from service.goodput.records import Goodput, TrendPart
+from service.goodput.records import ComparedGoodput, TrendPart
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService
 from service.learning.promotion import Promotions
@@ -109,8 +109,7 @@ class Services:
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
         report_receivers: the endpoints that people can subscribe to the weekly report.
-        goodput_figures: cache of goodput figures of periods with many jobs.
-        goodput_comparisons: cache of the goodput of a period and of the one before it.
+        goodput_figures: cache of goodput figures of periods with many jobs, beside the periods before them.
         goodput_summaries: the same for the overview, which does not wait for it.
         gpu_hour_price: price of a GPU-hour in `gpu_hour_currency`; None: no costs are shown.
         outcome_tallies: cache of outcomes of resubmissions.
@@ -141,8 +140,7 @@ class Services:
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
     report_receivers: tuple[ReportReceiver, ...] = ()
-    goodput_figures: StaleCache[Goodput] = field(default_factory=StaleCache)
-    goodput_comparisons: StaleCache[tuple[TrendPart, TrendPart]] = field(default_factory=StaleCache)
+    goodput_figures: StaleCache[ComparedGoodput] = field(default_factory=StaleCache)
     goodput_summaries: StaleCache[tuple[TrendPart, TrendPart]] = field(default_factory=StaleCache)
     gpu_hour_price: float | None = None
     gpu_hour_currency: str = "USD"

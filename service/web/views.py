@@ -58,8 +58,12 @@ class FailureQuery:
         cls, texts: Mapping[str, str | None], *, abstained: bool | None, since: str | None, until: str | None
     ) -> "FailureQuery":
         """The filters from the parameters of a URL: blank ones are ignored, like blank form fields."""
-        given = {name: text.strip() for name, text in texts.items() if text and text.strip()}
-        return cls(given, abstained, since or None, until or None)
+        return cls(given_texts(texts), abstained, since or None, until or None)
+
+
+def given_texts(texts: Mapping[str, str | None]) -> dict[str, str]:
+    """The filters that are set, by name, without spaces around them: blank ones are ignored, like blank form fields."""
+    return {name: text.strip() for name, text in texts.items() if text and text.strip()}
 
 
 def stats(
@@ -226,9 +230,20 @@ def reports(
 ) -> Page[PublishedReport]:
     """Published reports of all jobs or of a scope, newest week first."""
     before = str(weeks.parse(cursor)) if cursor else None
-    found = services.reports.listed(limit=limit + 1, before=before, scope=scope)
+    with services.reading() as reading:
+        found = reading.reports.list(limit=limit + 1, before=before, scope=scope)
     items = found[:limit]
     return Page(items, items[-1].week if len(found) > limit and items else None)
+
+
+def reports_of_scopes(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[PublishedReport]:
+    """Published reports of all scopes, newest week first.
+
+    Raises:
+        InvalidInput: the limit or the cursor is wrong.
+    """
+    with services.reading() as reading:
+        return reading.reports.scoped(limit=limit, cursor=cursor)
 
 
 def deliveries(
@@ -257,7 +272,9 @@ def send_again(services: Services, message_id: int, endpoint: str) -> None:
 
 def subscriptions(services: Services, principal: Principal) -> tuple[Subscription, ...]:
     """The subscriptions that a caller may end: its own, and those that an operator may end: all."""
-    return tuple(one for one in services.subscriptions.all() if _may_end(one, principal))
+    with services.reading() as reading:
+        found = reading.report_subscriptions.all()
+    return tuple(one for one in found if _may_end(one, principal))
 
 
 def subscribe(

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("classifiers", "service", "migrations", "tests")
-CODE = (".py", ".sh", ".js", ".html")
+CODE = (".py", ".sh", ".js", ".html", ".css")
 LONGEST = 400
 MOST_FILES = 25
 # Words that say nothing, or that a reader would not search for.

@@ -46,8 +46,8 @@ def test_a_report_may_hold_lines_of_a_log_and_a_long_text_is_a_log() -> None:
 
 def test_words_of_people_count_in_reports_alone() -> None:
     text = "loss.backward()\nnever moves on, no output"
-    assert "hangs" in failure_stage.find_cues(text, report=True).found
-    assert failure_stage.find_cues(text, report=False).found == ("backward",)
+    assert "hangs" in failure_stage.find_cues(text, lambda: True).found
+    assert failure_stage.find_cues(text, lambda: False).found == ("backward",)
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def get_goodput(
     GPU-hours, seconds for times, hours for MTTF, shares from 0 to 1. Periods with many jobs may be up to 15 minutes
     old.
     """
-    found = goodput_views.goodput(services, since, until, Scope(cluster or None, team or None, queue or None))
+    found = goodput_views.goodput(services, since, until, Scope(cluster or None, team or None, queue or None)).figures
     return GoodputAnswer(
         figures=found,
         cost=goodput_views.cost(services, found),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.groups.records import GroupFilter, GroupSort, GroupState
+from service.groups.records import GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import (
     BulkFeedbackResult,
@@ -13,7 +13,7 @@ from service.web.api.group_models import (
     GroupAnswer,
     GroupsPage,
 )
-from service.web.api.parameters import Cursor, Limit, Text
+from service.web.api.parameters import Cursor, GroupTexts, Limit, group_filter
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.group_actions import act, feedback_input, feedback_receipt
@@ -28,15 +28,8 @@ GroupId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 def get_groups(
     services: InjectedServices,
     reader: Annotated[Principal, READ],
+    texts: GroupTexts,
     state: GroupState | None = None,
-    side: Text = None,
-    cause: Text = None,
-    cluster: Text = None,
-    queue: Text = None,
-    team: Text = None,
-    user: Text = None,
-    node: Text = None,
-    assignee: Text = None,
     novel: Annotated[bool, Query(description="only groups with an undecided verdict")] = False,  # noqa: FBT002 - a query parameter
     mine: Annotated[bool, Query(description="exclude groups that you muted for yourself")] = False,  # noqa: FBT002 - as above
     limit: Limit = 50,
@@ -44,19 +37,7 @@ def get_groups(
     sort: GroupSort = "-last_at",
 ) -> GroupsPage:
     """Groups of failures of one kind, latest failure first; pages by cursor."""
-    filters = GroupFilter(
-        state=state,
-        side=side or None,
-        cause=cause or None,
-        cluster=cluster or None,
-        queue=queue or None,
-        team=team or None,
-        user=user or None,
-        node=node or None,
-        assignee=assignee or None,
-        novel=novel,
-        hidden_from=reader.name if mine else None,
-    )
+    filters = group_filter(texts, state, reader.name if mine else None, novel=novel)
     page = group_views.groups(services, filters, limit=limit, cursor=cursor, sort=sort)
     return GroupsPage(items=list(page.items), next_cursor=page.next_cursor)
 

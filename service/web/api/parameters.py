@@ -1,17 +1,19 @@
 """Query parameters shared by several routes."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
 
 from service.errors import FieldError, InvalidInput
+from service.groups.records import GroupFilter, GroupState
 from service.web.action_request import ActionRequest
 from service.web.api.automation_models import Comment
 from service.web.auth import ACT, Principal
 from service.web.services import InjectedServices
 from service.web.url_times import When
-from service.web.views import FailureQuery
+from service.web.views import FailureQuery, given_texts
 
 Limit = Annotated[int, Query(ge=1, le=500, description="maximum number of items")]
 Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor` of the previous page")]
@@ -97,3 +99,46 @@ def failure_query(
 ) -> FailureQuery:
     """The filters of failures; empty values are ignored, like blank form fields."""
     return FailureQuery.of(texts, abstained=abstained, since=since, until=until)
+
+
+def group_texts(
+    side: Text = None,
+    cause: Text = None,
+    cluster: Text = None,
+    queue: Text = None,
+    team: Text = None,
+    user: Text = None,
+    node: Text = None,
+    assignee: Text = None,
+) -> dict[str, str]:
+    """The filters of groups that are texts and set, by name: the same for the API and the pages."""
+    return given_texts(
+        {
+            "side": side,
+            "cause": cause,
+            "cluster": cluster,
+            "queue": queue,
+            "team": team,
+            "user": user,
+            "node": node,
+            "assignee": assignee,
+        }
+    )
+
+
+GroupTexts = Annotated[dict[str, str], Depends(group_texts)]
+
+
+def group_filter(
+    texts: Mapping[str, str], state: GroupState | None, hidden_from: str | None, *, novel: bool
+) -> GroupFilter:
+    """The filter of groups for the store.
+
+    Args:
+        texts: the texts that are set, by name.
+        state: the state of the groups; None for all.
+        hidden_from: leaves out the groups that this user has muted; None for all.
+        novel: whether to keep only groups with an undecided verdict.
+    """
+    named: dict[str, Any] = dict(texts)
+    return GroupFilter(**named, state=state, novel=novel, hidden_from=hidden_from)

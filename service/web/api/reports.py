@@ -64,7 +64,7 @@ def get_reports(
 ) -> ReportsPage:
     """Published reports of all jobs, newest week first; with `cluster` or `team` those of this scope alone."""
     if scopes:
-        page = services.reports.listed_scopes(limit=limit, cursor=cursor)
+        page = views.reports_of_scopes(services, limit=limit, cursor=cursor)
     else:
         page = views.reports(services, limit=limit, cursor=cursor, scope=scope_of(cluster, team))
     return ReportsPage(

@@ -1,6 +1,5 @@
 """GET /goodput: goodput and reliability figures with their definitions."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor
@@ -12,14 +11,14 @@ from fastapi.responses import HTMLResponse
 
 from service import formatting
 from service.goodput import definitions
-from service.goodput.records import Goodput, Scope, TrendPart
+from service.goodput.records import ComparedGoodput, Goodput, Scope, TrendPart
 from service.reports.chart import SIDES, nice
 from service.web import goodput_views
 from service.web.auth import READ
 from service.web.pages.charts import figures
 from service.web.pages.forms import OverviewScope, overview_scope
 from service.web.pages.templating import render
-from service.web.services import InjectedServices, Services
+from service.web.services import InjectedServices
 
 router = APIRouter()
 CHART = (480, 90)  # width and height of the chart in chart units
@@ -42,7 +41,8 @@ def goodput(
 ) -> HTMLResponse:
     """The figures of a period and scope."""
     since = scope.since or goodput_views.DEFAULT_RANGE
-    found = goodput_views.goodput(services, since, scope.until, Scope(scope.cluster, scope.team, scope.queue))
+    both = goodput_views.goodput(services, since, scope.until, Scope(scope.cluster, scope.team, scope.queue))
+    found = both.figures
     top = chart_top(found)
     context = {
         "found": found,
@@ -55,7 +55,7 @@ def goodput(
         "chart_kinds": (*SIDES, *APART),
         "lost_data": lost_data(found, services.zone),
         "trend": trend(found, services.zone),
-        "compared": compared(services, found, (since, scope)),
+        "compared": comparison(both),
         "since": since,
         "scope": scope.where(),
         "span": {"since": since, "until": scope.until},
@@ -63,9 +63,9 @@ def goodput(
     return render(request, "goodput.html", context)
 
 
-def compared(services: Services, found: Goodput, key: Hashable) -> Comparison | None:
+def comparison(both: ComparedGoodput) -> Comparison | None:
     """The rows of the comparison with the period of equal length before; None if nothing ended in it."""
-    before, now = goodput_views.compared(services, found, key)
+    before, now = both.before, both.now
     if not before.held:
         return None
     amounts = [_amounts(part) for part in (before, now)]

@@ -16,6 +16,7 @@ from service.errors import FieldError, InvalidInput
 from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
+from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
 from service.web.group_actions import act, feedback_input
 from service.web.pages.causes import by_side, cause_choice, mitigations
@@ -39,41 +40,19 @@ DAYS = 28
 GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
-def group_filters(
-    state: Text = None,
-    side: Text = None,
-    cause: Text = None,
-    cluster: Text = None,
-    queue: Text = None,
-    team: Text = None,
-    user: Text = None,
-    node: Text = None,
-    assignee: Text = None,
-    novel: Text = None,
-    muted_by_me: Text = None,
+def shown_filters(
+    texts: GroupTexts, state: Text = None, novel: Text = None, muted_by_me: Text = None
 ) -> dict[str, str]:
-    """The filters that are set, from the URL."""
-    given = {
-        "state": state,
-        "side": side,
-        "cause": cause,
-        "cluster": cluster,
-        "queue": queue,
-        "team": team,
-        "user": user,
-        "node": node,
-        "assignee": assignee,
-        "novel": novel,
-        "muted_by_me": muted_by_me,
-    }
-    return {name: text.strip() for name, text in given.items() if text and text.strip()}
+    """The filters that are set, as the form and the links of the page show them."""
+    return {**texts, **views.given_texts({"state": state, "novel": novel, "muted_by_me": muted_by_me})}
 
 
 def filter_of(filters: dict[str, str], who: str) -> GroupFilter:
     """The filters for the store. Groups that the user muted are excluded unless requested."""
-    values: dict[str, Any] = {name: filters.get(name) for name in (*FILTERS, "state")}
-    hidden = None if filters.get("muted_by_me") else who
-    return GroupFilter(**values, novel=bool(filters.get("novel")), hidden_from=hidden)
+    texts = {name: text for name, text in filters.items() if name in FILTERS}
+    hidden_from = None if filters.get("muted_by_me") else who
+    state: Any = filters.get("state")  # no group is in an unknown state
+    return group_filter(texts, state, hidden_from, novel=bool(filters.get("novel")))
 
 
 @router.get("/groups")
@@ -81,7 +60,7 @@ def groups(
     request: Request,
     services: InjectedServices,
     reader: Annotated[Principal, READ],
-    filters: Annotated[dict[str, str], Depends(group_filters)],
+    filters: Annotated[dict[str, str], Depends(shown_filters)],
     cursor: Text = None,
     sort: GroupSort = "-last_at",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,

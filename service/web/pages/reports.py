@@ -46,22 +46,23 @@ def reports(
 ) -> HTMLResponse:
     """The list of reports."""
     now = weeks.of(services.clock.now(), services.zone)
-    context = {
-        "page": views.reports(services, limit=50, cursor=cursor or None),
-        "recent": [str(now.earlier(back)) for back in range(RECENT)],
-        "this": str(now),
-        "cursor": cursor,
-        "scoped": services.reports.listed_scopes(limit=SCOPED, cursor=scoped_cursor or None),
-        "scoped_cursor": scoped_cursor,
-        "scope_values": scopes.values,
-        "scope_words": scopes.words,
-        "subscriptions": [(one, described(one)) for one in views.subscriptions(services, principal)],
-        "subscribed": _subscribed(services, subscribed),
-        "receivers": _receivers(services, principal),
-        "scope": {},
-        "ask_scope": True,
-    }
-    return render(request, "reports.html", context)
+    with services.snapshot() as snapshot:
+        context = {
+            "page": views.reports(snapshot, limit=50, cursor=cursor or None),
+            "recent": [str(now.earlier(back)) for back in range(RECENT)],
+            "this": str(now),
+            "cursor": cursor,
+            "scoped": views.reports_of_scopes(snapshot, limit=SCOPED, cursor=scoped_cursor or None),
+            "scoped_cursor": scoped_cursor,
+            "scope_values": scopes.values,
+            "scope_words": scopes.words,
+            "subscriptions": [(one, described(one)) for one in views.subscriptions(snapshot, principal)],
+            "subscribed": _subscribed(snapshot, subscribed),
+            "receivers": _receivers(services, principal),
+            "scope": {},
+            "ask_scope": True,
+        }
+        return render(request, "reports.html", context, services=snapshot)
 
 
 @router.get("/reports/{week}.pdf", dependencies=[READ])
@@ -139,7 +140,8 @@ def _subscribed(services: Services, subscribed: str | None) -> str | None:
         return "This subscription exists already."
     if not (subscribed or "").isdigit():
         return None
-    found = next((one for one in services.subscriptions.all() if str(one.id) == subscribed), None)
+    with services.reading() as reading:
+        found = next((one for one in reading.report_subscriptions.all() if str(one.id) == subscribed), None)
     if found is None:
         return None
     first = weeks.of(services.clock.now(), services.zone)

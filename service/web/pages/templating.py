@@ -25,7 +25,7 @@ from service.web.services import Services
 from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
 
 # Of every page; pages with charts add their own. The first of each come from npm (deploy/frontend).
-STYLES = ("vendor/bootstrap.min.css", "faultline.css")
+STYLES = ("vendor/bootstrap.min.css", "faultline.css", "pages.css")
 SCRIPTS = ("vendor/htmx.min.js", "faultline.js")
 
 

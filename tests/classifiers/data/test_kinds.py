@@ -1,5 +1,6 @@
 """The kinds of failure are laid out so that a reader finds them, and none is stored twice."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from importlib.resources.abc import Traversable
@@ -17,6 +18,15 @@ MAX_BYTES = 100_000
 MAX_ENTRIES = 25
 MAX_DATA_BYTES = 10_000_000
 DATA = Path(str(kinds.folder())).parent
+# The folders of a large cause by the beginning of the code of a symptom; "none" is a failure without such a symptom.
+STAGES = {
+    "A.": "build-and-import",
+    "B.": "communication-setup",
+    "C.": "data-and-model-preparation",
+    "D.1.": "training-errors",
+    "D.2.": "training-behaviour",
+    "none": "no-distributed-symptom",
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +42,44 @@ def test_a_file_lies_under_its_side_and_cause_and_says_its_topic(packaged: list[
         assert topic
         assert all(part.replace("-", "").isalpha() and part.islower() for part in topic), kind.file
         assert kind.source
+
+
+def slug(title: str) -> str:
+    """A title of the taxonomy as the name of a folder."""
+    return re.sub(r"[^a-z]+", "-", title.lower().replace("&", "and"))
+
+
+def folders_of(kind: Kind) -> tuple[str, str]:
+    """The folders for the stage and the symptom of a kind, or for its category if it has no symptom."""
+    axes = taxonomy.load()
+    symptom, category = kind.labels["symptom"], kind.labels["category"]
+    stage = next(folder for prefix, folder in STAGES.items() if symptom.startswith(prefix))
+    if symptom == "none":
+        return stage, "no-category" if category == "none" else slug(axes.categories[category].title)
+    title = axes.symptoms[symptom].title
+    return stage, f"other-{stage}" if title == "Others" else slug(title)
+
+
+def misplaced(packaged: list[Kind]) -> list[str]:
+    """The kinds in the folder of another stage, symptom or category; `other.toml` of a stage holds several."""
+    found = []
+    for kind in packaged:
+        _, _, stage, *inner = kind.file.split("/")
+        if stage not in STAGES.values():
+            continue  # a topic of a small cause
+        expected = folders_of(kind)
+        if stage != expected[0] or (inner and inner[0] not in (expected[1], "other")):
+            found.append(kind.id)
+    return found
+
+
+def test_a_kind_lies_in_the_folder_of_its_stage_and_symptom(packaged: list[Kind]) -> None:
+    assert misplaced(packaged) == []
+    hang = next(kind for kind in packaged if "/training-behaviour/hang/" in kind.file)
+    assert misplaced([replace(hang, labels={**hang.labels, "symptom": "D.2.3"})]) == [hang.id]
+    assert misplaced([replace(hang, labels={**hang.labels, "symptom": "B.2"})]) == [hang.id]
+    none = next(kind for kind in packaged if "/no-distributed-symptom/no-category/" in kind.file)
+    assert misplaced([replace(none, labels={**none.labels, "category": "DA.1"})]) == [none.id]
 
 
 def test_files_and_folders_are_small(packaged: list[Kind]) -> None:

@@ -123,7 +123,7 @@ def test_what_a_container_waited_for_is_kept() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", None])
-def test_a_pod_that_lives_is_no_end(phase: str | None) -> None:
+def test_a_running_pod_is_no_end(phase: str | None) -> None:
     assert "not an end" in skipped(pod(phase=phase))
 
 

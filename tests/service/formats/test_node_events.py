@@ -68,7 +68,7 @@ def test_a_maintenance_of_many_nodes_is_one_window_each() -> None:
     }
 
 
-def test_secrets_go_before_anything_is_kept() -> None:
+def test_secrets_are_redacted_before_anything_is_stored() -> None:
     token = "ghp_0123456789abcdefghijABCDEFGHIJ"
     found = one(native(text="x" * 1_980 + f" token={token}", source=f"password={token}"))
     assert "ghp_0123" not in found.text + (found.source or "")
@@ -298,13 +298,13 @@ def outcome(value: bytes) -> NodeReport | Skipped | UnreadableRecord:
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), json, max_size=8))
-def test_whatever_comes_is_an_event_or_an_error_that_names_a_field(obj: dict[str, Any]) -> None:
+def test_any_json_gives_an_event_or_an_error_that_names_a_field(obj: dict[str, Any]) -> None:
     found = outcome(orjson.dumps(obj))
     assert not isinstance(found, UnreadableRecord) or found.errors
 
 
 @given(st.binary(max_size=200))
-def test_whatever_bytes_come_are_an_event_or_an_error(value: bytes) -> None:
+def test_any_bytes_give_an_event_or_an_error(value: bytes) -> None:
     found = outcome(value)
     assert not isinstance(found, UnreadableRecord) or found.reason
 

@@ -96,7 +96,7 @@ def test_more_than_sixteen_mebibytes_are_not_even_decoded() -> None:
         parse(b" " * (MAX_EVENT_BYTES + 1))
 
 
-def test_of_a_key_given_twice_the_last_counts() -> None:
+def test_the_last_value_of_a_repeated_key_counts() -> None:
     text = orjson.dumps(load("native"))[:-1] + b', "status": "timeout"}'
     found = parse(text)
     assert isinstance(found, JobCompletion)

@@ -1,3 +1,5 @@
+import hashlib
+import json
 import logging
 import os
 from datetime import UTC, datetime, timedelta
@@ -39,23 +41,23 @@ def journal(folder: Path, kind: str = "slurm") -> Journal:
         intent(),
         intent(state="acted", outcome=Settled("done", "requeued", "8")),
         intent(state="acted", outcome=Failed("later", 60.0)),
-        intent(state="told", outcome=Settled("unknown", "")),
+        intent(state="reported", outcome=Settled("unknown", "")),
     ],
 )
-def test_what_was_written_is_there_in_the_next_life(tmp_path: Path, made: Intent) -> None:
+def test_entries_are_read_again_after_a_restart(tmp_path: Path, made: Intent) -> None:
     first = journal(tmp_path)
     first.write(made)
     first.close()
     second = journal(tmp_path)
     assert second.get("r1") == made
-    result = made.state == "told"
+    result = made.state == "reported"
     assert second.all() == ([] if result else [made])
     [path] = tmp_path.rglob("r1.json")
     assert path.stat().st_mode & 0o077 == 0  # it holds the lease's token
     second.close()
 
 
-def test_it_is_on_disk_before_anything_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_is_on_disk_before_the_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[str] = []
     real = os.fsync
 
@@ -119,7 +121,7 @@ def test_reported_results_are_kept_for_some_days(tmp_path: Path) -> None:
     clock = FrozenClock(datetime.now(UTC))
     one = Journal(tmp_path, "slurm", clock)
     one.write(intent("done", state="acted", outcome=Settled("done", "")))
-    one.write(intent("done", state="told", outcome=Settled("done", "")))
+    one.write(intent("done", state="reported", outcome=Settled("done", "")))
     one.write(intent("open"))
     one.prune()
     assert [known.request_id for known in one.all()] == ["open"]
@@ -131,3 +133,32 @@ def test_reported_results_are_kept_for_some_days(tmp_path: Path) -> None:
     one.forget("open")
     assert one.get("open") is None
     one.close()
+
+
+def as_earlier_versions_wrote(path: Path) -> bytes:
+    """The file of a reported request with the former name of its state."""
+    envelope = json.loads(path.read_bytes())
+    text = envelope["intent"].replace('"state": "reported"', '"state": "told"')
+    assert text != envelope["intent"]
+    return json.dumps({**envelope, "intent": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}).encode()
+
+
+def test_reported_results_of_earlier_versions_are_still_known(tmp_path: Path) -> None:
+    made = intent(state="reported", outcome=Settled("done", "requeued", "8"))
+    one = journal(tmp_path)
+    one.write(made)
+    one.close()
+    [path] = (tmp_path / "reported").iterdir()
+    content = as_earlier_versions_wrote(path)
+    path.unlink()
+    (tmp_path / "reported").rmdir()
+    (tmp_path / "told").mkdir()
+    (tmp_path / "told" / "r1.json").write_bytes(content)
+    (tmp_path / "told" / "r2.tmp").write_bytes(b"half")
+    again = journal(tmp_path)
+    assert again.get("r1") == made
+    assert not again.tainted("r1")
+    assert not (tmp_path / "told").exists()
+    again.forget("r1")
+    assert again.get("r1") is None
+    again.close()

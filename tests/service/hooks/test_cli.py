@@ -111,7 +111,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
     world.store.close()
 
 
-def test_one_round_does_what_waits_and_tells_it(place: Place) -> None:
+def test_one_round_executes_waiting_requests_and_reports_them(place: Place) -> None:
     done = place.once()
     assert done.returncode == 0, done.stderr
     [given] = place.given()
@@ -132,14 +132,14 @@ def test_a_slurm_hook_uses_slurmrestd_if_configured(place: Place) -> None:
     assert place.states() == ["waiting"]  # given back, to be tried again
 
 
-def test_a_dry_run_does_and_tells_nothing(place: Place) -> None:
+def test_a_dry_run_executes_and_reports_nothing(place: Place) -> None:
     done = place.once("--dry-run")
     assert "dry run" in done.stderr
     assert "run /bin/sh" in done.stderr
     assert (place.given(), place.states()) == ([], ["waiting"])
 
 
-def test_once_automation_is_stopped_a_hook_gets_nothing(place: Place) -> None:
+def test_a_hook_gets_no_request_while_automation_is_stopped(place: Place) -> None:
     assert place.world.client(place.world.token("admin")).post("/api/v1/automation:stop").status_code == 200
     assert place.once().returncode == 0
     assert (place.given(), place.states()) == ([], ["waiting"])

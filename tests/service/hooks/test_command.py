@@ -46,13 +46,13 @@ def test_the_program_reads_the_request_and_its_exit_code_is_the_answer(
         ("os.kill(os.getpid(), signal.SIGKILL)", ("unknown", None)),
     ],
 )
-def test_what_it_may_say(tmp_path: Path, text: str, expected: tuple[str, str | None]) -> None:
+def test_the_answers_that_a_program_may_give(tmp_path: Path, text: str, expected: tuple[str, str | None]) -> None:
     settled = outcome(tmp_path, text)
     assert isinstance(settled, Settled)
     assert (settled.result, settled.new_job_id) == expected
 
 
-def test_75_is_later_and_anything_else_has_failed_with_its_last_words(tmp_path: Path) -> None:
+def test_exit_code_75_means_later_and_others_fail_with_the_last_lines_of_output(tmp_path: Path) -> None:
     assert outcome(tmp_path, "sys.exit(75)") == Failed("exit code 75, try later; no output", 60.0)
     failed = outcome(tmp_path, "print('no such job', file=sys.stderr); sys.exit(3)")
     assert failed == Failed("exit code 3; output: no such job")

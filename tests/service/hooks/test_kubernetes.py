@@ -62,14 +62,14 @@ def test_it_is_recorded_on_the_old_job_and_works_where_that_is_forbidden() -> No
 
 
 @pytest.mark.parametrize("wish", ["never", "advise"])
-def test_a_job_that_does_not_want_to_is_left_alone(wish: str) -> None:
+def test_a_job_that_opted_out_is_left_alone(wish: str) -> None:
     seen = inspect(with_annotation(wish))
     assert isinstance(seen, Settled)
     assert seen.result == "refused"
     assert wish in seen.detail
 
 
-def test_a_word_on_the_pods_counts_too() -> None:
+def test_the_annotation_or_label_of_the_pods_counts_too() -> None:
     careful = job()
     careful["spec"]["template"]["metadata"]["annotations"] = {"faultline/resubmit": "never"}
     seen = inspect(careful)
@@ -80,7 +80,7 @@ def test_a_word_on_the_pods_counts_too() -> None:
     assert isinstance(inspect(willing, extra={"ask_scheduler": True}), Ready)
 
 
-def test_where_the_scheduler_is_to_be_asked_silence_is_no_consent() -> None:
+def test_without_consent_in_the_scheduler_a_job_is_left_alone() -> None:
     asked = {"extra": {"ask_scheduler": True}}
     refused = inspect(with_annotation(None), **asked)
     assert isinstance(refused, Settled)
@@ -114,13 +114,13 @@ def test_a_job_that_runs_succeeded_or_ended_itself_is_left_alone(status: dict[st
         {"failed": 1, "uncountedTerminatedPods": {"failed": ["uid"]}},
     ],
 )
-def test_a_job_on_its_way_to_its_end_is_looked_at_again_later(status: dict[str, Any]) -> None:
+def test_a_job_that_is_ending_is_checked_again_later(status: dict[str, Any]) -> None:
     seen = inspect(with_status(**status))
     assert isinstance(seen, Failed)
     assert seen.retry_after_s
 
 
-def test_a_suspended_job_is_its_queue_s() -> None:
+def test_a_suspended_job_is_left_to_its_queue() -> None:
     seen = inspect({**job(suspend=True), "status": {}})
     assert isinstance(seen, Settled)
     assert "suspended" in seen.detail
@@ -137,7 +137,7 @@ def test_the_controller_or_manager_of_a_job_decides() -> None:
     assert isinstance(inspect(owned), Ready)
 
 
-def test_a_name_used_again_is_another_job() -> None:
+def test_a_job_with_a_reused_name_is_another_job() -> None:
     seen = inspect(job(), extra={"ended_before": "2026-11-21T09:00:00+00:00"})
     assert isinstance(seen, Settled)
     assert seen.result == "already_done"
@@ -159,7 +159,7 @@ def test_a_deleted_job_cannot_be_started_again_and_a_started_one_is_unknown() ->
     assert (first.result, later.result) == ("refused", "unknown")
 
 
-def test_long_after_its_jobs_are_deleted_absence_proves_nothing() -> None:
+def test_after_jobs_have_been_deleted_a_missing_job_does_not_prove_that_none_was_started() -> None:
     hook = scheduler(Cluster(job(ttlSecondsAfterFinished=60)))
     assert isinstance(hook.inspect(request(), begun_at=NOW - timedelta(seconds=40)), Ready)
     seen = hook.inspect(request(), begun_at=NOW - timedelta(seconds=90))
@@ -173,7 +173,7 @@ def test_a_foreign_job_of_that_name_is_not_taken_for_ours() -> None:
     assert seen.result == "refused"
 
 
-def test_what_the_cluster_refuses_is_refused_and_its_silence_is_not() -> None:
+def test_a_refusal_of_the_cluster_is_final_and_a_missing_answer_is_not() -> None:
     cluster = Cluster(job())
     cluster.refuses[("create", "/jobs")] = FORBIDDEN
     refused = scheduler(cluster).execute(request(), Lease())

@@ -40,7 +40,7 @@ def test_fields_of_the_server_are_removed_and_those_of_people_stay() -> None:
     assert old == job()
 
 
-def test_a_job_under_an_own_selector_gets_one_of_its_own() -> None:
+def test_a_manual_selector_is_removed_from_the_new_job() -> None:
     made = new_job(job(manualSelector=True), request())
     assert "manualSelector" not in made["spec"]
 
@@ -54,7 +54,7 @@ def test_a_lineage_continues_over_several_resubmissions() -> None:
     assert len(second["metadata"]["name"]) == len(first["metadata"]["name"])
 
 
-def test_kueue_lets_its_jobs_go_itself() -> None:
+def test_kueue_starts_its_own_jobs() -> None:
     queued = job()
     queued["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "gpus"
     assert new_job(queued, request())["spec"]["suspend"] is True
@@ -130,7 +130,7 @@ names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
 
 
 @given(names, st.text(alphabet="abc123", min_size=1, max_size=64))
-def test_a_name_is_a_name_and_the_request_s_own(old: str, request_id: str) -> None:
+def test_the_name_of_a_new_job_is_valid_and_unique_to_the_request(old: str, request_id: str) -> None:
     made = new_job_name(old, request_id)
     assert DNS.fullmatch(made)
     assert made == new_job_name(old, request_id)
@@ -146,6 +146,6 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["completionMode", "podFailurePolicy", "tolerations", "x"]), values))
-def test_what_it_does_not_know_it_does_not_touch(more: dict[str, Any]) -> None:
+def test_unknown_fields_of_a_job_are_kept(more: dict[str, Any]) -> None:
     made = new_job(job(**more), request())
     assert {key: made["spec"][key] for key in more} == more

@@ -118,7 +118,7 @@ def test_what_has_expired_is_refused(server: Answering, client: LeaseClient) -> 
     assert "expired" in server.asked[-1][2]["detail"]
 
 
-def test_what_can_not_be_used_is_refused_and_its_neighbour_is_not(server: Answering, client: LeaseClient) -> None:
+def test_an_unusable_request_is_refused_and_the_next_one_is_kept(server: Answering, client: LeaseClient) -> None:
     server.body = [item(exclude_nodes=["--uid=0"]), item(request_id="r2"), item(request_id="../x")]
     assert [one.request_id for one in client.lease(3, 60)] == ["r2"]
     [_, (_, path, result, _)] = server.asked
@@ -176,13 +176,13 @@ def test_retry_after_is_a_number_or_a_date_within_reason(
 
 
 @pytest.mark.parametrize("body", [b"<html>", {"items": 5}, "x", b""])
-def test_what_is_no_list_of_requests_is_waited_for(server: Answering, client: LeaseClient, body: object) -> None:
+def test_an_answer_that_is_no_list_of_requests_is_retried(server: Answering, client: LeaseClient, body: object) -> None:
     server.body = body
     with pytest.raises(ServiceUnavailable, match="no list"):
         client.lease(1, 60)
 
 
-def test_a_slow_a_huge_and_a_dead_service_are_waited_for(server: Answering, client: LeaseClient) -> None:
+def test_a_slow_oversized_or_missing_answer_is_retried(server: Answering, client: LeaseClient) -> None:
     server.pause_s = 1.5
     with pytest.raises(ServiceUnavailable, match="within 1 s"):
         client.lease(1, 60)
@@ -206,7 +206,7 @@ def test_only_a_certificate_that_is_trusted_gets_the_token(server: Answering) ->
     careful.close()
 
 
-def test_what_waits_is_listed_without_taking_it(server: Answering, client: LeaseClient) -> None:
+def test_waiting_requests_are_listed_without_a_lease(server: Answering, client: LeaseClient) -> None:
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     server.body = {"items": [item(state="waiting"), item(request_id="r2", not_before=later)], "next_cursor": None}
     assert [one.request_id for one in client.waiting(50)] == ["r1"]

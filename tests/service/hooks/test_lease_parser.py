@@ -71,7 +71,7 @@ def test_a_request_survives_its_way_to_disk(name: str, nodes: list[str], at: dat
     assert "lease_token" not in request_to_json(made)
 
 
-def test_an_end_that_can_not_be_read_is_none() -> None:
+def test_an_unreadable_end_of_a_lease_counts_as_none() -> None:
     assert expiry_of({"expires_at": "soon"}, "expires_at") is None
     assert expiry_of([], "expires_at") is None
     assert expiry_of(ITEM, "expires_at") == datetime(2026, 11, 20, 12, 1, tzinfo=UTC)

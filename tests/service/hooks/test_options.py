@@ -54,5 +54,5 @@ def test_an_address_in_brackets() -> None:
     assert options.listens_on() == ("::1", 8099)
 
 
-def test_the_services_own_settings_leave_a_hooks_alone() -> None:
+def test_settings_of_the_service_do_not_change_those_of_a_hook() -> None:
     assert settings.read({"FAULTLINE_HOOK_CLUSTER": "orion"}).port == 8080

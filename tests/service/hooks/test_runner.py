@@ -82,7 +82,7 @@ def test_a_killed_hook_asks_the_scheduler_and_brings_it_to_its_end(hook: Hook, a
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_what_can_not_be_asked_is_unknown_and_never_run_again(command: Hook, at: int) -> None:
+def test_a_request_whose_result_cannot_be_queried_is_unknown_and_never_run_again(command: Hook, at: int) -> None:
     command.service.waits = [request()]
     command.dies(at)
     command.runner.round()

@@ -101,7 +101,7 @@ def test_a_requeued_job_runs_at_once_without_the_node_and_keeps_its_owners_comme
     assert found.result == "done"
 
 
-def test_what_was_put_back_by_somebody_else_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
+def test_a_job_that_somebody_else_requeued_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.failed()
     bench.run("scontrol", "requeuehold", job)
     held = hook.inspect(request(job, "other1"), begun_at=None)
@@ -114,7 +114,7 @@ def test_what_was_put_back_by_somebody_else_is_left_alone(bench: Bench, hook: Sl
     assert again == Settled("already_done", "it has succeeded since")
 
 
-def test_what_slurm_expedites_itself_is_left_alone(tmp_path: Path, scripts: ScriptStore) -> None:
+def test_a_job_that_slurm_expedites_itself_is_left_alone(tmp_path: Path, scripts: ScriptStore) -> None:
     """Slurm 25.11 and later; the lab's is older."""
     with benches.fake(tmp_path / "slurm") as bench:
         job = bench.failed()
@@ -145,19 +145,19 @@ def test_a_later_run_than_the_one_that_was_diagnosed_is_left_alone(bench: Bench,
 
 
 @pytest.mark.parametrize("wish", ["never", "advise"])
-def test_the_owners_no_in_the_comment_counts(bench: Bench, hook: SlurmScheduler, wish: str) -> None:
+def test_the_owner_can_refuse_in_the_comment(bench: Bench, hook: SlurmScheduler, wish: str) -> None:
     job = bench.failed(f"--comment=faultline/resubmit={wish}; paper run")
     assert refused(hook, request(job)).endswith(f"faultline/resubmit={wish}")
 
 
-def test_where_the_owners_yes_is_asked_for_silence_is_no(bench: Bench, hook: SlurmScheduler) -> None:
+def test_without_the_required_consent_of_the_owner_a_job_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
     silent = bench.failed("--comment=paper run")
     assert "does not say" in refused(hook, request(silent, extra={"ask_scheduler": True}))
     willing = bench.failed("--comment=paper run faultline/resubmit=auto")
     assert isinstance(hook.inspect(request(willing, extra={"ask_scheduler": True}), begun_at=None), Ready)
 
 
-def test_no_requeue_is_heeded_unless_its_owner_opted_in(bench: Bench, hook: SlurmScheduler) -> None:
+def test_the_no_requeue_flag_is_respected_unless_the_owner_opted_in(bench: Bench, hook: SlurmScheduler) -> None:
     assert "--no-requeue" in refused(hook, request(bench.failed("--no-requeue")))
     job = bench.failed("--no-requeue", "--comment=faultline/resubmit=auto")
     outcome = carry_out(hook, request(job, "norequeue"))
@@ -193,7 +193,7 @@ def test_a_hook_killed_before_the_release_releases_it(bench: Bench, hook: SlurmS
     assert bench.wait(job, ["COMPLETED"])["restart_cnt"] == 1 or bench.kind == "fake"
 
 
-def test_nothing_is_done_after_the_lease(bench: Bench, hook: SlurmScheduler) -> None:
+def test_nothing_is_executed_after_the_lease(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.failed()
     for action in ("requeue", "submit"):
         wanted = request(job, "late1", action=action)
@@ -210,7 +210,9 @@ def test_a_recently_started_request_is_waited_for(bench: Bench, tools: SlurmClie
         careful.inspect(request(job), begun_at=datetime.now(UTC))
 
 
-def test_a_submission_is_its_users_own_asks_for_the_same_and_is_found_again(bench: Bench, hook: SlurmScheduler) -> None:
+def test_a_new_submission_belongs_to_the_user_has_the_same_options_and_is_found_again(
+    bench: Bench, hook: SlurmScheduler
+) -> None:
     job = bench.failed("--mem=700", "--comment=mine")
     wanted = request(job, "submit1", action="submit")
     outcome = carry_out(hook, wanted)
@@ -231,7 +233,7 @@ def test_a_submission_is_its_users_own_asks_for_the_same_and_is_found_again(benc
     assert other.new_job_id == new
 
 
-def test_one_task_of_an_array_goes_alone(bench: Bench, hook: SlurmScheduler) -> None:
+def test_one_task_of_an_array_is_requeued_alone(bench: Bench, hook: SlurmScheduler) -> None:
     job = failed_task(bench, 4)
     assert carry_out(hook, request(job, "array1")).result == "done"
     assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
@@ -250,9 +252,7 @@ def failed_task(bench: Bench, task: int) -> str:
     raise AssertionError(base)
 
 
-def test_a_node_that_the_job_names_itself_is_dropped_when_it_is_to_be_left_out(
-    bench: Bench, hook: SlurmScheduler
-) -> None:
+def test_an_excluded_node_is_removed_from_the_nodes_that_the_job_requests(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.failed("--nodelist=gpu1")
     carry_out(hook, request(job, "named1"))
     assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
@@ -271,23 +271,23 @@ def test_more_memory_and_time_are_asked_for(bench: Bench, hook: SlurmScheduler) 
     ("nodes", "words"),
     [(("gpu9",), "no node that Slurm knows"), (("gpu1", "gpu2", "gpu3", "gpu4"), "0 nodes are left")],
 )
-def test_nodes_are_left_out_only_where_that_can_work(
+def test_nodes_are_excluded_only_where_the_job_can_still_run(
     bench: Bench, hook: SlurmScheduler, nodes: tuple[str, ...], words: str
 ) -> None:
     assert words in refused(hook, request(bench.failed(), exclude_nodes=nodes))
 
 
-def test_a_number_that_is_another_users_by_now_is_refused(bench: Bench, hook: SlurmScheduler) -> None:
+def test_a_job_id_that_now_belongs_to_another_user_is_refused(bench: Bench, hook: SlurmScheduler) -> None:
     assert "another user's" in refused(hook, request(bench.failed(), extra={"user": "ana"}))
 
 
 @pytest.mark.parametrize("job", ["99999", "12+1", "all", "ns/Job/x", "1 2", "-1", "1,2"])
-def test_what_slurm_does_not_know_is_refused(bench: Bench, hook: SlurmScheduler, job: str) -> None:
+def test_a_job_that_slurm_does_not_know_is_refused(bench: Bench, hook: SlurmScheduler, job: str) -> None:
     assert bench.folder
     assert "Slurm" in refused(hook, request(job))
 
 
-def test_a_hook_that_can_not_tell_any_more_does_not_guess(bench: Bench, hook: SlurmScheduler) -> None:
+def test_an_outcome_that_can_no_longer_be_determined_is_reported_as_unknown(bench: Bench, hook: SlurmScheduler) -> None:
     assert bench.folder
     seen = hook.inspect(request("99999", "lost1"), begun_at=LONG_AGO)
     assert isinstance(seen, Settled)
@@ -299,13 +299,13 @@ def test_an_argument_is_never_more_than_an_argument(bench: Bench, tools: SlurmCl
         tools.update(bench.failed(), {"Comment": "a\nb"})
 
 
-def test_slurm_that_is_not_there_is_waited_for(tmp_path: Path, scripts: ScriptStore) -> None:
+def test_a_hook_waits_while_slurm_is_unavailable(tmp_path: Path, scripts: ScriptStore) -> None:
     nowhere = SlurmScheduler(SlurmCommands(tmp_path), scripts, SystemClock(), SlurmOptions())
     with pytest.raises(SchedulerUnavailable):
         nowhere.inspect(request("7"), begun_at=None)
 
 
-def test_what_slurm_has_forgotten_goes_again_from_its_saved_script(bench: Bench, hook: SlurmScheduler) -> None:
+def test_a_job_that_slurm_has_forgotten_is_submitted_from_its_saved_script(bench: Bench, hook: SlurmScheduler) -> None:
     """Last in this file: the cluster forgets quickly from now on."""
     script = 'echo "$MODEL on $SLURMD_NODENAME in $SLURM_SUBMIT_DIR"\n[ "$SLURMD_NODENAME" != gpu1 ]'
     job = bench.failed("--comment=mine", "--export=MODEL=vit g", script=script)

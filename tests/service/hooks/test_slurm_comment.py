@@ -17,18 +17,18 @@ from service.hooks import slurm_comment as words
         ("faultline/resubmit=AUTO", "AUTO"),
     ],
 )
-def test_the_owners_wish_is_a_word_of_its_own(comment: str | None, wish: str | None) -> None:
+def test_the_owners_opt_in_is_a_separate_word_of_the_comment(comment: str | None, wish: str | None) -> None:
     assert words.opt_in(comment) == wish
 
 
-def test_an_earlier_request_gives_way_and_a_checkpoint_is_named() -> None:
+def test_a_new_request_replaces_an_earlier_one_and_names_the_checkpoint() -> None:
     before = "mine faultline/resume=old faultline/request=r1"
     assert words.with_request(before, "r2", "/ckpt/100") == "mine faultline/resume=/ckpt/100 faultline/request=r2"
     assert words.with_request(before, "r2", "/with blank") == "mine faultline/request=r2"
 
 
 @given(st.text(max_size=80))
-def test_whatever_the_owner_wrote_stays_and_the_request_is_the_last_word(comment: str) -> None:
+def test_the_comment_of_the_owner_stays_and_the_request_follows_it(comment: str) -> None:
     made = words.with_request(comment, "r7")
     assert words.comment_fields(made)[words.REQUEST] == "r7"
     assert made.split()[-1] == "faultline/request=r7"

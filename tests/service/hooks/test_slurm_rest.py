@@ -160,20 +160,22 @@ def test_where_it_is_not_known_what_happened_slurm_counts_as_away(
     assert "secret" not in str(caught.value)
 
 
-def test_slurms_own_no_is_a_no(stub: Stub, rest: SlurmRest) -> None:
+def test_a_refusal_by_slurm_is_final(stub: Stub, rest: SlurmRest) -> None:
     stub.answers["/slurm/v0.0.42/job/5"] = (500, error(2084, "Job has already finished"))
     with pytest.raises(SlurmRefused, match="already finished"):
         rest.update("5", {"Comment": "c"})
 
 
-def test_what_the_token_s_user_may_not_is_not_left_half_done(stub: Stub, rest: SlurmRest, commands: Commands) -> None:
+def test_an_action_that_the_user_of_the_token_may_not_do_is_executed_by_the_commands(
+    stub: Stub, rest: SlurmRest, commands: Commands
+) -> None:
     stub.answers["/slurm/v0.0.42/job/5"] = (500, error(2010, "Invalid user id"))  # as the lab's says it
     rest.update("5", {"Comment": "c"})
     rest.release("5")
     assert commands.called == [("update", "5", {"Comment": "c"}), ("release", "5")]
 
 
-def test_a_change_that_was_only_taken_in_part_is_a_no(stub: Stub, rest: SlurmRest) -> None:
+def test_a_change_that_was_applied_only_in_part_is_a_refusal(stub: Stub, rest: SlurmRest) -> None:
     warning = {"description": 'Ignoring unknown field "excluded_nodes" of type list'}
     stub.answers["/slurm/v0.0.42/job/5"] = (200, {"errors": [], "warnings": [warning]})
     with pytest.raises(SlurmRefused, match="excluded_nodes"):
@@ -239,7 +241,7 @@ def test_what_is_no_number_is_never_part_of_an_address(stub: Stub, rest: SlurmRe
     assert stub.asked == []
 
 
-def test_one_that_is_not_there_is_waited_for(tmp_path: Path, commands: Commands) -> None:
+def test_a_hook_waits_while_slurmrestd_is_unavailable(tmp_path: Path, commands: Commands) -> None:
     clock = SystemClock()
     for url in (f"unix:{tmp_path}/none.sock", "http://127.0.0.1:9"):
         with pytest.raises(SchedulerUnavailable, match="slurmrestd at"):

@@ -26,9 +26,9 @@ def test_the_tasks_of_an_array_share_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x02\0", b"\x09\0\0\0" + KEPT, b"\x02\0\0\0" + KEPT[:-3]])
-def test_what_is_not_whole_is_not_used(tmp_path: Path, content: bytes) -> None:
+def test_an_incomplete_script_is_not_used(tmp_path: Path, content: bytes) -> None:
     assert slurm_spool.environment(spool(tmp_path, content), job()) is None
 
 
-def test_where_there_is_none_there_is_none(tmp_path: Path) -> None:
+def test_a_job_without_a_saved_script_has_none(tmp_path: Path) -> None:
     assert slurm_spool.environment(tmp_path, job()) is None

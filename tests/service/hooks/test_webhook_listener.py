@@ -36,7 +36,7 @@ def waited(signal_event: WakeUp, seconds: float) -> float:
     return time.monotonic() - before
 
 
-def test_a_ring_and_the_end_both_end_the_wait(signal_event: WakeUp, stop: SignalShutdownFlag) -> None:
+def test_a_webhook_or_the_shutdown_ends_the_wait(signal_event: WakeUp, stop: SignalShutdownFlag) -> None:
     assert waited(signal_event, 0.05) >= 0.04
     for _ in range(70_000):  # more than a pipe holds
         signal_event.notify()
@@ -71,7 +71,7 @@ def post(port: int, headers: dict[str, str], body: bytes = BODY, method: str = "
     return status
 
 
-def test_a_signed_webhook_rings(port: int, rung: list[int]) -> None:
+def test_a_signed_webhook_wakes_the_hook(port: int, rung: list[int]) -> None:
     assert post(port, signed()) == 204
     reference = Webhook(SECRET)
     now = datetime.now(UTC)
@@ -98,14 +98,14 @@ def test_a_signed_webhook_rings(port: int, rung: list[int]) -> None:
         (lambda: signed() | {"webhook-id": "msg_9"}, BODY),
     ],
 )
-def test_what_is_not_signed_by_us_lately_does_not(
+def test_a_webhook_without_a_recent_valid_signature_does_not_wake_the_hook(
     port: int, rung: list[int], headers: Callable[[], dict[str, str]], body: bytes
 ) -> None:
     assert post(port, headers(), body) == 401
     assert not rung
 
 
-def test_strange_requests_are_turned_away(port: int, rung: list[int]) -> None:
+def test_too_large_requests_and_wrong_methods_are_refused(port: int, rung: list[int]) -> None:
     assert post(port, signed(), b"x" * (300 << 10)) == 413
     assert post(port, signed(), method="GET") == 501
     assert not rung

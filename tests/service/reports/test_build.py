@@ -71,7 +71,7 @@ def test_the_three_actions_that_save_most_are_listed() -> None:
     report = build(facts())
     assert [round(todo.gpu_hours) for todo in report.todo] == [300, 40, 30]
     assert "gpu018" in report.todo[0].title
-    assert "400 GPU-hours" in report.todo[0].reckoned
+    assert "400 GPU-hours" in report.todo[0].calculation
 
 
 def test_without_known_gpu_hours_actions_are_ordered_by_jobs() -> None:
@@ -98,6 +98,14 @@ def test_a_report_round_trips_through_its_wire_format() -> None:
     report = build(facts())
     assert from_wire(report.to_wire()) == report
     assert build(facts()) == report
+
+
+def test_a_report_stored_by_an_earlier_version_is_read() -> None:
+    report = build(facts())
+    wire = report.to_wire()
+    assert [one["reckoned"] for one in wire["todo"]] == [one.calculation for one in report.todo]
+    todo = [{name: value for name, value in one.items() if name != "calculation"} for one in wire["todo"]]
+    assert from_wire({**wire, "todo": todo}) == report
 
 
 def test_no_failure_counts_for_two_actions() -> None:

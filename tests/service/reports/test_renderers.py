@@ -24,7 +24,7 @@ def texts(report: Report) -> set[str]:
     """Every text of the report."""
     found = {*report.sentences, report.title, report.subtitle, *(text for pair in report.trust for text in pair)}
     for todo in report.todo:
-        found |= {todo.title, todo.gain, todo.reckoned}
+        found |= {todo.title, todo.gain, todo.calculation}
     found |= {text for one in report.previous for text in (one.title, one.outcome)}
     for section in report.sections:
         found |= {section.title, *section.paragraphs}

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,17 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     assert states.load(path, "lab") == state
     assert state.at == NOW
     assert [one.name for one in tmp_path.iterdir()] == ["watch.json"]
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "watch.json"
+    state = State("lab", {"jobs|*": "7"})
+    state.remember(["a", "b"])
+    states.save(path, state, NOW)
+    stored = orjson.loads(path.read_bytes())
+    stored["told"] = stored.pop("sent")
+    path.write_bytes(orjson.dumps(stored))
+    assert states.load(path, "lab") == state
 
 
 def test_without_a_file_all_is_new(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Figures of charts as JSON, the map of nodes, and what the header says of the time range."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -13,6 +14,7 @@ from service.statistics.records import PeriodCount
 from service.web.pages import navigation
 from service.web.pages.charts import figures, node_map, sparklines
 from service.web.pages.forms import with_zone
+from service.web.pages.templating import STYLES
 from tests.service.web.world import NOW
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -137,9 +139,12 @@ def test_the_page_of_the_navigation_is_marked_on_pages_below_it(client: TestClie
 
 
 def test_static_files_are_compressed_and_kept_by_browsers(client: TestClient) -> None:
-    style = client.get("/static/faultline.css?v=1", headers={"Accept-Encoding": "gzip"})
-    assert style.headers["Cache-Control"] == "public, max-age=31536000, immutable"
-    assert style.headers["Content-Encoding"] == "gzip"
+    styles = re.findall(r'<link rel="stylesheet" href="([^"]+)"', client.get("/failures").text)
+    assert [address.partition("?")[0] for address in styles] == [f"/static/{name}" for name in STYLES]
+    for address in styles:
+        style = client.get(address, headers={"Accept-Encoding": "gzip"})
+        assert style.headers["Cache-Control"] == "public, max-age=31536000, immutable", address
+        assert style.headers["Content-Encoding"] == "gzip", address
     assert "max-age=86400" in client.get("/static/chevron.svg").headers["Cache-Control"]
     page = client.get("/login", headers={"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in page.headers, "a page with secrets is not compressed"
