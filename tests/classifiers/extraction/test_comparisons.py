@@ -66,3 +66,32 @@ def test_numbers_that_are_not_finite_on_one_rank_again_and_again_are_of_its_devi
     log = "".join(NOT_FINITE.format(step=40 + number, rank=rank) for number, rank in enumerate(ranks))
     found = entries(LogStream(f"{log}RuntimeError: nan in gradients, giving up\n", rank=0))
     assert ("wordings.same-rank-again" in found) == is_device
+
+
+WORK = (
+    "[rank{rank}]:[E1120 03:51:11.061727749 ProcessGroupNCCL.cpp:683] [PG ID 0 PG GUID {group} Rank {rank}] Watchdog "
+    "caught collective operation timeout: WorkNCCL(SeqNum={number}, OpType={operation}, NumelIn={size}, NumelOut=1, "
+    "Timeout(ms)=600000) ran for 600096 milliseconds before timing out.\n"
+)
+FIRST = {"rank": 0, "group": "0(default_pg)", "number": 7, "operation": "ALLREDUCE", "size": 80}
+
+
+@pytest.mark.parametrize(
+    ("second", "differ"),
+    [
+        ({"operation": "_ALLGATHER_BASE"}, True),
+        ({"size": 160}, True),
+        ({}, False),
+        ({"number": 8, "operation": "BROADCAST"}, False),  # the other rank is behind
+        ({"group": "3(tensor_parallel)", "operation": "BROADCAST"}, False),
+    ],
+)
+def test_ranks_in_different_collectives_of_one_number_are_a_fault_of_the_program(
+    second: dict[str, object],
+    differ: bool,
+) -> None:
+    logs = [WORK.format(**FIRST), WORK.format(**{**FIRST, "rank": 1, **second})]
+    job = JobFacts(status="failed", scheduler="slurm", gpus=8)
+    case = RawCase(job=job, streams=tuple(LogStream(log, rank=rank) for rank, log in enumerate(logs)))
+    found = {hit.id for item in EXTRACTOR.extract(case).items for hit in item.hits}
+    assert ("pytorch.collectives-differ" in found) is differ
