@@ -188,8 +188,8 @@ def has_certain_label(case: LabelledCase, axis: str) -> bool:
 
 def same_line(root: str, shown: Sequence[str]) -> bool:
     """Whether one of the shown lines is the root line, or the main part of it."""
-    core = tidy(root)[:160]
-    return any(core in one or (len(one) > 20 and one in core) for one in shown)  # noqa: PLR2004 - not by a few letters
+    whole = tidy(root)
+    return any(whole[:160] in one or (len(one) > 20 and one in whole) for one in shown)  # noqa: PLR2004 - a few letters
 
 
 def medium_of(case: LabelledCase) -> str:
