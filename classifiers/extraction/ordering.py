@@ -254,6 +254,8 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     if not complaints:  # few cases have any: names are searched only now
         return False
     names = {name for name in _OBJECT.findall(first.message[:_OBJECT_RANGE]) if not name.endswith(_CODE)}
+    if first.onset is Onset.DECISIVE_ENTRY:
+        names = {name for name in names if name.startswith("/")}  # what a logger is called looks like a file
     entries = {hit.id for hit in first.hits if hit.role == "initiating" and hit.strength != "weak"}
     earlier = [
         item

@@ -1,5 +1,6 @@
 """The questions that speak against a node event: its words, node, process, device, recovery, time, and the log."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
@@ -34,6 +35,8 @@ _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 _STOPPED_WITHIN_S: Final = 600.0
 # Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
 _LONGEST_WAIT_S: Final = 1_800.0
+# A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
+_KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
 
 def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
@@ -295,12 +298,18 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
             continue  # it was down while the job failed
         if has_hit and not objects.is_repair:
             continue
+        if _KUBELET_CONDITION.search(end.text) and not any(map(_is_of_kubernetes, one.event.entries)):
+            continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
         repaired = objects.is_repair and not of_other
         if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
+
+
+def _is_of_kubernetes(entry: str) -> bool:
+    return entry.startswith("kubernetes.")
 
 
 def _is_just_before(one: Candidate, failed: float | None) -> bool:

@@ -41,6 +41,7 @@ _ISO: Final = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 # Seconds since 1970, of the years 2001 to 2096; larger numbers are milliseconds.
 _EARLIEST: Final = 1e9
 _LATEST: Final = 4e9
+_FEWEST_HOLDING: Final = 2  # of the sampled records hold a line
 _SHARE_OF_RECORDS: Final = 0.8  # of the sampled lines (judgement: runtimes print some lines around the records)
 
 
@@ -77,10 +78,17 @@ def _start_of(line: str) -> int | None:
 
 
 def are_records(sample: Sequence[str]) -> bool:
-    """Whether most of some lines of a log are records that hold a line each."""
+    """Whether most of some lines of a log are records, and some of them hold a line each.
+
+    Records of figures hold none; they stay as they are.
+    """
     if sum(map(may_be_record, sample)) < _SHARE_OF_RECORDS * len(sample):
         return False
-    return sum(read(line) is not None for line in sample) >= _SHARE_OF_RECORDS * len(sample)
+    holding = sum(read(line) is not None for line in sample)
+    if holding >= _SHARE_OF_RECORDS * len(sample):
+        return True
+    objects = sum(_fields_of(line) is not None for line in sample)
+    return holding >= _FEWEST_HOLDING and objects >= _SHARE_OF_RECORDS * len(sample)
 
 
 def levels_differ(sample: Sequence[str]) -> bool:
@@ -93,10 +101,12 @@ def read(line: str) -> Record | None:
 
     A record may hold another one: a collector's the one that the program wrote.
     """
+    return _record_of(_fields_of(line), line[: _start_of(line) or 0])
+
+
+def _fields_of(line: str) -> Mapping[str, Any] | None:
     start = _start_of(line)
-    if start is None:
-        return _record_of(_logfmt_fields(line), "")
-    return _record_of(_json_fields(line[start:]), line[:start])
+    return _logfmt_fields(line) if start is None else _json_fields(line[start:])
 
 
 def _record_of(fields: Mapping[str, Any] | None, prefix: str) -> Record | None:

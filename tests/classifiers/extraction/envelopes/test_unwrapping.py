@@ -162,3 +162,13 @@ def test_a_record_in_a_record_and_behind_the_name_of_its_writer_is_read() -> Non
     prefixed = unwrapped(LogStream("\n".join(f"[pod/bert-{at}/train] {one}" for at, one in enumerate(own))))
     assert prefixed.text.split("\n")[-1] == "[pod/bert-3/train] ERROR: step ERROR"
     assert own_text(prefixed.text.split("\n")[-1]) == "step ERROR"
+
+
+def test_records_of_figures_among_records_of_lines_stay_as_they_are() -> None:
+    figures = [json.dumps({"ts": f"2026-11-24T10:00:{at:02d}Z", "step": at, "loss": 2.5}) for at in range(20)]
+    lines = [
+        json.dumps({"ts": "2026-11-24T10:00:30Z", "level": level, "message": level}) for level in ("INFO", "ERROR")
+    ]
+    read = unwrapped(LogStream("\n".join([*figures, *lines]))).text.split("\n")
+    assert read[:20] == figures
+    assert read[-1] == "2026-11-24T10:00:30Z ERROR: ERROR"
