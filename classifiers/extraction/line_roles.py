@@ -68,6 +68,7 @@ _CONSEQUENCE_EXCEPTIONS: Final = frozenset(
         "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
     }
 )  # fmt: skip
+_TIMEOUT_ENDINGS: Final = ("Timeout", "TimeoutError", "TimedOut")  # of what a program calls its own exceptions
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 _BY_STRENGTH: Final = {
     "decisive": Onset.DECISIVE_ENTRY, "strong": Onset.STRONG_ENTRY, "weak": Onset.WEAK_ENTRY,
@@ -152,7 +153,8 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
     low = message[:_RANGE].lower() if message.isascii() else None
     if (low is None or contains_any(low, _RETRY_PARTS)) and announces_retry(message):
         return "initiating", Onset.RETRIED
-    if undecided and (facts.exception in _CONSEQUENCE_EXCEPTIONS or _is_timeout(message, low)):
+    waited = facts.exception in _CONSEQUENCE_EXCEPTIONS or (facts.exception or "").endswith(_TIMEOUT_ENDINGS)
+    if undecided and (waited or _is_timeout(message, low)):
         return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)
     return "initiating", onset
 
