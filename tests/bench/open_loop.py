@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 AT_ONCE = 64
 TIMEOUT_S = 120
+ANSWERED = frozenset({200, 303})  # a search for one job and "my failures" lead to another page
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def measure(
         late = (time.perf_counter() - due) * 1000
         with guard:
             taken[url].append(late)
-            failed[url] += status != 200
+            failed[url] += status not in ANSWERED
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for number, url in enumerate(order):
