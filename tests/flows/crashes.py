@@ -163,7 +163,7 @@ class Worker:
 
     def given(self) -> int:
         """Return how often members have been assigned partitions."""
-        return self.output_text().count("partitions given: jobs")
+        return self.output_text().count("partitions assigned: jobs")
 
     def output_text(self) -> str:
         """Return its log."""
