@@ -26,6 +26,9 @@ _SHORTEST: Final = 5  # characters
 _END: Final = re.compile(r"[ \t]|[\]>]:")
 # A prefix with one of these says something of the failure; the first one is Valgrind's.
 _OF_FAILURE: Final = re.compile(r"(?i)^==\d|(?<!std)err|warn|fatal|crit|fail|abort|kill")
+# A prefix of a time and a level alone is that of the program's own logger.
+_LEVEL: Final = re.compile(r"(?i)\b(?:info|debug|notice|trace)\b")
+_NAME: Final = re.compile(r"[A-Za-z0-9]")
 # What shows that the rest of a line is the raw output of a program, which loggers do not write so: an empty or an
 # indented line, a traceback, a time, a level, a rank, a launcher's name.
 _RAW: Final = re.compile(
@@ -50,7 +53,7 @@ def common_prefix(sample: Sequence[str], text: str) -> str | None:
 
 
 def longest(lines: Sequence[str], share: float = _SHARE) -> str | None:
-    """The longest prefix that a share of some lines has and that says nothing of a failure, None without one."""
+    """The longest prefix that a share of some lines has, that names something and says nothing of a failure."""
     heads = [TIME.sub(_MARK, line[:_RANGE], count=2) for line in lines]
     median = sorted(heads)[len(heads) // 2]
     best, most = None, 0
@@ -62,7 +65,9 @@ def longest(lines: Sequence[str], share: float = _SHARE) -> str | None:
         most = most or count
         if count >= _SHARE_OF_LONGEST * most and len(prefix) >= _SHORTEST:
             best = prefix
-    return None if best is None or _OF_FAILURE.search(best) else best
+    if best is None or _OF_FAILURE.search(best) or _NAME.search(_LEVEL.sub("", best)) is None:
+        return None
+    return best
 
 
 def length_of(line: str, prefix: str) -> int | None:
