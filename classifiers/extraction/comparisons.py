@@ -5,11 +5,12 @@ line can mean something else where the case shows more than the line. They are l
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from classifiers.contracts import JobFacts
 from classifiers.extraction.line_headers import parse_header
+from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.signatures import (
     COLLECTIVES_DIFFER,
@@ -38,15 +39,21 @@ def observations(job: JobFacts, streams: Sequence[StreamText]) -> frozenset[str]
     return frozenset(name for name, holds in _OBSERVATIONS.items() if holds(job, streams))
 
 
+def _lines_with(streams: Sequence[StreamText], entries: frozenset[str]) -> Iterator[tuple[StreamText, ScannedLine]]:
+    """The lines that one of some catalogue entries matches, with their logs."""
+    for stream in streams:
+        for line in stream.lines:
+            if any(hit.id in entries for hit in line.hits):
+                yield stream, line
+
+
 def _fault_on_several_ranks(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether several ranks report a memory fault of their own."""
     ranks: set[tuple[str, int]] = set()
-    for stream in streams:
-        for line in stream.lines:
-            if any(hit.id in _MEMORY_FAULTS for hit in line.hits):
-                rank = parse_header(line.text).rank
-                rank = stream.source.rank if rank is None else rank
-                ranks.add(("stream", stream.index) if rank is None else ("rank", rank))
+    for stream, line in _lines_with(streams, _MEMORY_FAULTS):
+        rank = parse_header(line.text).rank
+        rank = stream.source.rank if rank is None else rank
+        ranks.add(("stream", stream.index) if rank is None else ("rank", rank))
     return len(ranks) > 1
 
 
@@ -54,19 +61,14 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
     """Whether most of a device's memory is held by one process that no log of the job names, of a scheduler's job."""
     if job.scheduler is None:
         return False
-    for stream in streams:
-        for line in stream.lines:
-            if "memory in use" not in line.text or all(hit.id not in _OUT_OF_MEMORY for hit in line.hits):
-                continue
-            holders = _HOLDER.findall(line.text)
-            capacity = _CAPACITY.search(line.text)
-            if len(holders) != 1 or capacity is None:
-                continue
-            pid, held = holders[0]
-            if float(held) > _MOST_OF_DEVICE * float(capacity["total"]) and not _is_own_process(
-                pid, line.text, streams
-            ):
-                return True
+    for _, line in _lines_with(streams, _OUT_OF_MEMORY):
+        holders = _HOLDER.findall(line.text)
+        capacity = _CAPACITY.search(line.text)
+        if len(holders) != 1 or capacity is None:
+            continue
+        pid, held = holders[0]
+        if float(held) > _MOST_OF_DEVICE * float(capacity["total"]) and not _is_own_process(pid, line.text, streams):
+            return True
     return False
 
 
@@ -80,9 +82,8 @@ def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether only one rank, not the one that speaks for all, has numbers that are not finite, more than once."""
     named = [
         match["ranks"]
-        for stream in streams
-        for line in stream.lines
-        if any(hit.id in _NOT_FINITE for hit in line.hits) and (match := _RANKS.search(line.text)) is not None
+        for _, line in _lines_with(streams, _NOT_FINITE)
+        if (match := _RANKS.search(line.text)) is not None
     ]
     return len(named) >= _FEWEST_TIMES and len(set(named)) == 1 and named[0].isdigit() and named[0] != "0"
 
@@ -90,15 +91,12 @@ def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
 def _collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether time-outs name two operations, or two sizes of one, with the same number in the same group of ranks."""
     named: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for stream in streams:
-        for line in stream.lines:
-            if all(hit.id not in _TIMEOUTS for hit in line.hits):
-                continue
-            work = _WORK.search(line.text)
-            if work is not None:
-                group = _GROUP.search(line.text)
-                number = (group["group"] if group is not None else "", work["number"])
-                named.setdefault(number, set()).add((work["operation"], work["size"] or ""))
+    for _, line in _lines_with(streams, _TIMEOUTS):
+        work = _WORK.search(line.text)
+        if work is not None:
+            group = _GROUP.search(line.text)
+            number = (group["group"] if group is not None else "", work["number"])
+            named.setdefault(number, set()).add((work["operation"], work["size"] or ""))
     return any(len(operations) > 1 for operations in named.values())
 
 

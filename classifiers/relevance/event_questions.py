@@ -8,7 +8,7 @@ from typing import Final
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects
 from classifiers.relevance.event_rules import rules_of
-from classifiers.relevance.own_names import ADDED_TO_NAME
+from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
 
 _Read = tuple[EventSeen, EventObjects]
@@ -242,7 +242,9 @@ def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
     name = (job.job_id or "").rsplit("/", 1)[-1]
     pods = [pod.rsplit("/", 1)[-1] for pod in objects.pods]
     return any(
-        (name and name in pod) or any(map(job.mentions, _with_first_of_role(pod))) or _belongs_to(pod, job.job_names())
+        (name and name in pod)
+        or any(map(job.mentions, _with_first_of_role(pod)))
+        or not job.job_names().isdisjoint(names_of_pod(pod))
         for pod in pods
     )
 
@@ -251,17 +253,6 @@ def _with_first_of_role(pod: str) -> tuple[str, ...]:
     """A pod, and the first pod of its role, which the logs of all pods name as the meeting point: name-worker-0."""
     stem, _, number = pod.rpartition("-")
     return (pod, f"{stem}-0") if stem and number.isdigit() else (pod,)
-
-
-def _belongs_to(pod: str, jobs: frozenset[str]) -> bool:
-    """Whether a pod is named after a job: the job's name, then roles, numbers and generated ends."""
-    parts = pod.split("-")
-    while parts:
-        if "-".join(parts) in jobs:
-            return True
-        if ADDED_TO_NAME.fullmatch(parts.pop()) is None:
-            return False
-    return False
 
 
 def _is_of_job(program: str, job: JobSeen) -> bool:

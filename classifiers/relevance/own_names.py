@@ -1,7 +1,7 @@
 """The names of a job: what its logs, the scheduler's message and the events at its start call it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -20,7 +20,7 @@ _OBJECT: Final = re.compile(
 )
 _STARTED: Final = re.compile(r"\b(?:Started|Created|Pulled) pod/(?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
 # What Kubernetes and the operators of training jobs add to the name of a job: a role, an index, random letters.
-ADDED_TO_NAME: Final = re.compile(
+_ADDED_TO_NAME: Final = re.compile(
     r"workers?|master|launcher|head|chief|leader|ps|trainer|replicas?|node|server|driver|executor|evaluator|group|job"
     r"|gpu|cpu|\d{1,5}|[bcdfghjklmnpqrstvwxz2-9]{5,10}|(?=[a-z]*\d)[a-z0-9]{4,10}"
 )
@@ -44,6 +44,14 @@ def own_names(job: JobFacts, texts: Iterable[str], events: Sequence[NodeEvent]) 
     return frozenset(names | started if len(started) == 1 else names)
 
 
+def names_of_pod(pod: str) -> Iterator[str]:
+    """What the job of a pod may be called: the pod's name, then without its role, its number, its generated end."""
+    parts = pod.split("-")
+    yield pod
+    while len(parts) > 1 and _ADDED_TO_NAME.fullmatch(parts.pop()) is not None:
+        yield "-".join(parts)
+
+
 def _names_in(text: str) -> list[str]:
     low = text.lower()
     found = [hit[hit.lastindex or 0] for hit in _JOB_NAME.finditer(low)]
@@ -59,16 +67,10 @@ def _started_with(job: JobFacts, events: Sequence[NodeEvent]) -> set[str]:
         if event.node not in job.nodes or event.at is None or "pod/" not in event.text:
             continue
         if _is_at_start(event.at, job.started_at) and (hit := _STARTED.search(event.text)) is not None:
-            names.add(_without_additions(hit["pod"]))
+            *_, shortest = names_of_pod(hit["pod"])
+            names.add(shortest)
     return names
 
 
 def _is_at_start(at: datetime, started: datetime) -> bool:
     return -_BEFORE_START_S <= (at - started).total_seconds() <= _AFTER_START_S
-
-
-def _without_additions(pod: str) -> str:
-    parts = pod.split("-")
-    while len(parts) > 1 and ADDED_TO_NAME.fullmatch(parts[-1]) is not None:
-        parts.pop()
-    return "-".join(parts)

@@ -77,23 +77,19 @@ def _start_of(line: str) -> int | None:
     return prefix.end() if prefix is not None and line.startswith("{", prefix.end()) else None
 
 
-def are_records(sample: Sequence[str]) -> bool:
-    """Whether most of some lines of a log are records, and some of them hold a line each.
+def of_sample(sample: Sequence[str]) -> list[Record]:
+    """The records among some lines of a log that hold a line each; none where most of the lines are no records.
 
     Records of figures hold none; they stay as they are.
     """
     if sum(map(may_be_record, sample)) < _SHARE_OF_RECORDS * len(sample):
-        return False
-    holding = sum(read(line) is not None for line in sample)
-    if holding >= _SHARE_OF_RECORDS * len(sample):
-        return True
-    objects = sum(_fields_of(line) is not None for line in sample)
-    return holding >= _FEWEST_HOLDING and objects >= _SHARE_OF_RECORDS * len(sample)
-
-
-def levels_differ(sample: Sequence[str]) -> bool:
-    """Whether records have different levels: then the program set them, and not what collects its lines."""
-    return len({record.level for line in sample if (record := read(line)) is not None}) > 1
+        return []
+    parts = [_parts_of(line) for line in sample]
+    found = [record for prefix, fields in parts if (record := _record_of(fields, prefix)) is not None]
+    if len(found) >= _SHARE_OF_RECORDS * len(sample):
+        return found
+    objects = sum(fields is not None for _, fields in parts)
+    return found if len(found) >= _FEWEST_HOLDING and objects >= _SHARE_OF_RECORDS * len(sample) else []
 
 
 def read(line: str) -> Record | None:
@@ -101,12 +97,14 @@ def read(line: str) -> Record | None:
 
     A record may hold another one: a collector's the one that the program wrote.
     """
-    return _record_of(_fields_of(line), line[: _start_of(line) or 0])
+    prefix, fields = _parts_of(line)
+    return _record_of(fields, prefix)
 
 
-def _fields_of(line: str) -> Mapping[str, Any] | None:
+def _parts_of(line: str) -> tuple[str, Mapping[str, Any] | None]:
+    """What stands before the record of a line, and its fields; None where there is no record."""
     start = _start_of(line)
-    return _logfmt_fields(line) if start is None else _json_fields(line[start:])
+    return ("", _logfmt_fields(line)) if start is None else (line[:start], _json_fields(line[start:]))
 
 
 def _record_of(fields: Mapping[str, Any] | None, prefix: str) -> Record | None:

@@ -106,8 +106,9 @@ def _envelope_reader(text: str) -> Unwrap | None:
     sample = sample[:: len(sample) // _SAMPLED + 1]
     if len(sample) < _FEWEST_LINES:
         return None
-    if records.are_records(sample):
-        return _record_reader(sample)
+    found = records.of_sample(sample)
+    if found:
+        return _record_reader(found)
     prefix = prefixes.common_prefix(sample, text)
     if prefix is None or _names_writer(sample, prefix):
         return None
@@ -126,10 +127,10 @@ def _may_have_envelopes(text: str) -> bool:
     return any(map(records.may_be_record, lines)) or prefixes.longest(lines, share=_SHARE_ALIKE) is not None
 
 
-def _record_reader(sample: list[str]) -> Unwrap:
-    with_level = records.levels_differ(sample)
-    inner = [record.text for line in sample if (record := records.read(line)) is not None]
-    with_time = not _have_times(inner)
+def _record_reader(sample: list[records.Record]) -> Unwrap:
+    # Where levels differ, the program set them, and not what collects its lines.
+    with_level = len({record.level for record in sample}) > 1
+    with_time = not _have_times([record.text for record in sample])
 
     def unwrap(line: str) -> str | None:
         record = records.read(line)
