@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final
 
 from classifiers.extraction.line_headers import parse_header, time_of
@@ -31,6 +31,11 @@ _FEWEST_LINES: Final = 4
 _SHARE_OF_LINES: Final = 12  # one of so many
 _MOST_SHAPES: Final = 4
 _COMMON_SHARE: Final = 0.9
+# A number that tells how far a run is grows from line to line, but for a new epoch now and then; so does the time.
+_GROWING_SHARE: Final = 0.75
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+_MOST_NUMBERS: Final = 12
+_AT_ONCE_S: Final = 2.0  # what is printed at once is printed within this time (judgement)
 # Limits of what is read (judgement).
 _MOST_SEARCHES: Final = 800
 _SHAPE_RANGE: Final = 160
@@ -131,6 +136,8 @@ def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
         everywhere = len(samples) == 1 or len(regions[shape]) >= _FEWEST_REGIONS
         if len(found) < fewest or not everywhere or len(set(map(_without_time, found))) < len(found) // 2:
             continue
+        if not _grows(found):
+            continue
         anchor = _anchor(found, [line for other, some in lines.items() if other != shape for line in some])
         if anchor is not None:
             out.append((shape, anchor))
@@ -140,6 +147,19 @@ def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
 def _without_time(line: str) -> str:
     """A line without its header: a line that reports the same each time is no progress."""
     return line[parse_header(line).message_start :]
+
+
+def _grows(lines: Sequence[str]) -> bool:
+    """Whether lines were printed over some time, or have a number that grows: the rows of a table have neither."""
+    times = [time_of(line[:_TIME_RANGE]) for line in (lines[0], lines[-1])]
+    if times[0] is not None and times[1] is not None and times[1] - times[0] > _AT_ONCE_S:
+        return True
+    rows = [[float(one) for one in _NUMBER.findall(_without_time(line)[:_LINE_RANGE])[:_MOST_NUMBERS]] for line in lines]
+    return any(
+        column[-1] > column[0]
+        and sum(later >= earlier for earlier, later in pairwise(column)) >= _GROWING_SHARE * (len(column) - 1)
+        for column in zip(*rows, strict=False)
+    )
 
 
 def _complaining(lines: Sequence[str]) -> set[int]:
