@@ -66,13 +66,15 @@ from classifiers.taxonomy import RetryOutlook, Role
 Strength = Literal["decisive", "strong", "weak"]
 # What the lines of a case show together (`classifiers.extraction.comparisons`): several ranks report a memory fault of
 # their own; most of a device's memory is held by a process of somebody else; again and again the same rank alone
-# computes numbers that are not finite, or others than its replicas; ranks waited in different collectives.
+# computes numbers that are not finite, or others than its replicas; ranks waited in different collectives; the steps of
+# a job that did not end in time took several times as long in the end as before.
 FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
 MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
 ONE_RANK_NOT_FINITE: Final = "observation.one-rank-not-finite"
 COLLECTIVES_DIFFER: Final = "observation.collectives-differ"
+SLOWED_DOWN: Final = "observation.slowed-down"
 OBSERVATIONS: Final = frozenset(
-    {FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER}
+    {FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN}
 )
 
 

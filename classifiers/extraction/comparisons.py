@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from classifiers.contracts import JobFacts
+from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.relevance.event_rules import deadlines
 from classifiers.signatures import (
     COLLECTIVES_DIFFER,
     FAULT_ON_SEVERAL_RANKS,
     MEMORY_HELD_BY_OTHERS,
     ONE_RANK_NOT_FINITE,
+    SLOWED_DOWN,
 )
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
@@ -24,13 +27,17 @@ _MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
 _OUT_OF_MEMORY: Final = frozenset({"pytorch.cuda-oom"})
 _CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
 _HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
+_MEMORY_OF_NODE: Final = frozenset({"ray.oom"})
+# A row of Ray's table of the processes that use most memory, and the name that Ray gives its own workers.
+_MEMORY_ROW: Final = re.compile(r"(?m)(?:^|[ \t])\d{1,8}\t(?P<held>[\d.]{1,12})\t(?P<command>\S[^\n]{0,200})")
+_RAY_NAMES: Final = ("ray::", "/ray/", "raylet", "python")
 _NOT_FINITE: Final = frozenset({"wordings.one-replica-differs", "wordings.rank-not-finite", "wordings.same-rank-again"})
 _RANKS: Final = re.compile(r"(?i)\brank(?:\(s\)|s)?[ :=#]{0,2}\[?(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,64})")
 _TIMEOUTS: Final = frozenset({"pytorch.nccl-watchdog-timeout"})
 _WORK: Final = re.compile(r"\bSeqNum=(?P<number>\d+), OpType=(?P<operation>\w+)(?:, NumelIn=(?P<size>\d+))?")
 _GROUP: Final = re.compile(r"\bPG GUID (?P<group>\w+)")
 _FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
-# Judgement: a process that holds more than this share of the device leaves too little for the job's own.
+# Judgement: a process that holds more than this share of the memory leaves too little for the job's own.
 _MOST_OF_DEVICE: Final = 0.5
 
 
@@ -58,7 +65,12 @@ def _fault_on_several_ranks(_job: JobFacts, streams: Sequence[StreamText]) -> bo
 
 
 def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
-    """Whether most of a device's memory is held by one process that no log of the job names, of a scheduler's job."""
+    """Whether most of the memory is held by one process that is none of the job's: of a device, or of a node.
+
+    Of a device only where a scheduler started the job: else its user may have started the other one too.
+    """
+    if any(_is_held_by_other_program(stream.text) for stream, _ in _lines_with(streams, _MEMORY_OF_NODE)):
+        return True
     if job.scheduler is None:
         return False
     for _, line in _lines_with(streams, _OUT_OF_MEMORY):
@@ -70,6 +82,19 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
         if float(held) > _MOST_OF_DEVICE * float(capacity["total"]) and not _is_own_process(pid, line.text, streams):
             return True
     return False
+
+
+def _is_held_by_other_program(text: str) -> bool:
+    """Whether in Ray's table of processes one that Ray did not start holds more than all others together."""
+    rows = [(float(row["held"]), row["command"]) for row in _MEMORY_ROW.finditer(text) if _is_number(row["held"])]
+    if not rows:
+        return False
+    most, command = max(rows)
+    return most > _MOST_OF_DEVICE * sum(held for held, _ in rows) and not any(name in command for name in _RAY_NAMES)
+
+
+def _is_number(text: str) -> bool:
+    return text.count(".") <= 1 and text != "."
 
 
 def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
@@ -100,9 +125,17 @@ def _collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     return any(len(operations) > 1 for operations in named.values())
 
 
+def _slowed_down(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether a job that did not end in time took several times as long for its steps in the end as before."""
+    if next(_lines_with(streams, deadlines()), None) is None:
+        return False
+    return any(training_progress.has_slowed(one.text) for one in streams if not one.is_scheduler)
+
+
 _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {
     FAULT_ON_SEVERAL_RANKS: _fault_on_several_ranks,
     MEMORY_HELD_BY_OTHERS: _memory_held_by_others,
     ONE_RANK_NOT_FINITE: _one_rank_not_finite,
     COLLECTIVES_DIFFER: _collectives_differ,
+    SLOWED_DOWN: _slowed_down,
 }

@@ -35,6 +35,9 @@ SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
 _END_LENGTH: Final = 65_536
 _NEAR_LENGTH: Final = 2_000
 _LINE_RANGE: Final = 500
+# The count and the rate of a progress bar of tqdm.
+_BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
+_RATE: Final = re.compile(r"\b(?P<value>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>s/it|it/s)\b")
 # When a run counts as slowed down: so many steps before and since, the latter so many times slower (judgement).
 _PACE_RANGE: Final = 262_144  # characters
 _FEWEST_BEFORE: Final = 3
@@ -124,11 +127,22 @@ def slowed_since(text: str) -> float | None:
         text: a log whose lines name steps and times.
     """
     paces = _paces(text)
+    number = _first_slow([pace for _, pace in paces])
+    return None if number is None else paces[number][0]
+
+
+def has_slowed(text: str) -> bool:
+    """Whether the steps of a log took several times as long in the end as before, by its times or its printed rates."""
+    return slowed_since(text) is not None or _first_slow(_printed_paces(text)) is not None
+
+
+def _first_slow(paces: Sequence[float]) -> int | None:
+    """The place from which on all paces are several times the usual one before, None without one."""
     for number in range(_FEWEST_BEFORE, len(paces) - _FEWEST_SINCE + 1):
-        usual = median(pace for _, pace in paces[max(0, number - _MOST_BEFORE) : number])
-        since = [pace for _, pace in paces[number:]]
+        usual = median(paces[max(0, number - _MOST_BEFORE) : number])
+        since = paces[number:]
         if min(since[:_FEWEST_SINCE]) >= _MUCH_SLOWER * usual and median(since) >= _MUCH_SLOWER * usual:
-            return paces[number][0]
+            return number
     return None
 
 
@@ -136,8 +150,26 @@ def _paces(text: str) -> list[tuple[float, float]]:
     """From when on each step took how many seconds, by the lines that name a step and a time, in order."""
     points: list[tuple[float, int]] = []
     for line in text[-_PACE_RANGE:].split("\n"):
-        step = step_of(line)
+        step = _step_or_count(line)
         time = time_of(line) if step is not None else None
         if step is not None and time is not None and (not points or (step > points[-1][1] and time >= points[-1][0])):
             points.append((time, step))
     return [(begin, (end - begin) / (later - step)) for (begin, step), (end, later) in pairwise(points) if end > begin]
+
+
+def _step_or_count(line: str) -> int | None:
+    """The training step that a line reports, or the count that a progress bar shows."""
+    step = step_of(line)
+    if step is None and "/" in line and (bar := _BAR.search(line, 0, _LINE_RANGE)) is not None:
+        return int(bar["count"])
+    return step
+
+
+def _printed_paces(text: str) -> list[float]:
+    """The seconds for a step that progress bars print, in order."""
+    found = (_RATE.search(line, 0, _LINE_RANGE) for line in text[-_PACE_RANGE:].split("\n") if "it" in line)
+    return [
+        float(rate["value"]) if rate["unit"] == "s/it" else 1 / float(rate["value"])
+        for rate in found
+        if rate is not None and float(rate["value"]) > 0
+    ]

@@ -71,7 +71,7 @@ _RECOVERY: Final = re.compile(
     r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
     r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
     r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
-    r"|\bno longer (?:degraded|throttl\w*|full)\b"
+    r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
@@ -92,7 +92,7 @@ _STANDS: Final = re.compile(
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
     r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
-    r"|\bno errors? found\b|\bwithout errors\b"
+    r"|\bno errors? found\b|\bwithout errors\b|\bhealth ?check:? (?:pass|ok|success)\b"
 )
 _MANAGEMENT: Final = re.compile(
     r"(?i)\b\w*mgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b"

@@ -7,7 +7,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects
-from classifiers.relevance.event_rules import rules_of
+from classifiers.relevance.event_rules import rules_of, shown_until_repair
 from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
 
@@ -83,11 +83,19 @@ class Companions:
         return self._foreign[node]
 
     def recoveries(self, node: str | None) -> list[_Read]:
-        """The events of a node that report that something works again."""
+        """The events of a node, or of a controller that names it, that report that something works again."""
         if node not in self._recoveries:
-            of_node = self._of_node(node)
+            of_node = [*self._of_node(node), *self._naming(node)]
             self._recoveries[node] = [one for one in of_node if one[1].is_recovery or one[1].is_repair]
         return self._recoveries[node]
+
+    def _naming(self, node: str | None) -> list[_Read]:
+        """The events of other nodes whose texts name a node."""
+        if node is None or self._by_node is None:
+            return []
+        name = short_name(node)
+        others = (one for other, events in self._by_node.items() if other != node for one in events)
+        return [(one, read_objects(one.text)) for one in others if is_word_in(name, one.text)]
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing speaks against it."""
@@ -211,7 +219,15 @@ def _are_hosts(names: frozenset[str]) -> bool:
 
 
 def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
+    if _is_shown_until_repair(one, job):
+        return None  # whichever process met it first: the object stays broken
     return Reason.OTHER_PROCESS if one.objects.of_other_program or _is_of_other_process(one, job) else None
+
+
+def _is_shown_until_repair(one: Candidate, job: JobSeen) -> bool:
+    """Whether a process of the job reports what such an event makes later jobs report until the object is repaired."""
+    shown = shown_until_repair(one.event.entries)
+    return bool(shown) and any(not shown.isdisjoint(entries) for entries in job.own_entries)
 
 
 def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
@@ -283,7 +299,7 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
     # What was in progress then has failed all the same, whatever works again soon after.
     has_hit = _is_just_before(one, failed) and one.fits
     for end, objects in ends:
-        if end.index == one.event.index or end.node != one.event.node or comes_before(end, one.event):
+        if end.index == one.event.index or comes_before(end, one.event):
             continue
         if end.time is not None and failed is not None and end.time > failed:
             continue  # it was down while the job failed
@@ -336,7 +352,7 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     is_later = job.failed is not None and time > job.failed + late
     if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
         return Reason.LATER
-    if traits.degrades_on:
+    if traits.degrades_on or _is_shown_until_repair(one, job):
         return None
     within = traits.within_s or _DEFAULT_WITHIN_S
     goes_on = _BUFFERED_S if effects & {"ends", "follows"} else _READ_AHEAD_S if "stalls" in effects else within

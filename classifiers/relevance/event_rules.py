@@ -13,7 +13,10 @@ Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "servic
 Effect = Literal["ends", "stalls", "degrades", "follows"]
 _FILE: Final = "event_rules.toml"
 _KEYS: Final = frozenset(
-    {"id", "title", "signatures", "object", "effect", "persists", "shared", "explains", "status", "within_s", "source"}
+    {
+        "id", "title", "signatures", "object", "effect", "persists", "shared", "explains", "until_repair", "status",
+        "within_s", "source",
+    }
 )
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
@@ -34,6 +37,7 @@ class EventRule:
         persists: whether the state lasts until a repair.
         shared: whether what it names serves all jobs, so that it may be a pod of another one.
         explains: ids of the catalogue entries that it makes a log show.
+        until_repair: those of them that jobs show which start later, before the object is repaired.
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
         source: where this is known from.
@@ -46,6 +50,7 @@ class EventRule:
     persists: bool
     shared: bool
     explains: frozenset[str]
+    until_repair: frozenset[str]
     status: frozenset[str]
     within_s: int
     source: str
@@ -70,6 +75,12 @@ def unanswered() -> frozenset[str]:
 
 
 @cache
+def deadlines() -> frozenset[str]:
+    """Ids of the entries by which a scheduler says that a job did not end in time; read once."""
+    return frozenset(_resolve(_read()["deadlines"], _known(), "deadlines"))
+
+
+@cache
 def of_programs() -> frozenset[str]:
     """Ids of the entries whose causes are all on the user's side, without those of deadlines."""
     side_of = taxonomy.load().side_of
@@ -78,7 +89,7 @@ def of_programs() -> frozenset[str]:
         for entry in signatures.packaged().entries
         if entry.causes and all(side_of(cause) == "user" for cause in entry.causes)
     }
-    return frozenset(of_users.difference(_resolve(_read()["deadlines"], _known(), "deadlines")))
+    return frozenset(of_users - deadlines())
 
 
 @cache
@@ -142,6 +153,12 @@ def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
     return (explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}) - of_programs()
 
 
+@lru_cache(maxsize=4_096)
+def shown_until_repair(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries that such an event makes logs show until the object is repaired."""
+    return frozenset().union(*(rule.until_repair for rule in rules_of(entries)))
+
+
 @cache
 def _read() -> Mapping[str, Any]:
     return tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
@@ -170,6 +187,7 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         persists=persists,
         shared=bool(row.get("shared", False)),
         explains=frozenset(_resolve(row["explains"], known, row["id"])),
+        until_repair=frozenset(_resolve(row.get("until_repair", []), known, row["id"])),
         status=frozenset(row["status"]),
         within_s=within_s,
         source=row["source"],
