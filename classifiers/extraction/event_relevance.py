@@ -17,11 +17,13 @@ from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
-from classifiers.relevance.event_rules import explained_by, traits_of
+from classifiers.relevance.event_rules import explained_by, explained_by_name, traits_of
 from classifiers.relevance.own_names import own_names
 from classifiers.relevance.records import short_name
 from classifiers.report_detection import is_prose
 
+_LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain
+_FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -105,9 +107,9 @@ def _lead_what_it_explains(
 ) -> None:
     """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
     slower = support is Support.SLOWER
-    if item.role != "initiating" or (traits_of(event.entries).effects.isdisjoint({"ends", "stalls"}) and not slower):
+    if item.role != "initiating" or (traits_of(event.entries).effects.isdisjoint(_LEADING) and not slower):
         return
-    explained = explained_by(event.entries)
+    explained = explained_by(event.entries) | explained_by_name(event.entries)
     for line in of_logs:
         if line.role == "initiating" and (slower or any(hit.id in explained for hit in line.hits)):
             item.onset = min(item.onset, line.onset)
@@ -189,8 +191,14 @@ def _job_seen(
         gpus=frozenset(index for text in texts for index in _visible_gpus(text))
         if len(raw.job.nodes) <= 1
         else frozenset(),
+        failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own)),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
+
+
+def _text_from(item: EvidenceItem, streams: Sequence[StreamText]) -> str:
+    """A line and what follows it."""
+    return streams[item.stream].text[item.offset : item.offset + len(item.text) + _FOLLOWING]
 
 
 def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribution: LineAttribution | None) -> bool:

@@ -1,6 +1,6 @@
 """The passes of extraction, in order: each adds to or changes the evidence of one case."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,7 +23,9 @@ from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects import SuspectEvidence, find_suspect, ranks_seen
+from classifiers.relevance.event_rules import CHANGES
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
+from classifiers.signatures import Signature
 
 IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
 _LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)
@@ -93,19 +95,17 @@ def read_node_events(extraction: Extraction) -> None:
     """
     items, of_nodes = extraction.items, len(extraction.streams)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
-        if event.source == CHANGE:
+        hits = () if line is None else line.hits
+        if line is not None and any(hit.is_conditional for hit in hits):
+            present = extraction.present | {hit.id for hit in hits}
+            hits = applicable_hits(line, extraction.raw, NODE, present)
+        hits = _of_one_kind(hits, is_change=event.source == CHANGE)
+        if event.source == CHANGE and not hits:
             extraction.set_aside.append(
                 EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
             )
+        if line is None or not hits:
             continue
-        if line is None or not line.hits:
-            continue
-        hits = line.hits
-        if any(hit.is_conditional for hit in hits):
-            present = extraction.present | {hit.id for hit in hits}
-            hits = applicable_hits(line, extraction.raw, NODE, present)
-            if not hits:
-                continue
         items.append(
             EvidenceItem(
                 text=text,
@@ -120,6 +120,14 @@ def read_node_events(extraction: Extraction) -> None:
                 error_words=line.error_words,
             )
         )
+
+
+def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
+    """Of the entries that match an event, those of changes or the others: what reports trouble reports no change."""
+    of_changes = tuple(hit for hit in hits if hit.id.startswith(CHANGES))
+    if is_change or len(of_changes) in {0, len(hits)}:
+        return of_changes if is_change else hits
+    return tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
 
 
 def read_collectives(extraction: Extraction) -> None:

@@ -6,6 +6,7 @@ from enum import IntEnum, StrEnum
 
 from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, timeouts, traits_of, waits
+from classifiers.relevance.records import short_name
 
 
 class Reason(StrEnum):
@@ -76,6 +77,7 @@ class JobSeen:
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
         gpus: indexes of the GPUs that its logs say it uses.
+        failure_text: finds the lines of the failure and those that follow them.
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
     """
 
@@ -95,7 +97,13 @@ class JobSeen:
     job_names: Callable[[], frozenset[str]] = frozenset
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
+    failure_text: Callable[[], str] = str
     ends_in_words: bool = False
+
+    def failure_names(self, names: frozenset[str]) -> bool:
+        """Whether the lines of the failure name one of some things, none of which is a node of the job."""
+        text = self.failure_text().lower()
+        return any(name in text for name in names if short_name(name) not in self.nodes)
 
     def knows_process(self, pid: str) -> bool:
         """Whether the logs name a process by its id."""

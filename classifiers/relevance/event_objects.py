@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import re2
 
+# A name of its own: with a digit, a slash, a dot, a dash or an underscore in it, or in capitals; no time and no version.
+_SPECIFIC: Final = re.compile(r"(?<![\w/.-])(?=[^\s]{0,60}[\d/._-]|[A-Z]{3})[A-Za-z/][\w/.-]{2,60}[\w]")
 _RANGE: Final = 600  # characters of an event that are read (judgement)
 
 _GPU: Final = re.compile(r"\bGPU[ :#]{0,2}(\d{1,2})\b|\bgpu=\"?(\d{1,2})\b|\bnvidia(\d{1,2})\b|\bcuda:(\d{1,2})\b")
@@ -141,6 +143,7 @@ class EventObjects:
         jobs: ids of jobs of a scheduler.
         pods: pods as namespace/name.
         nodes: nodes, without their domain, in lower case.
+        specific_names: words that name one thing, such as a module, a path, a host or a resource, in lower case.
         is_corrected: whether the event itself says that nothing was lost.
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
@@ -158,6 +161,7 @@ class EventObjects:
     jobs: frozenset[str]
     pods: frozenset[str]
     nodes: frozenset[str]
+    specific_names: frozenset[str]
     is_corrected: bool
     is_disclaimed: bool
     is_recovery: bool
@@ -222,6 +226,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "jobs": lambda one: frozenset(one.found(_JOB, low=True)),
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
+    "specific_names": lambda one: frozenset(name.lower() for name in _SPECIFIC.findall(one._text)),
     "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY),

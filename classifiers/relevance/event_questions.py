@@ -352,6 +352,8 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     is_later = job.failed is not None and time > job.failed + late
     if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
         return Reason.LATER
+    if "changes" in effects:
+        return Reason.LONG_BEFORE if time < failed - traits.within_s else None
     if traits.degrades_on or _is_shown_until_repair(one, job):
         return None
     within = traits.within_s or _DEFAULT_WITHIN_S

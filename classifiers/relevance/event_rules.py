@@ -10,14 +10,17 @@ from typing import Any, Final, Literal, get_args
 from classifiers import signatures, taxonomy
 
 Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "service"]
-Effect = Literal["ends", "stalls", "degrades", "follows"]
+Effect = Literal["ends", "stalls", "degrades", "changes", "follows"]
 _FILE: Final = "event_rules.toml"
 _KEYS: Final = frozenset(
     {
-        "id", "title", "signatures", "object", "effect", "persists", "shared", "explains", "until_repair", "status",
+        "id", "title", "signatures", "object", "effect", "persists", "shared", "explains", "explains_named",
+        "until_repair", "status",
         "within_s", "source",
     }
 )
+CHANGES: Final = "changes."
+"""The family of the catalogue whose entries know changes of the platform, with its dot."""
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
     "nvidia.", "nvidia-health.", "accelerators.", "kernel.", "chassis.", "nodes.", "network.", "adapters.", "fabrics.",
@@ -37,6 +40,7 @@ class EventRule:
         persists: whether the state lasts until a repair.
         shared: whether what it names serves all jobs, so that it may be a pod of another one.
         explains: ids of the catalogue entries that it makes a log show.
+        explains_named: further ones, which count where the lines of the failure name something that the event names.
         until_repair: those of them that jobs show which start later, before the object is repaired.
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
@@ -50,6 +54,7 @@ class EventRule:
     persists: bool
     shared: bool
     explains: frozenset[str]
+    explains_named: frozenset[str]
     until_repair: frozenset[str]
     status: frozenset[str]
     within_s: int
@@ -154,6 +159,12 @@ def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4_096)
+def explained_by_name(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries that such an event explains where the failure names something that the event names."""
+    return frozenset().union(*(rule.explains_named for rule in rules_of(entries)))
+
+
+@lru_cache(maxsize=4_096)
 def shown_until_repair(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries that such an event makes logs show until the object is repaired."""
     return frozenset().union(*(rule.until_repair for rule in rules_of(entries)))
@@ -187,6 +198,7 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         persists=persists,
         shared=bool(row.get("shared", False)),
         explains=frozenset(_resolve(row["explains"], known, row["id"])),
+        explains_named=frozenset(_resolve(row.get("explains_named", []), known, row["id"])),
         until_repair=frozenset(_resolve(row.get("until_repair", []), known, row["id"])),
         status=frozenset(row["status"]),
         within_s=within_s,

@@ -18,7 +18,7 @@ from classifiers.relevance.event_questions import (
     comes_before,
     reason_against,
 )
-from classifiers.relevance.event_rules import explained_by, of_programs, rules_of, unanswered, waits
+from classifiers.relevance.event_rules import explained_by, explained_by_name, of_programs, rules_of, unanswered, waits
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -71,6 +71,8 @@ class _Fits:
 
     def of(self, one: Candidate) -> Fit:
         job = self._job
+        if "changes" in one.traits.effects:
+            return Fit.LINE if self._is_of_changed(one) else Fit.NONE
         explained = explained_by(one.event.entries)
         if not self._own.isdisjoint(explained) or any(map(job.knows_process, one.objects.pids)):
             return Fit.LINE
@@ -86,6 +88,14 @@ class _Fits:
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         return Fit.WAITS if job.several and shows else Fit.NONE
+
+
+    def _is_of_changed(self, one: Candidate) -> bool:
+        """Whether the failure is what a change causes, or is about something that the change names."""
+        if not self._own.isdisjoint(explained_by(one.event.entries)):
+            return True
+        named = explained_by_name(one.event.entries)
+        return not self._own.isdisjoint(named) and self._job.failure_names(one.objects.specific_names)
 
 
 def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
@@ -128,8 +138,9 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
     if not used:
         return
     best = max(one.fit for one in used)
+    trouble = [one for one in used if one.fit is Fit.LINE and "changes" not in one.traits.effects]
     for one in used:
-        if one.fit < best:
+        if one.fit < best or ("changes" in one.traits.effects and not _explains_all(one, trouble)):
             one.reason = Reason.NO_TRACE
     stopped = job.last_progress if job.last_progress is not None else job.failed_or_ended
     if best > Fit.WAITS or stopped is None:
@@ -140,6 +151,12 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
         for one in used:
             if abs((one.event.time or 0.0) - stopped) > nearest + BESIDE_S:
                 one.reason = Reason.NO_TRACE
+
+
+def _explains_all(change: Candidate, trouble: Sequence[Candidate]) -> bool:
+    """Whether a change explains the other events for which the log speaks."""
+    explained = explained_by(change.event.entries)
+    return all(not explained.isdisjoint(one.event.entries) for one in trouble)
 
 
 def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -> Judgement:
