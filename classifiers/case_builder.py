@@ -1,6 +1,6 @@
 """Builds the classifier's input from a job-completion/1 event: the same function in training and in serving."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,12 @@ NOT_INLINE = "the log was not given inline"
 _KIND_CHARS = 60
 
 
-def build_case(event: Any, streams: Sequence[LogStream] | None = None, good_run: GoodRun | None = None) -> RawCase:
+def build_case(
+    event: Any,
+    streams: Sequence[LogStream] | None = None,
+    good_run: GoodRun | None = None,
+    changes: Sequence[NodeEvent] = (),
+) -> RawCase:
     """Return the case of an event.
 
     Args:
@@ -30,6 +35,7 @@ def build_case(event: Any, streams: Sequence[LogStream] | None = None, good_run:
         streams: the logs as read; None: the inline tails of the event, where a log without one counts as missing.
             Flight Recorder dumps among them become the case's `collectives`, diagnostic files its `diagnostics`.
         good_run: the lines of the last run of the same job that succeeded.
+        changes: changes of the platform that are known from elsewhere.
     """
     read = _inline_streams(event) if streams is None else streams
     files = read_diagnostic_files(read)
@@ -40,17 +46,18 @@ def build_case(event: Any, streams: Sequence[LogStream] | None = None, good_run:
         collectives=collective_evidence(read),
         diagnostics=files.evidence,
         good_run=good_run,
-        node_events=tuple(
-            NodeEvent(
-                text=str(_field(entry, "text") or ""),
-                at=_instant(_field(entry, "at")),
-                node=_text(_field(entry, "node")),
-                source=_text(_field(entry, "source")),
-            )
-            for entry in _field(event, "node_events") or ()
-        )
-        + tuple(files.node_events),
+        node_events=(*_node_events(event), *files.node_events, *changes),
     )
+
+
+def _node_events(event: Any) -> Iterator[NodeEvent]:
+    for entry in _field(event, "node_events") or ():
+        yield NodeEvent(
+            text=str(_field(entry, "text") or ""),
+            at=_instant(_field(entry, "at")),
+            node=_text(_field(entry, "node")),
+            source=_text(_field(entry, "source")),
+        )
 
 
 def job_facts(event: Any) -> JobFacts:

@@ -95,7 +95,7 @@ def read_node_events(extraction: Extraction) -> None:
     """
     items, of_nodes = extraction.items, len(extraction.streams)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
-        hits = () if line is None else line.hits
+        hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
             present = extraction.present | {hit.id for hit in hits}
             hits = applicable_hits(line, extraction.raw, NODE, present)
@@ -116,7 +116,7 @@ def read_node_events(extraction: Extraction) -> None:
                 offset=index,
                 line_number=None,
                 node=event.node,
-                hits=hits,
+                hits=tuple(hits),
                 error_words=line.error_words,
             )
         )

@@ -154,7 +154,9 @@ def _grows(lines: Sequence[str]) -> bool:
     times = [time_of(line[:_TIME_RANGE]) for line in (lines[0], lines[-1])]
     if times[0] is not None and times[1] is not None and times[1] - times[0] > _AT_ONCE_S:
         return True
-    rows = [[float(one) for one in _NUMBER.findall(_without_time(line)[:_LINE_RANGE])[:_MOST_NUMBERS]] for line in lines]
+    rows = [
+        [float(one) for one in _NUMBER.findall(_without_time(line)[:_LINE_RANGE])[:_MOST_NUMBERS]] for line in lines
+    ]
     return any(
         column[-1] > column[0]
         and sum(later >= earlier for earlier, later in pairwise(column)) >= _GROWING_SHARE * (len(column) - 1)

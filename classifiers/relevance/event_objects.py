@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import re2
 
-# A name of its own: with a digit, a slash, a dot, a dash or an underscore in it, or in capitals; no time and no version.
+# A name of its own: with a digit, slash, dot, dash or underscore in it, or in capitals; no time and no version.
 _SPECIFIC: Final = re.compile(r"(?<![\w/.-])(?=[^\s]{0,60}[\d/._-]|[A-Z]{3})[A-Za-z/][\w/.-]{2,60}[\w]")
 _RANGE: Final = 600  # characters of an event that are read (judgement)
 
@@ -191,6 +191,10 @@ class EventObjects:
         where = self._low if low else self._text
         return [group for hit in pattern.finditer(where) for group in hit.groups() if group is not None]
 
+    def words(self, pattern: re.Pattern[str]) -> list[str]:
+        """All matches of a pattern that is not worth a look in advance."""
+        return pattern.findall(self._text)
+
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches."""
         return pattern.pattern in self._may and pattern.search(self._text) is not None
@@ -226,7 +230,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "jobs": lambda one: frozenset(one.found(_JOB, low=True)),
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
-    "specific_names": lambda one: frozenset(name.lower() for name in _SPECIFIC.findall(one._text)),
+    "specific_names": lambda one: frozenset(name.lower() for name in one.words(_SPECIFIC)),
     "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY),

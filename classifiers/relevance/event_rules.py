@@ -14,9 +14,19 @@ Effect = Literal["ends", "stalls", "degrades", "changes", "follows"]
 _FILE: Final = "event_rules.toml"
 _KEYS: Final = frozenset(
     {
-        "id", "title", "signatures", "object", "effect", "persists", "shared", "explains", "explains_named",
-        "until_repair", "status",
-        "within_s", "source",
+        "id",
+        "title",
+        "signatures",
+        "object",
+        "effect",
+        "persists",
+        "shared",
+        "explains",
+        "explains_named",
+        "until_repair",
+        "status",
+        "within_s",
+        "source",
     }
 )
 CHANGES: Final = "changes."

@@ -70,9 +70,12 @@ class _Fits:
         self._is_unanswered = not reported.isdisjoint(unanswered())
 
     def of(self, one: Candidate) -> Fit:
-        job = self._job
         if "changes" in one.traits.effects:
             return Fit.LINE if self._is_of_changed(one) else Fit.NONE
+        return self._of_trouble(one)
+
+    def _of_trouble(self, one: Candidate) -> Fit:
+        job = self._job
         explained = explained_by(one.event.entries)
         if not self._own.isdisjoint(explained) or any(map(job.knows_process, one.objects.pids)):
             return Fit.LINE
@@ -88,7 +91,6 @@ class _Fits:
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         return Fit.WAITS if job.several and shows else Fit.NONE
-
 
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""

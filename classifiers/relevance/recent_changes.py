@@ -1,7 +1,7 @@
 """Changes of the platform shortly before a failure: configuration, quotas, mounts, certificates, drivers, images.
 
-A change is shown as evidence with a note. It is no cause by itself: side, cause and confidence stay those of the log
-and of the nodes.
+A change is no cause by itself. The classifier uses it where the log shows what it causes (`node_events`); every other
+one is shown with a note, and side, cause and confidence stay those of the log and of the nodes.
 """
 
 from collections.abc import Iterable
@@ -33,10 +33,19 @@ class RecentChange:
 
 
 def with_changes(verdict: Verdict, changes: Iterable[RecentChange], ended_at: datetime) -> Verdict:
-    """Return the verdict with the latest changes before the end of its job as evidence, in place of earlier ones."""
-    before = sorted((one for one in changes if one.at <= ended_at), key=_latest_first)
+    """Return the verdict with the latest changes before the end of its job as evidence, in place of earlier ones.
+
+    Those that the verdict rests on stay as they are.
+    """
+    used = {_words(line.text) for line in verdict.evidence if line.stream != CHANGE and line.role != "context"}
+    before = sorted((one for one in changes if one.at <= ended_at and _words(one.text) not in used), key=_latest_first)
     distinct = list({(one.text, one.at): one for one in reversed(before)}.values())[::-1][:_MOST_SHOWN]
-    kept = tuple(line for line in verdict.evidence if line.stream != CHANGE)
+    shown = {_words(one.text) for one in before}
+    kept = tuple(
+        line
+        for line in verdict.evidence
+        if line.stream != CHANGE and not (line.role == "context" and _words(line.text) in shown)
+    )
     if not distinct and len(kept) == len(verdict.evidence):
         return verdict
     return replace(verdict, evidence=(*kept, *(_evidence(one, ended_at) for one in distinct)))
@@ -46,9 +55,13 @@ def _latest_first(one: RecentChange) -> tuple[float, str, str]:
     return -one.at.timestamp(), one.node, one.text
 
 
+def _words(text: str) -> str:
+    return " ".join(text.split())[:_TEXT]
+
+
 def _evidence(one: RecentChange, ended_at: datetime) -> Evidence:
     return Evidence(
-        text=" ".join(one.text.split())[:_TEXT],
+        text=_words(one.text),
         role="context",
         node=None if one.node == ALL_NODES else one.node,
         stream=CHANGE,

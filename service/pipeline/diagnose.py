@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from classifiers.case_builder import build_case
 from classifiers.contracts import InputMeasures, RawCase, Verdict
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
@@ -25,7 +24,7 @@ from service.deliveries.records import OutboxMessage
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import NotFound
 from service.failures.records import NewFailure, PendingLog
-from service.good_runs.collection import GoodRuns, Logs, last_good_runs
+from service.good_runs.collection import GoodRuns, Logs
 from service.good_runs.records import StoredGoodRun
 from service.jobs.new_job import content_digest, new_job
 from service.jobs.records import JobOutcome, NewJob
@@ -33,6 +32,7 @@ from service.log_storage.records import LogsToStore
 from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
+from service.pipeline.cases import case_of, known_before
 from service.pipeline.context import in_context
 from service.pipeline.event_redaction import cleaned, storable, stored_fields
 from service.pipeline.log_storing import PENDING_FIRST_TRY, pending_logs, store_logs, streams_before, with_arrived
@@ -158,11 +158,14 @@ class Diagnose:
             fetched = self._logs.fetch_all([item.event for item in failed], self._log_deadline_s)
         for item, logs in zip(failed, fetched, strict=True):
             item.logs = logs
-        before = last_good_runs(self._store, [item.event for item in failed])
+        before = known_before(self._store, [item.event for item in failed])
         with self._timed("classify"):
-            runs = zip(failed, before, strict=True)
             verdicts = self._classifier.diagnose(
-                [build_case(item.event, item.logs.streams, run) for item, run in runs if item.logs]
+                [
+                    case_of(item.event, item.logs.streams, known)
+                    for item, known in zip(failed, before, strict=True)
+                    if item.logs
+                ]
             )
         verdicts = refine(self._store, [item.event for item in failed], verdicts)
         with self._timed("context"):
@@ -332,7 +335,7 @@ class Diagnose:
         if logs.pending and self._clock.now() < entry.until:
             return False
         streams = with_arrived(earlier, logs.streams)
-        case = build_case(stored, streams, *last_good_runs(self._store, [stored]))
+        case = case_of(stored, streams, *known_before(self._store, [stored]))
         [verdict] = refine(self._store, [stored], self._classifier.diagnose([case]))
         [verdict] = in_context(self._store, [stored], [verdict])
         [stored_logs] = store_logs(self._store, [(stored, streams)])

@@ -5,14 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from classifiers.case_builder import build_case
 from classifiers.contracts import RawCase, Verdict
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import NotFound
 from service.failures.records import AttemptLogs, FailureDetail
 from service.failures.revised_verdict import event_of, logs_of_failed_attempt
-from service.good_runs.collection import last_good_runs
+from service.pipeline.cases import case_of, known_before
 from service.pipeline.context import in_context
 from service.pipeline.refine import refine
 
@@ -58,12 +57,12 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
         if logs is not None and event is not None and detail.verdict is not None:
             found.append((detail, event, logs))
     store.log_bodies.prefetch([logs.prefetch for _, _, logs in found])
-    runs = last_good_runs(store, [event for _, event, _ in found])
-    for (detail, event, logs), run in zip(found, runs, strict=True):
+    before = known_before(store, [event for _, event, _ in found])
+    for (detail, event, logs), known in zip(found, before, strict=True):
         with suppress(NotFound):
             streams = logs.readable_streams()
             if streams or not event.logs:  # else retention removed them
-                cases.append(StoredCase(detail, event, build_case(event, streams, run)))
+                cases.append(StoredCase(detail, event, case_of(event, streams, known)))
     return cases
 
 

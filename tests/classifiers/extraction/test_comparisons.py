@@ -48,6 +48,32 @@ def test_memory_that_a_foreign_process_holds_is_no_fault_of_the_program(
     assert ("pytorch.oom-held-by-others" in found, "pytorch.cuda-oom" in found) == (is_foreign, not is_foreign)
 
 
+RAY = (
+    "1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node\n"
+    "PID\tMEM(GB)\tCOMMAND\n{pid}\t{held}\t{command}\n812\t40.10\tray::Trainer.run\n813\t39.90\tray::Trainer.run\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("held", "command", "is_foreign"),
+    [
+        ("600.40", "mysqld --datadir /var/lib", True),
+        ("60.40", "mysqld --datadir /var/lib", False),  # the job's own hold more
+        ("600.40", "ray::Loader.fetch", False),
+    ],
+)
+def test_a_program_that_fills_the_node_is_named_by_ray(held: str, command: str, *, is_foreign: bool) -> None:
+    found = entries(LogStream(RAY.format(pid=70, held=held, command=command)), scheduler=None)
+    assert ("ray.oom-by-another-program" in found, "ray.oom" in found) == (is_foreign, not is_foreign)
+
+
+@pytest.mark.parametrize(("later", "is_slower"), [("8.00s/it", True), ("1.30s/it", False)])
+def test_a_time_limit_after_a_slow_down_is_not_only_a_matter_of_the_limit(later: str, *, is_slower: bool) -> None:
+    steps = "".join(f"train: {n}/90 [00:10<00:50, {'1.20s/it' if n < 12 else later}]\n" for n in range(24))
+    found = entries(LogStream(steps + "slurmstepd: *** JOB 7 ON cn1 CANCELLED AT 2026-02-03 DUE TO TIME LIMIT ***\n"))
+    assert ("wordings.late-because-slower" in found, "slurm.time-limit" in found) == (is_slower, not is_slower)
+
+
 NOT_FINITE = "WARNING step {step}: rank {rank}: nan in decoder.{step}.weight grad, step skipped\n"
 
 

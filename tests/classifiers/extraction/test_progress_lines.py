@@ -37,6 +37,15 @@ def test_buffered_output_may_follow_the_last_error_of_a_process() -> None:
     assert progress_of(text).continues_after(len(steps), process_ended=False)
 
 
+@pytest.mark.parametrize("stamp", ["", "2026-11-20T09:00:00.12{0}Z "])
+def test_the_rows_of_a_table_are_no_progress(stamp: str) -> None:
+    steps = "".join(f"step {number} loss 1.0\n" for number in range(60))
+    held = [(771, 38.2), (769, 38.1), (770, 38.0), (772, 37.9), (640, 0.4)]
+    rows = "".join(stamp.format(n) + f"{pid}\t{size}\tray::Worker.run\n" for n, (pid, size) in enumerate(held))
+    text = steps + "MemoryError: the node is full\nPID\tGB\tCOMMAND\n" + rows + "the job was stopped by its owner\n" * 3
+    assert not progress_of(text).continues_after(len(steps), process_ended=False)
+
+
 def test_repeated_complaints_are_no_progress() -> None:
     text = "".join(f"error {number}: retry failed\n" for number in range(200))
     assert progress_of(text).last_offset() == 0

@@ -120,3 +120,17 @@ def test_logs_without_times_or_steps_show_no_slow_down() -> None:
 def test_skipped_iterations_do_not_hide_a_slow_down() -> None:
     form = "[{at:%Y-%m-%d %H:%M:%S}]" + MEGATRON.format(0, 0).replace("       0/", " {step:8d}/")
     assert training_progress.slowed_since(steps_that_take([10] * 10 + [40] * 10, form + "\n")) is not None
+
+
+def test_the_count_of_a_progress_bar_tells_a_slow_down() -> None:
+    form = "{at:%Y-%m-%dT%H:%M:%S}Z  12%|#2  | {step}/9000 [10:00<1:00:00]\n"
+    assert training_progress.slowed_since(steps_that_take([10] * 10 + [40] * 10, form)) is not None
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "slowed"),
+    [("2.10s/it", "9.80s/it", True), ("3.00it/s", "2.00s/it", True), ("2.10s/it", "2.90s/it", False)],
+)
+def test_the_printed_rates_of_a_progress_bar_tell_a_slow_down(early: str, late: str, *, slowed: bool) -> None:
+    text = "".join(f"train: {n}/90 [00:10<00:50, {early if n < 10 else late}]\n" for n in range(20))
+    assert training_progress.has_slowed(text) is slowed

@@ -72,6 +72,29 @@ def test_a_node_that_was_repaired_before_the_job_began_is_not_blamed() -> None:
     assert judged(event(), job(), [back]).reason is Reason.RECOVERED
 
 
+def test_a_controller_that_names_a_node_may_report_its_repair() -> None:
+    back = event("node gpu1 returned to service, board replaced", at=END - 15, node="ctl1", index=1, entries=())
+    other = event("node gpu11 returned to service, board replaced", at=END - 15, node="ctl1", index=1, entries=())
+    assert judged(event(), job(), [back]).reason is Reason.RECOVERED
+    assert judged(event(), job(), [other]).reason is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("cuda.invalid-device-ordinal", None),
+        ("cuda.unknown-error", Reason.LONG_BEFORE),  # a job that starts later does not get the lost device
+    ],
+)
+def test_a_lost_device_is_missing_until_it_is_repaired(entry: str, reason: Reason | None) -> None:
+    seen = job(own_entries=[frozenset({entry})], started=END - 30, last_progress=None)
+    lost = event(XID_79.replace("'<unknown>'", "811").replace("<unknown>", "nvidia-smi"), at=END - 9_000)
+    assert judged(lost, seen).reason is (reason if reason is None else Reason.OTHER_PROCESS)
+    assert judged(event(at=END - 9_000), seen).reason is reason
+    healthy = event("gpu health check pass (8/8)", at=END - 4_000, source="prolog", index=1, entries=())
+    assert judged(event(at=END - 9_000), seen, [healthy]).reason is Reason.RECOVERED
+
+
 def test_a_port_that_fails_again_after_it_recovered_has_not_recovered() -> None:
     seen = job(own_entries=[], other_entries=PEER_GONE, failed=None)
     down = ("network.ib-link-down",)
@@ -230,5 +253,5 @@ def test_the_text_of_an_event_names_its_objects(text: str, field: str, value: ob
 def test_every_rule_names_entries_of_the_catalogue_and_a_source() -> None:
     rules = {rule.id: rule for rule in event_rules.load().values()}
     assert len(rules) >= 15
-    assert all(rule.source and rule.explains for rule in rules.values())
+    assert all(rule.source and (rule.explains or rule.explains_named) for rule in rules.values())
     assert event_rules.load()["nvidia.xid-79"].object == "gpu"

@@ -1,12 +1,15 @@
-"""Changes before a failure are shown, and decide nothing."""
+"""Changes before a failure are shown; they are evidence only where the log shows what they cause."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from classifiers import signatures
-from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
+from classifiers.relevance.event_candidates import Reason
 from classifiers.relevance.fleet_evidence import update_verdict
 from classifiers.relevance.recent_changes import NO_CAUSE, RecentChange, with_changes
 from classifiers.relevance.records import FleetEvidence, NodeObservation
@@ -44,10 +47,58 @@ def test_a_change_among_node_observations_has_no_weight() -> None:
     assert update_verdict(known, FleetEvidence(END, ("n1",), observations=(observed,))) == known
 
 
-def test_a_change_in_the_event_of_a_job_is_set_aside_whatever_it_says() -> None:
-    event = NodeEvent(SERIOUS, END, "n1", "change")
-    raw = RawCase(JobFacts("failed", nodes=("n1",)), (LogStream("step 1\nKeyError: 'y'\n"),), (event,))
-    case = Extractor(Scanner(signatures.packaged())).extract(raw).case
+def of_job(log: str, *events: tuple[str, float, str], nodes: tuple[str, ...] = ("n1",)) -> Case:
+    """The evidence of a job with a log and changes: text, hours before the end, source."""
+    changes = tuple(NodeEvent(text, END - timedelta(hours=hours), "n1", source) for text, hours, source in events)
+    raw = RawCase(JobFacts("failed", nodes=nodes, ended_at=END), (LogStream(log),), changes)
+    return Extractor(Scanner(signatures.packaged())).extract(raw).case
+
+
+def test_a_change_that_the_log_does_not_fit_is_set_aside_whatever_it_says() -> None:
+    case = of_job("step 1\nKeyError: 'y'\n", (SERIOUS, 0, "change"))
+    [noted] = [line for line in case.evidence if line.stream == "node"]
+    assert (noted.role, noted.note) == ("context", Reason.NOT_SHOWN.value)
+    assert case.evidence[0].text == "KeyError: 'y'"
+
+
+def test_a_change_that_no_entry_knows_is_no_cause() -> None:
+    case = of_job("KeyError: 'y'\n", ("the logo of the portal is green", 1, "change"))
     [noted] = [line for line in case.evidence if line.stream == "node"]
     assert (noted.role, noted.note) == ("context", NO_CAUSE)
-    assert case.evidence[0].text == "KeyError: 'y'"
+
+
+RUNTIME = "puppet: containerd 1.7.2 -> 1.7.9, drop-in with LimitMEMLOCK removed"
+MEMLOCK = "node3:12:12 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n"
+MODULE = "toolchain 2022b and module GCC/11.3.0 removed from all compute nodes"
+NO_MODULE = 'Lmod has detected the following error: The following module(s) are unknown:\n   "{name}"\n'
+
+
+@pytest.mark.parametrize(
+    ("log", "change", "hours", "leads"),
+    [
+        (MEMLOCK, RUNTIME, 3, True),
+        (MEMLOCK, RUNTIME, 100, False),  # more than three days ago
+        (MEMLOCK, RUNTIME, -1, False),  # after the failure
+        (MEMLOCK, MODULE, 3, False),  # of something else
+        (NO_MODULE.format(name="GCC/11.3.0"), MODULE, 3, True),
+        (NO_MODULE.format(name="Julia/1.9.2"), MODULE, 3, False),  # the log names another module
+    ],
+)
+@pytest.mark.parametrize("source", ["change", "puppet"])
+def test_a_change_leads_what_it_causes(log: str, change: str, hours: float, source: str, *, leads: bool) -> None:
+    first = of_job(log, (change, hours, source)).evidence[0]
+    assert (first.stream == "node" and first.signature is not None and first.signature.startswith("changes.")) == leads
+
+
+def test_a_device_fault_that_a_change_does_not_explain_comes_before_it() -> None:
+    log = "RuntimeError: CUDA error: unknown error\n"
+    fault = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+    case = of_job(log, ("unattended-upgrade: nvidia-driver-570 570.1 -> 570.2", 2, "apt"), (fault, 0, "kernel"))
+    assert case.evidence[0].text == fault
+
+
+def test_files_that_a_retention_policy_removed_are_not_the_platforms_fault() -> None:
+    log = "FileNotFoundError: [Errno 2] No such file or directory: '/scratch/p12/corpus/a.idx'\n"
+    purge = "purge of scratch: 312 files removed under /scratch/p12/corpus, last access 31 days ago"
+    assert of_job(log, (purge, 5, "robinhood")).evidence[0].signature == "changes.purge"
+    assert of_job(log.replace("p12", "p77"), (purge, 5, "robinhood")).evidence[0].signature != "changes.purge"

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
+from classifiers import signatures
+from classifiers.contracts import LogStream
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+from service.contracts.event import JobCompletion
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
+from service.pipeline.cases import case_of, known_before
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 
@@ -61,6 +67,18 @@ def test_a_change_with_serious_words_changes_no_verdict(world: World, tmp_path: 
     for name in ("side", "cause", "confidence", "context", "decision", "suspect"):
         assert found["verdict"].get(name) == other["verdict"].get(name)
     assert changes_in(found) == ["NVRM: Xid 79, GPU has fallen off the bus"]
+
+
+@pytest.mark.parametrize("where", [{"node": "gpu001"}, {}])
+def test_the_classifier_is_given_the_changes(world: World, where: dict[str, Any]) -> None:
+    world.client().post("/api/v1/node-events", json=change(text="module GCC/11.3.0 removed", **where))
+    ended = JobCompletion.model_validate(event("1", nodes=["gpu001"]))
+    [known] = known_before(world.store, [ended])
+    case = case_of(ended, [LogStream('The following module(s) are unknown: "GCC/11.3.0"')], known)
+    [given] = case.node_events
+    assert (given.text, given.node, given.source) == ("module GCC/11.3.0 removed", where.get("node"), "change")
+    extracted = Extractor(Scanner(signatures.packaged())).extract(case)
+    assert extracted.items[0].text == "module GCC/11.3.0 removed"
 
 
 def test_a_change_is_on_the_page_of_its_node(world: World) -> None:
