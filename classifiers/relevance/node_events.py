@@ -72,9 +72,9 @@ class _Fits:
     def of(self, one: Candidate) -> Fit:
         if "changes" in one.traits.effects:
             return Fit.LINE if self._is_of_changed(one) else Fit.NONE
-        return self._of_trouble(one)
+        return self._of_event(one)
 
-    def _of_trouble(self, one: Candidate) -> Fit:
+    def _of_event(self, one: Candidate) -> Fit:
         job = self._job
         explained = explained_by(one.event.entries)
         if not self._own.isdisjoint(explained) or any(map(job.knows_process, one.objects.pids)):
@@ -140,9 +140,9 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
     if not used:
         return
     best = max(one.fit for one in used)
-    trouble = [one for one in used if one.fit is Fit.LINE and "changes" not in one.traits.effects]
+    others = [one for one in used if one.fit is Fit.LINE and "changes" not in one.traits.effects]
     for one in used:
-        if one.fit < best or ("changes" in one.traits.effects and not _explains_all(one, trouble)):
+        if one.fit < best or ("changes" in one.traits.effects and not _explains_all(one, others)):
             one.reason = Reason.NO_TRACE
     stopped = job.last_progress if job.last_progress is not None else job.failed_or_ended
     if best > Fit.WAITS or stopped is None:
@@ -155,10 +155,10 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
                 one.reason = Reason.NO_TRACE
 
 
-def _explains_all(change: Candidate, trouble: Sequence[Candidate]) -> bool:
+def _explains_all(change: Candidate, others: Sequence[Candidate]) -> bool:
     """Whether a change explains the other events for which the log speaks."""
     explained = explained_by(change.event.entries)
-    return all(not explained.isdisjoint(one.event.entries) for one in trouble)
+    return all(not explained.isdisjoint(one.event.entries) for one in others)
 
 
 def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -> Judgement:
