@@ -36,6 +36,8 @@ _USED_PORTS: Final = re.compile(
     r"|IB_HCA)[= ](?:set by environment to )?([\w,:]{2,100})|GLOO_SOCKET_IFNAME=([\w,]{2,60})"
 )
 _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
+# Linux, drivers/net/bonding: what the kernel says of a member of a bond.
+_MEMBER: Final = re.compile(r"\b(?P<bond>bond\d{1,3}): \(slave (?P<member>\w{1,15})\)")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
 _JUST_BEFORE_S: Final = 0.001
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
@@ -187,7 +189,7 @@ def _job_seen(
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
         or any(one is not None and one.has_several_ranks for one in attributions),
-        ports=frozenset(name for text in texts for name in _used_ports(text)),
+        ports=_with_members({name for text in texts for name in _used_ports(text)}, raw),
         gpus=frozenset(index for text in texts for index in _visible_gpus(text))
         if len(raw.job.nodes) <= 1
         else frozenset(),
@@ -267,6 +269,14 @@ def _used_ports(text: str) -> list[str]:
         return []
     found = _USED_PORTS.finditer(text, 0, _FRONT)
     return [name for hit in found for name in _PORT_NAME.findall(next(filter(None, hit.groups())).lower())]
+
+
+def _with_members(ports: set[str], raw: RawCase) -> frozenset[str]:
+    """Ports, and those that are members of a bond among them by what the nodes report of it."""
+    if any(name.startswith("bond") for name in ports):
+        members = (hit for one in raw.node_events if "slave" in one.text for hit in _MEMBER.finditer(one.text))
+        return frozenset(ports | {hit["member"] for hit in members if hit["bond"] in ports})
+    return frozenset(ports)
 
 
 def _visible_gpus(text: str) -> list[int]:
