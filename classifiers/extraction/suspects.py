@@ -20,6 +20,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
+from classifiers.signatures import COLLECTIVES_DIFFER
 from classifiers.extraction.process_exits import ProcessExit
 
 _SEQUENCES: Final = (
@@ -110,7 +111,16 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
 
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
-    return next((rank for search in _RANK_SEARCHES if (rank := search(evidence)) is not None), None)
+    there = _ranks_of_failed_node(evidence)
+    found = (rank for search in _RANK_SEARCHES if (rank := search(evidence)) is not None)
+    return next((rank for rank in found if not there or rank in there), min(there, default=None))
+
+
+def _ranks_of_failed_node(evidence: SuspectEvidence) -> set[int]:
+    """The ranks on the node of which an event began the failure; empty where none did or they are not known."""
+    first = next((item for item in evidence.items if item.role == "initiating"), None)
+    is_event = first is not None and first.rank is None and first.line_number is None and not first.from_scheduler
+    return _ranks_on_node(evidence, first.node) if first is not None and is_event else set()
 
 
 def _own_error(evidence: SuspectEvidence) -> int | None:
@@ -210,15 +220,20 @@ def _behind(evidence: SuspectEvidence) -> int | None:
 
 
 def _odd_collective(evidence: SuspectEvidence) -> int | None:
-    """The one rank that waits in another collective than all others, None if none does."""
+    """The one rank that waits in another collective than all others, None if none does.
+
+    Of two ranks it is rank 0: what only one rank does, such as validation or saving, rank 0 does.
+    """
     waits: dict[int, str] = {}
     for item in evidence.complaints:
         found = _COLLECTIVE.search(item.text, 0, _SEQUENCE_RANGE)
         if found is not None and item.rank is not None:
             waits.setdefault(item.rank, found[0])
     counts = Counter(waits.values())
-    if len(waits) <= _PAIR or len(counts) != _PAIR:
+    if len(counts) != _PAIR or (len(waits) == _PAIR and 0 not in waits):
         return None
+    if len(waits) == _PAIR:
+        return 0
     (_, most), (rare, few) = counts.most_common()
     return next(rank for rank, wait in waits.items() if wait == rare) if few == 1 < most else None
 
@@ -340,7 +355,15 @@ def _only_process(evidence: SuspectEvidence) -> int | None:
     return 0 if first is not None and first.onset < Onset.LIKELY_CONSEQUENCE else None
 
 
+def _in_another_collective(evidence: SuspectEvidence) -> int | None:
+    """The odd rank where the failure begins with ranks that wait in different collectives."""
+    first = next((item for item in evidence.items if item.role == "initiating"), None)
+    differ = first is not None and any(COLLECTIVES_DIFFER in hit.needs for hit in first.hits)
+    return _odd_collective(evidence) if differ else None
+
+
 _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
+    _in_another_collective,
     _own_error,
     _recorded_rank,
     _violent_exit,
