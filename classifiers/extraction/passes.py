@@ -15,6 +15,7 @@ from classifiers.extraction import (
     training_progress,
 )
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
+from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
@@ -295,6 +296,14 @@ def name_few_beginnings(extraction: Extraction) -> None:
     extraction.items.sort(key=lambda item: ROLE_ORDER[item.role])
 
 
+def add_last_act(extraction: Extraction) -> None:
+    """Begin with what the suspect rank did last, where ranks wait in different places."""
+    rank = extraction.suspect.rank if extraction.suspect is not None else None
+    item = last_act(extraction.items, rank, extraction.streams, extraction.attributions)
+    if item is not None:
+        extraction.items.insert(0, item)
+
+
 def limit_items(extraction: Extraction) -> None:
     """Keep the first items of each role, and all consequences apart."""
     extraction.effects = [item for item in extraction.items if item.role in {"cascade", "teardown"}]
@@ -325,6 +334,7 @@ PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("read the progress", read_progress),
     ("choose the suspect", choose_suspect),
     ("name few beginnings", name_few_beginnings),
+    ("add what the suspect rank did last", add_last_act),
     ("limit", limit_items),
     ("read the stage", read_stage),
 )

@@ -20,8 +20,8 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
-from classifiers.signatures import COLLECTIVES_DIFFER
 from classifiers.extraction.process_exits import ProcessExit
+from classifiers.signatures import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (
     re.compile(r"last enqueued (?:NCCL )?work: (\d+)"),

@@ -49,7 +49,8 @@ _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
 _CORRECTED: Final = re.compile(
-    r"(?i)\b(?:errors?|counts?|counters?|events?)\b[^\n]{0,60}\bsince boot\b|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
+    r"(?i)\b(?:errors?|counts?|counters?|events?)\b[^\n]{0,60}\bsince boot\b"
+    r"|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
