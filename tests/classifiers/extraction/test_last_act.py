@@ -10,8 +10,8 @@ from classifiers.extraction.scan import Scanner
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 STEPS = "".join(f"2026-11-20 10:{n:02}:00 step {n} loss 1.5\n" for n in range(20))
 TIMEOUT = (
-    "[rank{rank}]:[E1120 10:40:00.000000000 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation "
-    "timeout: WorkNCCL(SeqNum=700, OpType={operation}, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600010 "
+    "[rank{rank}]:[E1120 10:40:00.000000000 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective "
+    "operation timeout: WorkNCCL(SeqNum=700, OpType={operation}, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600010 "
     "milliseconds before timing out.\n"
 )
 
