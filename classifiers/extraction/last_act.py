@@ -14,6 +14,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.relevance.event_rules import timeouts
 from classifiers.signatures import COLLECTIVES_DIFFER
 
 # Further entries by which ranks say that they wait in different places.
@@ -76,7 +77,7 @@ def last_act(
 
 def _waits_apart(item: EvidenceItem) -> bool:
     return item.role == "initiating" and any(
-        COLLECTIVES_DIFFER in hit.needs or hit.id in _WAIT_APART for hit in item.hits
+        COLLECTIVES_DIFFER in hit.needs or hit.id in _WAIT_APART or hit.id in timeouts() for hit in item.hits
     )
 
 

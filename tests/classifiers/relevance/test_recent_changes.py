@@ -67,6 +67,7 @@ def test_a_change_that_no_entry_knows_is_no_cause() -> None:
     assert (noted.role, noted.note) == ("context", NO_CAUSE)
 
 
+FULL = "OSError: [Errno 122] Disk quota exceeded: '/proj/a/step_3.pt'\n"
 RUNTIME = "puppet: containerd 1.7.2 -> 1.7.9, drop-in with LimitMEMLOCK removed"
 MEMLOCK = "node3:12:12 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n"
 MODULE = "toolchain 2022b and module GCC/11.3.0 removed from all compute nodes"
@@ -82,6 +83,7 @@ NO_MODULE = 'Lmod has detected the following error: The following module(s) are 
         (MEMLOCK, MODULE, 3, False),  # of something else
         (NO_MODULE.format(name="GCC/11.3.0"), MODULE, 3, True),
         (NO_MODULE.format(name="Julia/1.9.2"), MODULE, 3, False),  # the log names another module
+        (FULL, "filer: default quota lowered for 12 projects: hard limit 8 TiB -> 2 TiB", 3, True),
     ],
 )
 @pytest.mark.parametrize("source", ["change", "puppet"])
