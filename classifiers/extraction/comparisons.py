@@ -27,6 +27,8 @@ _MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
 _OUT_OF_MEMORY: Final = frozenset({"pytorch.cuda-oom"})
 _CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
 _HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
+_ALLOCATED: Final = re.compile(r"Of the allocated memory (?P<size>[\d.]{1,9}) (?P<unit>[GM]iB) is allocated by PyTorch")
+_MIB_PER_GIB: Final = 1024
 _MEMORY_OF_NODE: Final = frozenset({"ray.oom"})
 # A row of Ray's table of the processes that use most memory, and the name that Ray gives its own workers.
 _MEMORY_ROW: Final = re.compile(r"(?m)(?:^|[ \t])\d{1,8}\t(?P<held>[\d.]{1,12})\t(?P<command>\S[^\n]{0,200})")
@@ -76,12 +78,20 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
     for _, line in _lines_with(streams, _OUT_OF_MEMORY):
         holders = _HOLDER.findall(line.text)
         capacity = _CAPACITY.search(line.text)
-        if len(holders) != 1 or capacity is None:
+        if not holders or capacity is None:
             continue
-        pid, held = holders[0]
-        if float(held) > _MOST_OF_DEVICE * float(capacity["total"]) and not _is_own_process(pid, line.text, streams):
+        pid, held = max(holders, key=lambda one: float(one[1]))
+        if float(held) <= _MOST_OF_DEVICE * float(capacity["total"]) or _is_own_process(pid, line.text, streams):
+            continue
+        own = _ALLOCATED.search(line.text)
+        # Of several processes one is the job's own: the one that holds about what PyTorch allocated.
+        if len(holders) == 1 or (own is not None and _gib(own) < _MOST_OF_DEVICE * float(held)):
             return True
     return False
+
+
+def _gib(found: re.Match[str]) -> float:
+    return float(found["size"]) / (1 if found["unit"] == "GiB" else _MIB_PER_GIB)
 
 
 def _is_held_by_other_program(text: str) -> bool:

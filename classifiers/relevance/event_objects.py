@@ -30,7 +30,7 @@ _MOUNT: Final = re.compile(r"(?<![\w/.])(/(?:[\w.-]+/?){1,8})")
 _DISK: Final = re.compile(r"\b(nvme\d{1,2}(?:n\d)?|sd[a-z]{1,2}\d{0,2}|dm-\d{1,3}|md\d{1,3})\b")
 _PID: Final = re.compile(
     r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?[Pp]rocess (\d{2,8})\b|\b[a-z][\w.-]{1,30}\[(\d{2,8})\](?=:| trap)"
-    r"|\bLustreError: (\d{2,8}):"
+    r"|\bLustreError: (\d{2,8}):|\bSIG[A-Z]{2,5} to [\w./-]{1,40}:(\d{2,8})\b"
 )
 _PROCESS_NAME: Final = re.compile(
     r"\bname=([\w.-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),"

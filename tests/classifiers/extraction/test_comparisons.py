@@ -74,6 +74,18 @@ def test_a_time_limit_after_a_slow_down_is_not_only_a_matter_of_the_limit(later:
     assert ("wordings.late-because-slower" in found, "slurm.time-limit" in found) == (is_slower, not is_slower)
 
 
+@pytest.mark.parametrize(("allocated", "is_foreign"), [("6.10 GiB", True), ("512.00 MiB", True), ("68.90 GiB", False)])
+def test_of_two_processes_on_a_device_the_one_that_pytorch_did_not_fill_is_foreign(
+    allocated: str, *, is_foreign: bool
+) -> None:
+    line = (
+        "torch.OutOfMemoryError: CUDA out of memory. GPU 1 has a total capacity of 79.10 GiB of which 0.50 GiB is free. "
+        f"Process 801 has 70.20 GiB memory in use. Process 955 has 6.70 GiB memory in use. Of the allocated memory "
+        f"{allocated} is allocated by PyTorch.\n"
+    )
+    assert ("pytorch.oom-held-by-others" in entries(LogStream(line, rank=0))) is is_foreign
+
+
 NOT_FINITE = "WARNING step {step}: rank {rank}: nan in decoder.{step}.weight grad, step skipped\n"
 
 

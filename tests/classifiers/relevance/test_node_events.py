@@ -128,6 +128,21 @@ def test_what_a_second_event_says_of_the_same_process_counts() -> None:
     assert judged(fault, seen, [owner]).reason is Reason.OTHER_PROCESS
 
 
+def test_the_process_that_serves_a_mount_is_of_the_node_and_counts_all_the_same() -> None:
+    text = "Memory cgroup out of memory: Killed process 99 (gcsfuse), task_memcg=/kubepods/pod7"
+    entries = ("kernel.oom-cgroup", "storage.mount-daemon-killed")
+    seen = job(own_entries=[frozenset({"python.remote-io"})], last_progress=None)
+    assert judged(event(text, entries=entries), seen).support is Support.LOG
+    assert judged(event(text.replace("gcsfuse", "mysqld"), entries=entries[:1]), seen).reason is Reason.OTHER_PROCESS
+
+
+def test_a_process_that_the_kernel_ended_by_a_signal_is_known_by_its_id() -> None:
+    seen = job("DataLoader worker (pid 4410) is killed", own_entries=[frozenset({"python.key-error"})])
+    text = "Memory failure: 0x3f2c1d: Sending SIGBUS to python3.11:{pid} due to hardware memory corruption"
+    assert judged(event(text.format(pid=4410), entries=("kernel.edac-ue",)), seen).support is Support.LOG
+    assert judged(event(text.format(pid=5520), entries=("kernel.edac-ue",)), seen).reason is Reason.NOT_SHOWN
+
+
 def test_an_event_that_nothing_else_supports_is_uncorroborated() -> None:
     seen = job(own_entries=[], other_entries=frozenset(), failed=None)
     assert judged(event(), seen).support is Support.ALONE
