@@ -79,7 +79,7 @@ def test_of_two_processes_on_a_device_the_one_that_pytorch_did_not_fill_is_forei
     allocated: str, *, is_foreign: bool
 ) -> None:
     line = (
-        "torch.OutOfMemoryError: CUDA out of memory. GPU 1 has a total capacity of 79.10 GiB of which 0.50 GiB is free. "
+        "torch.OutOfMemoryError: CUDA out of memory. GPU 1 has a total capacity of 79.10 GiB of which 0.5 GiB is free. "
         f"Process 801 has 70.20 GiB memory in use. Process 955 has 6.70 GiB memory in use. Of the allocated memory "
         f"{allocated} is allocated by PyTorch.\n"
     )
