@@ -1,4 +1,4 @@
-"""Places of nodes in Slurm's lines; `tests/flows/test_slurm_topology.py` has the lines of a real Slurm."""
+"""Places of nodes in Slurm's lines; `tests/service/nodes/test_slurm_places.py` has the lines of a real Slurm."""
 
 import pytest
 
