@@ -104,7 +104,8 @@ def _whole(value: Any) -> int | None:
 
 
 @cache
-def _codes(axis: str) -> tuple[str, ...]:
+def codes_of(axis: str) -> tuple[str, ...]:
+    """The labels that an axis of `AXES` may have."""
     axes = taxonomy.load()
     known: dict[str, tuple[str, ...]] = {
         "side": tuple(axes.sides),
@@ -122,7 +123,7 @@ def _labels(raw: Any, place: str) -> Labels:
     best: dict[str, str | None] = {}
     allowed: dict[str, tuple[str, ...]] = {}
     for axis in AXES:
-        codes = _codes(axis)
+        codes = codes_of(axis)
         if axis not in raw:
             raise DatasetError(place, f"labels.{axis}", "a code, or null where it is not known", "nothing")
         label = raw[axis]

@@ -174,8 +174,6 @@ class StreamReader:
     def _make_item(self, line: ScannedLine, position: int) -> EvidenceItem | None:
         """The item of a line, None for a line that is only part of a traceback."""
         traceback = self._tracebacks.get(line.offset)
-        if traceback is not None and traceback.ignored:
-            return None
         embedded: str | None = None
         if line.starts_traceback and not line.hits and traceback is None:
             embedded = _embedded_exception(line.text)

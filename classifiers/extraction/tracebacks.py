@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from classifiers.extraction.envelopes import ignored_exceptions
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import LineHeader, parse_header
 from classifiers.extraction.line_shapes import contains_any
@@ -29,7 +28,6 @@ _CHAIN: Final = ("During handling of the above", "The above exception was the di
 _LIBRARY: Final = re.compile(r"(?:site|dist)-packages|[/\\]lib[/\\]python\d|<frozen|<string>|[/\\]bin[/\\]")
 _LIBRARY_PARTS: Final = ("packages", "lib", "<", "bin")  # one is part of every match
 _INNER_LINES: Final = ('File "', "^", "[Previous line")
-_IGNORED_RANGE: Final = 400  # characters before the traceback
 # Limits of what is read of one traceback (judgement: longer ones are cut by loggers as well).
 _MOST_LINES: Final = 300
 _MOST_SKIPPED: Final = 200
@@ -63,7 +61,6 @@ class Traceback:
         final_line: the line that names the exception.
         exception: the class of the exception, without its module.
         chained: whether an earlier traceback led to it.
-        ignored: whether the interpreter goes on after it: in a destructor, or in a function that runs at the exit.
         raised_at: function and source line of the innermost frame outside of libraries, "" if there is none.
     """
 
@@ -72,7 +69,6 @@ class Traceback:
     final_line: str
     exception: str
     chained: bool = False
-    ignored: bool = False
     raised_at: str = ""
 
 
@@ -92,7 +88,6 @@ def parse_traceback(text: str, offset: int, first_line: str, *, parse: ParseHead
         parse: reads the header of a line; lines of other writers are skipped.
     """
     indent = _indent(_indented_message(first_line, parse(first_line)))
-    ignored = _is_ignored(text, offset)
     frame = _InnermostFrame()
     foreign = 0
     first: Traceback | None = None
@@ -107,9 +102,7 @@ def parse_traceback(text: str, offset: int, first_line: str, *, parse: ParseHead
         if not frame.seen and found is None:
             return None
         exception = found["type"] if found is not None else ""
-        traceback = Traceback(
-            offset, begin, line, exception.rsplit(".", 1)[-1], ignored=ignored, raised_at=frame.raised_at
-        )
+        traceback = Traceback(offset, begin, line, exception.rsplit(".", 1)[-1], raised_at=frame.raised_at)
         if found is not None and _names_exception(words, exception):
             return traceback
         first = first or traceback  # perhaps of another writer, between two lines of this traceback
@@ -117,14 +110,6 @@ def parse_traceback(text: str, offset: int, first_line: str, *, parse: ParseHead
         if foreign > _MOST_FOREIGN:
             break
     return first
-
-
-def _is_ignored(text: str, offset: int) -> bool:
-    """Whether one of the two lines above a traceback says that its exception is ignored."""
-    above = text[max(0, offset - _IGNORED_RANGE) : offset]
-    return ignored_exceptions.may_be_in(above) and any(
-        map(ignored_exceptions.is_heading, above.rstrip("\n").split("\n")[-2:])
-    )
 
 
 def _names_exception(words: str, name: str) -> bool:
@@ -216,7 +201,7 @@ def mark_chains(text: str, tracebacks: Sequence[Traceback]) -> list[Traceback]:
         if out and one.start_offset > out[-1].final_offset:
             between = text[out[-1].final_offset : one.start_offset]
             chained = len(between) < _CHAIN_RANGE and any(words in between for words in _CHAIN)
-        out.append(replace(one, chained=True, ignored=out[-1].ignored) if chained else one)
+        out.append(replace(one, chained=True) if chained else one)
     return out
 
 

@@ -25,7 +25,8 @@ from service.clock import Clock
 from service.contracts.advice import Advice
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident, IncidentKind
-from service.incidents.shared_resources import shared_resources_of
+from service.incidents.shared_resources import SharedResource, nodes_to_place, shared_resources_of
+from service.nodes.records import NodePlace
 from service.recommend.advise import advise
 from service.recommend.policy import Policy
 from service.requests.records import AckResult, Lease, NewRequest, Request, Switch
@@ -93,7 +94,7 @@ class Automation:
     ) -> dict[int, AdvisedFailure]:
         now = self._clock.now()
         histories = lineage.histories(work, attempts, lineages)
-        resources = {one.attempt_id: shared_resources_of(one.event, one.verdict) for one in attempts}
+        resources = _resources(work, attempts)
         incidents = incident_detection.assign_incidents(work, attempts, resources, self._policy, now, revised=revised)
         keys = {member.lineage for member in lineages.by_attempt.values()} if work.lineages.any_marks() else set()
         marks = work.lineages.marks(keys)
@@ -270,3 +271,15 @@ class Automation:
     def tick(self) -> int:
         """Do the periodic work; called every few seconds."""
         return housekeeping.tick(self._store, self._policy, self._clock, self._success_rates)
+
+
+def _resources(work: UnitOfWork, attempts: Sequence[DiagnosedAttempt]) -> dict[int, tuple[SharedResource, ...]]:
+    """The shared resources of each attempt, with the stored places of nodes where the event names none."""
+    wanted = {(one.event.cluster, node) for one in attempts for node in nodes_to_place(one.event, one.verdict)}
+    rows = work.suspicion.rows(wanted) if wanted else {}
+    places: dict[str, dict[str, NodePlace]] = {}
+    for (cluster, node), row in rows.items():
+        places.setdefault(cluster, {})[node] = row.place
+    return {
+        one.attempt_id: shared_resources_of(one.event, one.verdict, places.get(one.event.cluster)) for one in attempts
+    }

@@ -1,12 +1,9 @@
 """Checks of feedback as a person gives it."""
 
-from typing import get_args
-
 from classifiers import taxonomy
-from classifiers.taxonomy import RetryOutlook
+from classifiers.data.labelled_cases import AXES, codes_of
 from service.errors import invalid
 from service.feedback import fix_service
-from service.feedback.corrected_verdict import NONE
 from service.feedback.records import FeedbackInput, Labels
 
 LONGEST_NOTE = 4_000
@@ -18,20 +15,12 @@ def check(feedback: FeedbackInput) -> None:
     Raises:
         InvalidInput: names the field.
     """
-    axes = taxonomy.load()
     labels = feedback.labels
-    known: dict[str, tuple[str, ...]] = {
-        "side": tuple(axes.sides),
-        "cause": tuple(axes.causes),
-        "category": (*axes.categories, NONE),
-        "symptom": (*axes.symptoms, NONE),
-        "retry": get_args(RetryOutlook),
-    }
-    for axis, codes in known.items():
-        value = getattr(labels, axis)
+    for axis in AXES:
+        value, codes = getattr(labels, axis), codes_of(axis)
         if value is not None and value not in codes:
             raise invalid(axis, "one of " + ", ".join(codes), str(value))
-    if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
+    if labels.cause is not None and labels.side is not None and taxonomy.load().side_of(labels.cause) != labels.side:
         raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
     if feedback.kind in {"unsure", "agree"} and labels != Labels():
         raise invalid("labels", f"none: the kind {feedback.kind} names no label", "some")

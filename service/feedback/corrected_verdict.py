@@ -8,9 +8,9 @@ from typing import Any
 
 from classifiers import owner_summary, taxonomy
 from classifiers.contracts import Case, JobFacts, Verdict
+from classifiers.data.labelled_cases import NONE
 from service.feedback.records import Labels
 
-NONE = "none"
 PERSON = "a person"
 
 

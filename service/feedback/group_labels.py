@@ -1,10 +1,11 @@
 """The label of a group: stored with the judgements that it made, so that it can be withdrawn as a whole."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from service.db.session import UnitOfWork
-from service.errors import Conflict
+from service.errors import Conflict, NotFound
 from service.feedback.records import FeedbackResult, GroupLabel
 from service.groups.records import GroupRow
 
@@ -36,38 +37,68 @@ def record(work: UnitOfWork, before: GroupRow, who: str, results: Sequence[Feedb
     )
 
 
-def take_back(work: UnitOfWork, group_id: int, who: str, since: datetime) -> GroupLabel:
-    """Remove a person's label of a group, so that nobody else withdraws it at the same time.
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A label that was removed from its group; `latest`: it was the group's current one."""
+
+    label: GroupLabel
+    latest: bool
+
+
+def take_back(work: UnitOfWork, group_id: int, who: str, since: datetime) -> Taken:
+    """Remove the label that a person gave a group just now, so that nobody else withdraws it at the same time.
 
     Raises:
         NotFound: no such group.
         Conflict: this person gave the group no label since that time, or somebody labelled it later.
     """
     work.groups.row(group_id)
-    found = work.group_labels.of(group_id)
+    found = next(iter(work.group_labels.of(group_id)), None)
     if found is not None and found.who != who and found.at >= since:
-        raise Conflict(f"{found.who} labelled group {group_id} meanwhile: only its latest label can be withdrawn")
-    if found is None or found.who != who or found.at < since or not work.group_labels.remove(found):
+        raise Conflict(f"{found.who} labelled group {group_id} meanwhile: withdraw yours on the page of the group")
+    removed = None
+    if found is not None and found.who == who and found.at >= since:
+        removed = work.group_labels.remove(group_id, found.number)
+    if removed is None:
         raise Conflict(f"there is nothing to undo: you have not labelled group {group_id} in the last hour")
-    return found
+    return Taken(*removed)
 
 
-def restore(work: UnitOfWork, taken: GroupLabel, who: str, failures: int) -> None:
+def take(work: UnitOfWork, group_id: int, number: int) -> Taken:
+    """Remove any label of a group.
+
+    Raises:
+        NotFound: no such group, or the group has no label of this number (any more).
+    """
+    work.groups.row(group_id)
+    removed = work.group_labels.remove(group_id, number)
+    if removed is None:
+        raise NotFound(f"group {group_id} has no label {number}, or it was withdrawn")
+    return Taken(*removed)
+
+
+def restore(work: UnitOfWork, taken: Taken, who: str, failures: int) -> None:
     """Give a group the label that it had before, or that of its newest failure if no person had labelled it.
+
+    A group that was labelled again since then keeps that label.
 
     Args:
         work: the transaction.
         taken: the label that was withdrawn.
         who: the person.
-        failures: the number of failures whose judgement was withdrawn.
+        failures: the number of failures whose judgement was withdrawn and whose verdict did not come from a later one.
     """
-    group = work.groups.row(taken.group_id)
-    side, cause, abstained, labelled_at = taken.before
-    newest = work.failures.rows([group.last_id]).get(group.last_id) if labelled_at is None else None
-    if newest is not None:
-        side, cause, abstained = newest.side, newest.cause, newest.abstained
-    work.groups.change(group.id, side=side, cause=cause, abstained=abstained, labelled_at=labelled_at)
-    text = f"withdrew the label {taken.cause} from {failures} failures"
+    label = taken.label
+    group = work.groups.row(label.group_id)
+    side, cause = group.side, group.cause
+    if taken.latest:
+        side, cause, abstained, labelled_at = label.before
+        newest = work.failures.rows([group.last_id]).get(group.last_id) if labelled_at is None else None
+        if newest is not None:
+            side, cause, abstained = newest.side, newest.cause, newest.abstained
+        work.groups.change(group.id, side=side, cause=cause, abstained=abstained, labelled_at=labelled_at)
+    giver = "" if label.who == who else f", which {label.who} had given"
+    text = f"withdrew the label {label.cause} from {failures} failures{giver}"
     work.groups.note(group.id, who, "action", text)
     work.audit_log.append(
         who,

@@ -153,10 +153,10 @@ class FeedbackResult:
 
 @dataclass(frozen=True, slots=True)
 class GroupLabel:
-    """The latest label that a person gave to a group, as long as nobody withdrew it.
+    """A label that a person gave to a group, as long as nobody withdrew it.
 
     `cause`: that of the label. `before`: side, cause, undecided, and the time of the label of the group before it.
-    `judgements`: the failures that were labelled with it, and the number of the feedback on each.
+    `judgements`: the failures that were labelled with it, at least one, and the number of the feedback on each.
     """
 
     group_id: int
@@ -165,6 +165,11 @@ class GroupLabel:
     cause: str
     before: tuple[str, str, bool, datetime | None]
     judgements: Sequence[tuple[int, int]]
+
+    @property
+    def number(self) -> int:
+        """The number of the label: that of its first feedback."""
+        return self.judgements[0][1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ something, hooks and channels get `failure.revised`.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
@@ -19,9 +20,10 @@ from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, TooManyRequests, invalid
 from service.failures.records import FailureDetail, FailureFilter
 from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
-from service.feedback import fix_service, group_labels, label_review
+from service.feedback import fix_service, group_labels, judgement_withdrawal, label_review
 from service.feedback.checks import check
 from service.feedback.corrected_verdict import completed, corrected, data
+from service.feedback.judgement_withdrawal import JUDGING
 from service.feedback.label_review import Held
 from service.feedback.records import (
     VOTES,
@@ -37,7 +39,6 @@ from service.feedback.records import (
 MOST_AT_ONCE = 500  # failures per bulk judgement
 # Judgement: more than anybody reads, and few enough that a script can't fill the queue of contested verdicts.
 VOTES_AN_HOUR = 30
-_JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
 _SHOWN_EVIDENCE = 40
 _HOUR = timedelta(hours=1)
 UNDO_WITHIN = _HOUR
@@ -134,15 +135,15 @@ class Feedback:
         results = self.add_to_many([row.id for row in page.items], who, replace(feedback, fixed_by=None))
         if results and feedback.fixed_by is not None:
             fix_service.report(self._store, results[0].failure_id, who, feedback.fixed_by)
-        if results and feedback.kind in _JUDGING:
+        if results and feedback.kind in JUDGING:
             with self._store.unit_of_work() as work:
                 group_labels.record(work, before, who, results, began)
         return results
 
     def undo_of_group(self, group_id: int, who: str) -> WithdrawnGroupLabel:
-        """Withdraw a person's label of a group: the verdicts before it are current again, 25 per transaction.
+        """Withdraw the label that a person gave a group just now: the verdicts before it are current again.
 
-        Failures that were judged again since then, have a newer verdict or a protected label keep theirs.
+        Failures that were judged again since then, or have a protected label, keep theirs.
 
         Raises:
             NotFound: no such group.
@@ -150,18 +151,29 @@ class Feedback:
         """
         with self._store.unit_of_work() as work:
             taken = group_labels.take_back(work, group_id, who, self._clock.now() - UNDO_WITHIN)
-        undone = 0
-        for start in range(0, len(taken.judgements), 25):
+        return self._undo_group_label(taken, who)
+
+    def withdraw_group_label(self, group_id: int, number: int, who: str) -> WithdrawnGroupLabel:
+        """Withdraw any label of a group, by whomever and whenever it was given; later labels stay.
+
+        Raises:
+            NotFound: no such group, or the group has no label of this number (any more).
+        """
+        with self._store.unit_of_work() as work:
+            taken = group_labels.take(work, group_id, number)
+        return self._undo_group_label(taken, who)
+
+    def _undo_group_label(self, taken: group_labels.Taken, who: str) -> WithdrawnGroupLabel:
+        """Withdraw the judgements of a label, 25 per transaction, then that of the group."""
+        label, undone = taken.label, 0
+        for start in range(0, len(label.judgements), 25):
             with self._store.unit_of_work() as work:
-                for failure_id, feedback_id in taken.judgements[start : start + 25]:
-                    try:
-                        self._undo_one(work, failure_id, who, feedback_id)
-                        undone += 1
-                    except (NotFound, Conflict):
-                        continue
+                for failure_id, feedback_id in label.judgements[start : start + 25]:
+                    with suppress(NotFound, Conflict):
+                        undone += judgement_withdrawal.withdraw(work, failure_id, feedback_id, who, self._revised)
         with self._store.unit_of_work() as work:
             group_labels.restore(work, taken, who, undone)
-        return WithdrawnGroupLabel(taken.cause, undone, len(taken.judgements) - undone)
+        return WithdrawnGroupLabel(label.cause, undone, len(label.judgements) - undone)
 
     def audit(self, week: str, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
         """Judge one failure of a week's sample, without having seen the verdict.
@@ -212,40 +224,16 @@ class Feedback:
                 then, or its label is protected.
         """
         with self._store.unit_of_work() as work:
-            return self._undo_one(work, failure_id, who)
-
-    def _undo_one(self, work: UnitOfWork, failure_id: int, who: str, feedback_id: int | None = None) -> int:
-        """Withdraw a person's latest judgement in a transaction; with `feedback_id` only if it is that one."""
-        detail = work.failures.get(failure_id)
-        own = [one for one in work.feedback.of(failure_id) if one.who == who and one.kind in _JUDGING]
-        if not own or own[-1].kind not in _UNDONE or self._clock.now() - own[-1].at > UNDO_WITHIN:
-            raise Conflict("there is nothing to undo: you have confirmed or corrected nothing here in the last hour")
-        if feedback_id is not None and own[-1].id != feedback_id:
-            raise Conflict(f"failure {failure_id} was judged again since then")
-        judged, label = own[-1], work.feedback.label(failure_id)
-        if label is not None and label.golden:
-            raise Conflict(f"the label of failure {failure_id} is part of the golden set")
-        if detail.row.version > judged.version + 1:
-            raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
-        work.feedback.withdraw(failure_id, who, judged.at, who)
-        version = detail.row.version
-        earlier = next((one for one in detail.versions if one.version == judged.version), None)
-        if version > judged.version and earlier is not None and earlier.body is not None:
-            wire = earlier.body
-            restored = work.failures.revise(failure_id, wire, source=earlier.source, over_person=True)
-            if facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict or {})):
-                work.outbox.add([of_verdict("failure.revised", failure_id, wire)])
-            if self._revised is not None:
-                self._revised(work, {failure_id: wire})
-            version = restored or version
-        work.audit_log.append(
-            who,
-            "label.withdrawn",
-            f"failure/{failure_id}",
-            before={"version": detail.row.version},
-            after={"version": version},
-        )
-        return version
+            row = work.failures.get(failure_id).row
+            own = [one for one in work.feedback.of(failure_id) if one.who == who and one.kind in JUDGING]
+            if not own or own[-1].kind not in _UNDONE or self._clock.now() - own[-1].at > UNDO_WITHIN:
+                raise Conflict(
+                    "there is nothing to undo: you have confirmed or corrected nothing here in the last hour"
+                )
+            if row.version > own[-1].version + 1:
+                raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
+            judgement_withdrawal.withdraw(work, failure_id, own[-1].id, who, self._revised)
+            return work.failures.get(failure_id).row.version
 
     def _store_one(
         self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1
@@ -258,7 +246,7 @@ class Feedback:
                 (FieldError("version", str(row.version), str(feedback.version)),),
             )
         changed, version, labels, held = False, row.version, Labels(), None
-        if feedback.kind in _JUDGING:
+        if feedback.kind in JUDGING:
             current, event = _read(detail)
             labels = completed(
                 replace(feedback.labels, side=None, cause=None) if feedback.kind == "confirm" else feedback.labels,

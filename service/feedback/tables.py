@@ -66,7 +66,7 @@ labels = Table(
 )
 
 # The latest label that a person gave to a group, with what it replaced, so that it can be withdrawn. `judgements`: the
-# failures that got it and the feedback on each.
+# failures that got it and the feedback on each. `earlier`: the labels before it, oldest first, with the same fields.
 group_labels = Table(
     "group_labels",
     metadata,
@@ -79,6 +79,7 @@ group_labels = Table(
     Column("abstained_before", Boolean, nullable=False),
     Column("labelled_before", UtcDateTime),
     Column("judgements", LargeBinary, nullable=False),
+    Column("earlier", LargeBinary),
 )
 
 # The mitigation that fixed a failure according to a person; the latest report.

@@ -1,8 +1,8 @@
 """Parses records of node events: bytes of any known format to `NewNodeEvent`.
 
 Formats: node-event/1, CloudEvents with any of these, Kubernetes Events and Nodes, DCGM health and policy violations,
-kernel lines as in JSON of journald, in syslog or in dmesg. One record may hold several events (a maintenance of many
-nodes, a node with several conditions).
+kernel lines as in JSON of journald, in syslog or in dmesg, Slurm's lines about its topology. One record may hold
+several events (a maintenance of many nodes, a node with several conditions).
 """
 
 import hashlib
@@ -21,6 +21,7 @@ from service.errors import FieldError, UnreadableRecord
 from service.formats import cloud_event, field_reading, node_events_dcgm, node_events_kernel, node_events_kubernetes
 from service.formats.node_events_kinds import gpu_in, of_text
 from service.formats.read_outcome import Skipped
+from service.formats.slurm import topology
 from service.nodes.records import NewNodeEvent, NodeReport
 
 TEXT_MOST = 2_000  # characters kept
@@ -76,6 +77,9 @@ def _decode(value: bytes) -> Any:
 def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any] | None = None) -> NodeReport | Skipped:
     if isinstance(obj, bytes):
         obj = _decode(obj)
+    if isinstance(obj, str) and topology.is_it(obj):
+        found_places = topology.read(obj, cluster)
+        return found_places if isinstance(found_places, Skipped) else NodeReport((), found_places)
     if isinstance(obj, str):
         return _report([node_events_kernel.line(obj, cluster)], envelope)
     if not isinstance(obj, dict):
@@ -154,7 +158,7 @@ def _clean(text: str) -> str:
 
 _EXPECTED = (
     "a node-event/1 object, a CloudEvent, a Kubernetes Event of a Node, a Kubernetes Node, DCGM's health or policy "
-    "violation, journald's JSON, or a kernel's line"
+    "violation, journald's JSON, a kernel's line, or a line of Slurm's topology"
 )
 _FORMATS: tuple[
     tuple[

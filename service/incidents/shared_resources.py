@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -11,6 +11,7 @@ from typing import cast
 from classifiers.contracts import Verdict
 from service.contracts.event import JobCompletion
 from service.incidents.records import IncidentKind
+from service.nodes.records import NodePlace
 
 # If many jobs share several kinds, the first one names the incident: the one closest to the needed repair.
 RESOURCE_ORDER: tuple[IncidentKind, ...] = (
@@ -20,6 +21,7 @@ _PLACES: tuple[IncidentKind, ...] = ("switch", "rack")
 _LINE = 2_000  # characters of a line that are searched
 _LINES = 8
 _NAME = 150  # characters
+_PLACED_NODES = 256  # more nodes than that do not share one switch; their places are not looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,27 @@ def _data() -> _Data:
     return _Data(resources, frozenset(raw["mounts"]["below"]), frozenset(raw["mounts"]["local"]), raw["titles"])
 
 
-def shared_resources_of(event: JobCompletion, verdict: Verdict) -> tuple[SharedResource, ...]:
-    """The shared resources of a failure, in `RESOURCE_ORDER`; none for user-side failures and preempted jobs."""
-    if verdict.side == "user" or event.status in {"preempted", "cancelled"}:
+def nodes_to_place(event: JobCompletion, verdict: Verdict) -> Sequence[str]:
+    """The nodes whose stored places `shared_resources_of` needs: none if the event has a topology of its own."""
+    if event.topology or not _counts(event, verdict):
+        return ()
+    node = _node(event, verdict)
+    if node is not None:
+        return (node,)
+    return event.nodes if len(event.nodes) <= _PLACED_NODES else ()
+
+
+def shared_resources_of(
+    event: JobCompletion, verdict: Verdict, places: Mapping[str, NodePlace] | None = None
+) -> tuple[SharedResource, ...]:
+    """The shared resources of a failure, in `RESOURCE_ORDER`; none for user-side failures and preempted jobs.
+
+    Args:
+        event: the end of the job.
+        verdict: its verdict.
+        places: stored places by node; they count if the event has no topology.
+    """
+    if not _counts(event, verdict):
         return ()
     found: dict[tuple[IncidentKind, str], None] = {}
     for kind, value in _named(verdict):
@@ -80,7 +100,7 @@ def shared_resources_of(event: JobCompletion, verdict: Verdict) -> tuple[SharedR
     if node is not None:
         found.setdefault(("node", node))
     for place in _PLACES:
-        named = _place(event, node, place)
+        named = _place(event, node, place, places or {})
         if named is not None:
             found.setdefault((place, named))
     found.setdefault(("fingerprint", verdict.fingerprint[:_NAME]))
@@ -128,12 +148,17 @@ def _node(event: JobCompletion, verdict: Verdict) -> str | None:
     return event.nodes[0] if len(event.nodes) == 1 else None
 
 
-def _place(event: JobCompletion, node: str | None, place: IncidentKind) -> str | None:
+def _counts(event: JobCompletion, verdict: Verdict) -> bool:
+    return verdict.side != "user" and event.status not in {"preempted", "cancelled"}
+
+
+def _place(event: JobCompletion, node: str | None, place: IncidentKind, places: Mapping[str, NodePlace]) -> str | None:
     """The rack or switch of the suspected node, or the one that all nodes of the job share."""
-    if not event.topology:
-        return None
     nodes = [node] if node is not None else event.nodes
-    named = {_name(event.topology.get(one, {}).get(place)) for one in nodes}
+    if event.topology:
+        named = {_name(event.topology.get(one, {}).get(place)) for one in nodes}
+    else:
+        named = {_name(getattr(places.get(one), place, None)) for one in nodes}
     return cast("str", named.pop()) if len(named) == 1 and None not in named else None
 
 

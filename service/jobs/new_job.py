@@ -6,11 +6,10 @@ from hashlib import blake2b
 
 from service.contracts.event import JobCompletion, Status
 from service.jobs.records import NewJob
-from service.nodes.records import NodePlace
+from service.nodes.records import PLACE_NAME_MOST, NodePlace
 
 _NOT_CONTENT = {"intake_source"}  # the same event may come from a topic and by HTTP
 _SECONDS_PER_HOUR = 3600.0
-_LONGEST_PLACE = 100  # characters
 
 
 def content_digest(event: JobCompletion) -> bytes:
@@ -52,19 +51,19 @@ def new_job(
 
 
 def places(event: JobCompletion) -> dict[str, NodePlace]:
-    """Rack, switch and zone of the job's nodes, as far as the event's topology names them by a text or a number."""
+    """Rack, switch, zone and block of the job's nodes, as far as its topology names them by a text or a number."""
     found = {}
     for node in event.nodes:
         named = event.topology.get(node)
         if named:
-            place = NodePlace(*(_place_name(named.get(kind)) for kind in ("rack", "switch", "zone")))
+            place = NodePlace(*(_place_name(named.get(kind)) for kind in ("rack", "switch", "zone", "block")))
             if place != NodePlace():
                 found[node] = place
     return found
 
 
 def _place_name(value: object) -> str | None:
-    return str(value)[:_LONGEST_PLACE] if isinstance(value, str | int) and str(value).strip() else None
+    return str(value)[:PLACE_NAME_MOST] if isinstance(value, str | int) and str(value).strip() else None
 
 
 def gpu_hours_lost(event: JobCompletion) -> float:

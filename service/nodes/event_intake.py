@@ -1,7 +1,7 @@
 """Stores node events once each, schedules the reassessment of affected failures, and resets repaired nodes."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -12,7 +12,7 @@ from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput
-from service.nodes.records import NewNodeEvent, NodeReport
+from service.nodes.records import KnownPlace, NewNodeEvent, NodePlace, NodeReport
 from service.nodes.repair import clear
 from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
@@ -24,7 +24,7 @@ NOTE_MOST = 500  # characters
 
 @dataclass(frozen=True, slots=True)
 class StoredEvents:
-    """How many of the events were new, and how many were known."""
+    """How many of the events were new, and how many were known; a place counts as an event of its node."""
 
     accepted: int = 0
     duplicates: int = 0
@@ -40,10 +40,19 @@ class NodeEventIntake:
 
     def handle(self, reports: Sequence[NodeReport], dead: Sequence[DeadLetter] = ()) -> StoredEvents:
         """Store a batch of a topic; see `take`."""
-        return self.take([one for report in reports for one in report.events], dead)
+        events = [one for report in reports for one in report.events]
+        return self.take(events, dead, places=(one for report in reports for one in report.places))
 
-    def take(self, events: Sequence[NewNodeEvent], dead: Sequence[DeadLetter] = ()) -> StoredEvents:
+    def take(
+        self,
+        events: Sequence[NewNodeEvent],
+        dead: Sequence[DeadLetter] = (),
+        *,
+        places: Iterable[KnownPlace] = (),
+    ) -> StoredEvents:
         """Store events in one transaction; returns after the commit. Storing them twice changes nothing.
+
+        Places are stored for nodes on which a job has ended; what a report does not name stays as it is.
 
         Raises:
             Unavailable: the database does not answer; nothing was stored, the call may be repeated.
@@ -65,9 +74,14 @@ class NodeEventIntake:
                         settings=self._settings,
                     )
             self._schedule_reassessment(work, fresh)
+            named = _by_node(places)
+            moved = 0
+            if named:
+                work.node_work.counting()
+                moved = work.suspicion.set_places(named, keep_others=True)
             if dead:
                 work.dead_letters.add(dead)
-        return StoredEvents(len(fresh), len(events) - len(fresh))
+        return StoredEvents(len(fresh) + moved, len(events) - len(fresh) + len(named) - moved)
 
     def repaired(self, cluster: str, node: str, *, by: str, note: str | None, at: datetime | None = None) -> bool:
         """Record that a node was repaired: its suspicion starts again from zero.
@@ -117,3 +131,12 @@ class NodeEventIntake:
                 for (cluster, node), times in sorted(spans.items())
             ],
         )
+
+
+def _by_node(places: Iterable[KnownPlace]) -> dict[tuple[str, str], NodePlace]:
+    """The places by node; of several reports of one node, the last counts for what it names."""
+    found: dict[tuple[str, str], NodePlace] = {}
+    for one in places:
+        key = one.cluster, one.node
+        found[key] = one.place.with_others_of(found.get(key, NodePlace()))
+    return found

@@ -4,13 +4,14 @@ Times are aware and in UTC. Texts are redacted before.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 from classifiers.relevance.evidence_weights import Severity
 
 NodeSort = Literal["-suspicion", "node"]
+PLACE_NAME_MOST = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,35 @@ class NewNodeEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class NodePlace:
+    """Where a node is, as far as it is known. `block`: nodes that one fast interconnect joins, such as NVLink."""
+
+    rack: str | None = None
+    switch: str | None = None
+    zone: str | None = None
+    block: str | None = None
+
+    def with_others_of(self, other: "NodePlace") -> "NodePlace":
+        """This place, with the names of the other one for what is not known here."""
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return replace(other, **known)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlace:
+    """The place of one node, as a scheduler reports it."""
+
+    cluster: str
+    node: str
+    place: NodePlace
+
+
+@dataclass(frozen=True, slots=True)
 class NodeReport:
-    """The events of one record, at least one."""
+    """The events of one record, or the places of nodes that it names; at least one of both."""
 
     events: tuple[NewNodeEvent, ...]
+    places: tuple[KnownPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +111,12 @@ class NodeSuspicion:
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlace:
-    """Where a node is, as far as events of jobs name it."""
-
-    rack: str | None = None
-    switch: str | None = None
-    zone: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class NodeRow:
     """One line of the node list.
 
     `exposure_h` and `blame` are the decayed counts of the suspicion, since the last repair; `jobs` that ended on the
-    node and `failures` among them, of any side, are plain counts over the same days. `rack`, `switch` and `zone` are
-    those that the newest event with a topology named.
+    node and `failures` among them, of any side, are plain counts over the same days. `rack`, `switch`, `zone` and
+    `block` are those that the newest event with a topology, or a scheduler's report of places, named.
     """
 
     cluster: str
@@ -120,6 +137,12 @@ class NodeRow:
     rack: str | None = None
     switch: str | None = None
     zone: str | None = None
+    block: str | None = None
+
+    @property
+    def place(self) -> NodePlace:
+        """Where the node is."""
+        return NodePlace(self.rack, self.switch, self.zone, self.block)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ nodes = Table(
     Column("rack", String(100)),
     Column("switch", String(100)),
     Column("zone", String(100)),
+    Column("block", String(100)),
     Index(None, "rate_ratio", "cluster", "node"),
     Index(None, "cluster", "rate_ratio", "node"),
     Index(None, "computed_at"),

@@ -37,8 +37,8 @@ class Complaint:
 class Node:
     """One node.
 
-    `lost`: its kubelet no longer answers, or an administrator has declared it out of service. `place`: rack, switch and
-    zone, as far as its labels name them.
+    `lost`: its kubelet no longer answers, or an administrator has declared it out of service. `place`: rack, switch,
+    zone and block, as far as its labels name them.
     """
 
     name: str
@@ -130,7 +130,7 @@ class NodeStates:
         return node is not None and node.lost
 
     def topology(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Rack, switch and zone of these nodes, as far as their labels name them."""
+        """Rack, switch, zone and block of these nodes, as far as their labels name them."""
         found = {name: self._nodes.get(name) for name in names}
         return {name: dict(node.place) for name, node in found.items() if node is not None and node.place}
 

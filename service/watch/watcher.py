@@ -39,6 +39,9 @@ IDLE_S = 1.0
 # If there was nothing to send, the position is saved only at this interval.
 SAVE_EVERY_S = 5.0
 REFUSED_PAUSE_S = 60.0
+# Ends of jobs are read after the nodes, which say whether a node is lost and where it is; without an answer for so
+# long (such as no right to list nodes), they are read without.
+NODES_FIRST_S = 30.0
 SHORT = 1_000
 _NODE, _EVENT = "Node", "Event"
 # Owners of long-running pods: a pod that ends is replaced, so no job has ended.
@@ -108,6 +111,9 @@ class Watcher:
         self._saved_at = float("-inf")
         self._listing: dict[str, set[str]] = {}
         self._waiting: queue.Queue[Observation] = queue.Queue(WAITING_MOST)
+        self._nodes_listed = threading.Event()
+        if not any(of.kind == _NODE for of in self._following):
+            self._nodes_listed.set()
 
     @property
     def state(self) -> State:
@@ -159,6 +165,8 @@ class Watcher:
     def _follow(self, of: Collection, stop: ShutdownFlag) -> None:
         # Nodes are listed again at each start: their current state matters, and the list is short.
         version = None if of.kind == _NODE else self._state.versions.get(of.name)
+        if of.kind != _NODE:
+            self._nodes_listed.wait(NODES_FIRST_S)
         for seen in follow(self._api, of, version, stop):
             self._measures.last_message.labels(of.name).set(self._clock.now().timestamp())
             while not stop.is_set():
@@ -167,6 +175,8 @@ class Watcher:
                     break
                 except queue.Full:
                     continue
+            if of.kind == _NODE and seen.what == "all_listed":
+                self._nodes_listed.set()
 
     def _next(self) -> list[Observation]:
         """Return the waiting observations, up to a batch; empty after a while without any."""

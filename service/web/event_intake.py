@@ -291,7 +291,7 @@ def _resend_node_event(services: Services, letter_id: int, letter: StoredDeadLet
     if isinstance(found, Skipped):
         resent = Resent(letter_id, "skipped", skipped=found.reason)
     else:
-        taken = services.node_event_intake.take(found.events)
+        taken = services.node_event_intake.take(found.events, places=found.places)
         resent = Resent(letter_id, "accepted" if taken.accepted else "duplicate")
     with services.store.unit_of_work() as work:
         work.dead_letters.mark_resent(letter_id)

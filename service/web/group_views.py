@@ -8,7 +8,7 @@ from service import formatting
 from service.contracts.page import Page
 from service.failures.records import FailureRow
 from service.failures.repository.facets import FacetValue
-from service.feedback.records import Audit, Label, StoredFeedback
+from service.feedback.records import Audit, GroupLabel, Label, StoredFeedback
 from service.groups.records import GroupDetail, GroupFilter, GroupRow, GroupSort
 from service.groups.states import levels
 from service.web.services import Services
@@ -52,6 +52,17 @@ def group(services: Services, group_id: int, who: str | None) -> GroupDetail:
     """
     with services.reading() as reading:
         return reading.groups.get(group_id, who=who)
+
+
+def labels(services: Services, group_id: int) -> tuple[GroupLabel, ...]:
+    """The labels of a group that were not withdrawn, the latest first.
+
+    Raises:
+        NotFound: no such group.
+    """
+    with services.reading() as reading:
+        reading.groups.row(group_id)
+        return reading.group_labels.of(group_id)
 
 
 def why_together(

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from service.feedback.records import FeedbackInput, Labels
 from tests.flows.chromium import expect_text, fits, main_text, tab
 from tests.service.web.live import serving
 from tests.service.web.stored_layers import LAYER, add_layer
+from tests.service.web.test_undo import group_of
 from tests.service.web.world import BY_WORD, NOW, OPEN, World, event, lines, log, make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
@@ -143,12 +145,27 @@ def test_the_label_of_a_group_is_given_and_undone_in_place(page: Page, world: Wo
     page.get_by_role("button", name="Label the group").click()
     expect_text(page.locator("[role=status]").first, "are labelled")
     expect_text(page.locator(".sure"), "labelled by a person")
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("status").get_by_role("button", name="Undo").click()
     expect_text(page.locator("[role=status]").last, "of 5 failures. Their verdicts before it are current again.")
     expect(page.locator(".sure")).not_to_contain_text("labelled by a person")
     with world.client() as client:
         causes = {one["cause"] for one in client.get("/api/v1/failures?user=user1").json()["items"]}
     assert causes == {"USER.1"}
+    assert fits(page)
+
+
+def test_an_earlier_label_of_a_group_is_undone_from_the_list_of_its_labels(page: Page, world: World) -> None:
+    group = int(group_of(world.client(), "flash_attn")["id"])
+    for who, cause in (("ana", "SYS.5"), ("bob", "USER.4")):
+        world.clock.at += timedelta(minutes=1)
+        world.services.feedback.add_to_group(group, who, FeedbackInput("correct", Labels(cause=cause)))
+    page.goto(f"/groups/{group}")
+    rows = page.locator(".labels tbody tr")
+    expect(rows).to_have_count(2)
+    rows.filter(has_text="ana").get_by_role("button", name="Undo").click()
+    expect_text(page.locator("[role=status]").last, "5 keep their label, because they were judged again since then.")
+    expect(rows).to_have_count(1)
+    expect_text(rows.first, "bob")
     assert fits(page)
 
 

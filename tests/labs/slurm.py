@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +106,14 @@ def base() -> Path:
     return target
 
 
+@dataclass(frozen=True)
+class Topology:
+    """A topology plugin with its topology.conf."""
+
+    plugin: str
+    conf: str
+
+
 @dataclass
 class Slurm:
     """The running cluster. `share` is a folder that jobs see under the same path; their logs are written there."""
@@ -175,8 +183,17 @@ class Slurm:
 
 
 @contextmanager
-def cluster(broker: str, topic: str) -> Iterator[Slurm]:
-    """Yield a cluster whose plugin publishes to `broker`; at most one at a time on a machine."""
+def cluster(
+    broker: str, topic: str, *, topology: Topology | None = None, features: Mapping[str, str] | None = None
+) -> Iterator[Slurm]:
+    """Yield a cluster whose plugin publishes to `broker`; at most one at a time on a machine.
+
+    Args:
+        broker: address of the broker.
+        topic: topic of the records.
+        topology: the cluster's topology plugin; None: none.
+        features: the features of nodes, by the node's name.
+    """
     need("unshare", "nsenter", "setpriv", "chroot")
     if os.getuid() != 0:
         missing("the Slurm lab needs root")
@@ -185,7 +202,11 @@ def cluster(broker: str, topic: str) -> Iterator[Slurm]:
     folder.chmod(0o755)
     (folder / "lab").mkdir()
     share = _share(folder)
-    configuration = _configuration(folder, broker, topic)
+    configuration = _configuration(folder, broker, topic, features or {})
+    if topology is not None:
+        with (configuration / "slurm.conf").open("a", encoding="utf-8") as settings:
+            settings.write(f"TopologyPlugin={topology.plugin}\n")
+        (configuration / "topology.conf").write_text(topology.conf, encoding="utf-8")
     with (installed.parent / "slurm-run.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the nodes of two clusters would share control groups
         process = _start(installed, folder, share, configuration)
@@ -210,13 +231,14 @@ def _share(folder: Path) -> Path:
     return share
 
 
-def _configuration(folder: Path, broker: str, topic: str) -> Path:
+def _configuration(folder: Path, broker: str, topic: str, features: Mapping[str, str]) -> Path:
     configuration = folder / "conf"
     configuration.mkdir()
     host = socket.gethostname()
     with _free_ports(len(NODES) + 1) as ports:
         nodes = "\n".join(
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=8192"
+            + (f" Feature={features[node]}" if node in features else "")
             for node, port in zip(NODES, ports[1:], strict=True)
         )
         text = SLURM_CONF.format(host=host, port=ports[0], topic=topic, nodes=nodes)

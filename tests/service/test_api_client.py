@@ -1,12 +1,12 @@
 """The client of the service's own API: decoded answers, bounded size, and problems in one shape."""
 
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from service.api_client import ApiClient, ApiUnreachable
+from tests.service.http_server import listening
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -29,12 +29,8 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def url() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/faultline"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(server) as address:
+        yield f"{address}/faultline"
 
 
 def test_the_token_is_read_for_each_request_and_the_path_is_kept(url: str) -> None:

@@ -24,11 +24,6 @@ def may_be_in(text: str) -> bool:
     return any(sign in text for sign in _SIGNS)
 
 
-def is_heading(line: str) -> bool:
-    """Whether a line says that the exception below it is ignored."""
-    return _HEADING.search(line) is not None
-
-
 def ignored_lines(lines: Sequence[str]) -> set[int]:
     """The places of the lines that belong to ignored exceptions: heading, frames, and the exception itself."""
     found: set[int] = set()

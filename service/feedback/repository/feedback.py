@@ -39,6 +39,17 @@ class FeedbackReader:
         )
         return tuple(_stored_feedback(row) for row in found)
 
+    def withdrawn_versions(self, failure_id: int) -> frozenset[int]:
+        """The versions of the verdict on which withdrawn judgements were given."""
+        found = self._connection.execute(
+            select(feedback.c.version).where(
+                feedback.c.failure_id == failure_id,
+                feedback.c.withdrawn_by.is_not(None),
+                feedback.c.kind.in_(_JUDGING),
+            )
+        )
+        return frozenset(found.scalars())
+
     def label(self, failure_id: int) -> Label | None:
         """The label of a failure."""
         row = self._connection.execute(select(labels).where(labels.c.failure_id == failure_id)).first()
@@ -183,10 +194,16 @@ class FeedbackRepository(FeedbackReader):
             )
             .values(withdrawn_by=clean(by[:200]))
         )
-        if any(entry.kind in _JUDGING for entry in self.of(failure_id)):
-            return self._settle(failure_id)
-        self._connection.execute(delete(labels).where(labels.c.failure_id == failure_id))
-        return None
+        return self._settle_or_remove(failure_id)
+
+    def withdraw_one(self, failure_id: int, feedback_id: int, by: str) -> None:
+        """Withdraw one judgement of a failure; its label follows from what is left."""
+        self._connection.execute(
+            update(feedback)
+            .where(feedback.c.id == feedback_id, feedback.c.failure_id == failure_id)
+            .values(withdrawn_by=clean(by[:200]))
+        )
+        self._settle_or_remove(failure_id)
 
     def protect(self, failure_id: int, *, golden: bool) -> bool:
         """Add a label to the protected set, or remove it; whether there is one."""
@@ -213,6 +230,13 @@ class FeedbackRepository(FeedbackReader):
         self._connection.execute(
             delete(saved_views).where(saved_views.c.who == clean(who[:200]), saved_views.c.name == clean(name))
         )
+
+    def _settle_or_remove(self, failure_id: int) -> Label | None:
+        """Store the label that follows from what was not withdrawn; None: no judgement is left, and no label."""
+        if any(entry.kind in _JUDGING for entry in self.of(failure_id)):
+            return self._settle(failure_id)
+        self._connection.execute(delete(labels).where(labels.c.failure_id == failure_id))
+        return None
 
     def _settle(self, failure_id: int) -> Label:
         """Store the label that follows from all feedback."""

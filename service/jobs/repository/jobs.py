@@ -13,6 +13,7 @@ from service.jobs.records import Attempt, CountedAs, JobOutcome, NewJob
 from service.jobs.repository import insertion
 from service.jobs.repository.row_mapping import COLUMNS, POSITION, attempt_of, row_of
 from service.jobs.tables import jobs, retired_events
+from service.nodes.records import NodePlace
 from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.chunks import chunks
@@ -114,7 +115,7 @@ class JobRepository(JobReader):
         )
         work_queue.note(connection, "jobs", [inserted[keys[p]] for p in fresh if keys[p] in inserted])
         places = {
-            (new[position].cluster, node): [place.rack, place.switch, place.zone]
+            (new[position].cluster, node): _queued(place)
             for position in fresh
             for node, place in new[position].places.items()
         }
@@ -271,6 +272,12 @@ class JobRepository(JobReader):
                 update(jobs).where(jobs.c.id == row_id).values(conflicts=jobs.c.conflicts + clashes[row_id])
             )
         return outcomes
+
+
+def _queued(place: NodePlace) -> list[str | None]:
+    """A place as a work item holds it; without a block as releases wrote it that knew none."""
+    names = [place.rack, place.switch, place.zone]
+    return names if place.block is None else [*names, place.block]
 
 
 def _controller_lock(cluster: str, job_id: str) -> int:

@@ -232,17 +232,29 @@ class SuspicionRepository(SuspicionReader):
         for part in chunks(values, _CHUNK):
             self._connection.execute(statement, part)
 
-    def set_places(self, places: Mapping[Key, NodePlace]) -> None:
-        """Store where nodes are; nodes that are not stored, and places that are known, change nothing."""
+    def set_places(self, places: Mapping[Key, NodePlace], *, keep_others: bool = False) -> int:
+        """Store where nodes are; nodes that are not stored, and places that are known, change nothing.
+
+        Args:
+            places: by node (cluster, node).
+            keep_others: what a place does not name stays as it is stored; otherwise it is no longer known.
+
+        Returns:
+            The number of nodes whose place was changed.
+        """
         stored = self.rows(places)
-        moved = [
-            {"of_cluster": clean(cluster), "of_node": clean(node)[:200], **asdict(place)}
-            for (cluster, node), place in sorted(places.items(), key=lambda item: item[0])
-            if (row := stored.get((cluster, node))) is not None and place != NodePlace(row.rack, row.switch, row.zone)
-        ]
+        moved = []
+        for (cluster, node), named in sorted(places.items(), key=lambda item: item[0]):
+            row = stored.get((cluster, node))
+            if row is None:
+                continue
+            place = named.with_others_of(row.place) if keep_others else named
+            if place != row.place:
+                moved.append({"of_cluster": clean(cluster), "of_node": clean(node)[:200], **asdict(place)})
         if moved:
             here = (nodes.c.cluster == bindparam("of_cluster"), nodes.c.node == bindparam("of_node"))
             self._connection.execute(update(nodes).where(*here), moved)
+        return len(moved)
 
     def put_prior(self, prior: FleetPrior) -> None:
         """Store the prior of a cluster."""
@@ -281,4 +293,5 @@ def _node(row: Row[Any]) -> NodeRow:
         rack=row.rack,
         switch=row.switch,
         zone=row.zone,
+        block=row.block,
     )

@@ -26,7 +26,7 @@ class Work:
     """One work item.
 
     `body` holds ids of attempts or failures, windows as (cluster, node, since, until), or places as (cluster, node,
-    rack, switch, zone).
+    rack, switch, zone, and the block if it is known).
     """
 
     id: int

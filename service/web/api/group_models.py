@@ -1,5 +1,6 @@
 """Request and response models of groups, feedback and labels."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -28,6 +29,30 @@ class GroupAnswer(BaseModel):
     group: GroupDetail
     why_together: list[str]
     why_state: str
+
+
+class GroupLabelItem(BaseModel):
+    """A label that a person gave to a group and nobody withdrew."""
+
+    number: int = Field(description="with which it is withdrawn")
+    at: datetime
+    who: str
+    cause: str
+    failures: int = Field(description="the failures that it labelled")
+
+
+class GroupLabels(BaseModel):
+    """The labels of a group, the latest first."""
+
+    items: list[GroupLabelItem]
+
+
+class WithdrawnLabel(BaseModel):
+    """A withdrawn label of a group."""
+
+    cause: str
+    failures: int = Field(description="those whose verdict does not come from a later label")
+    unchanged: int = Field(description="those that were judged again since then, are protected, or are gone")
 
 
 class GroupAction(BaseModel):

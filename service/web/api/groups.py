@@ -11,7 +11,10 @@ from service.web.api.group_models import (
     FeedbackGiven,
     GroupAction,
     GroupAnswer,
+    GroupLabelItem,
+    GroupLabels,
     GroupsPage,
+    WithdrawnLabel,
 )
 from service.web.api.parameters import Cursor, GroupTexts, Limit, group_filter
 from service.web.auth import ACT, READ, Principal
@@ -64,6 +67,25 @@ def post_group_feedback(
     """Give the same feedback on the newest failures of a group (500 at most) and on the group."""
     taken = services.feedback.add_to_group(group_id, actor.name, feedback_input(given))
     return BulkFeedbackResult(items=[feedback_receipt(one) for one in taken])
+
+
+@router.get("/groups/{group_id}/labels", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
+def get_group_labels(services: InjectedServices, group_id: GroupId) -> GroupLabels:
+    """The labels that people gave to a group, the latest first (20 at most), without withdrawn ones."""
+    items = [
+        GroupLabelItem(number=one.number, at=one.at, who=one.who, cause=one.cause, failures=len(one.judgements))
+        for one in group_views.labels(services, group_id)
+    ]
+    return GroupLabels(items=items)
+
+
+@router.post("/groups/{group_id}/labels/{number}:withdraw", responses=answers(401, 403, 404, 422, 503))
+def post_withdraw_group_label(
+    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, number: GroupId
+) -> WithdrawnLabel:
+    """Withdraw a label of a group, the latest or an earlier one; later labels, and verdicts from them, stay."""
+    taken = services.feedback.withdraw_group_label(group_id, number, actor.name)
+    return WithdrawnLabel(cause=taken.cause, failures=taken.failures, unchanged=taken.unchanged)
 
 
 def _answer(services: Services, group_id: int, who: str) -> GroupAnswer:

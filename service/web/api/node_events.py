@@ -12,7 +12,7 @@ from service.errors import FieldError, Forbidden, TooLarge, UnreadableRecord
 from service.formats import node_events
 from service.formats.read_outcome import Skipped
 from service.messaging.dead_letters import dead_letter
-from service.nodes.records import NewNodeEvent, NodeReport
+from service.nodes.records import KnownPlace, NewNodeEvent, NodeReport
 from service.people.token_binding import Binding
 from service.web import event_intake, request_body
 from service.web.auth import INGEST, Principal
@@ -22,13 +22,14 @@ from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["nodes"])
 BATCH = 500  # lines per transaction
+PLACES_MOST = 100_000  # of one request; a short list of nodes may stand for many
 
 _BODY = {
     "requestBody": {
         "required": True,
         "description": "One record or JSON lines, at most 16 MiB: node-event/1 (GET /api/v1/schemas/node-event/1), "
-        "CloudEvents, Kubernetes Events of Nodes and Nodes, DCGM health and policy violations, journald's JSON, or "
-        "syslog lines as text.",
+        "CloudEvents, Kubernetes Events of Nodes and Nodes, DCGM health and policy violations, journald's JSON, "
+        "syslog lines as text, or lines of `scontrol show topology` and `scontrol show node -o`.",
         "content": {
             "application/json": {"schema": {}},
             "application/x-ndjson": {"schema": {"type": "string"}},
@@ -41,9 +42,9 @@ _BODY = {
 class NodeEventsAnswer(BaseModel):
     """Result of one request, after the commit. One record may contain several events."""
 
-    accepted: int
-    duplicates: int = Field(description="stored before")
-    skipped: int = Field(description="records that are not about a node")
+    accepted: int = Field(description="new events, and nodes whose place was changed")
+    duplicates: int = Field(description="stored before, or the place of a node on which no job has ended yet")
+    skipped: int = Field(description="records that are not about a node, or name no place")
     rejected: list[Rejection]
 
 
@@ -84,12 +85,14 @@ def submit(
     attributes = event_intake.cloud_event_headers(headers)
     records = [(1, content)] if attributes else lines_of(content)
     answer = NodeEventsAnswer(accepted=0, duplicates=0, skipped=0, rejected=[])
+    named = 0
     for start in range(0, len(records), BATCH):
         events: list[NewNodeEvent] = []
+        places: list[KnownPlace] = []
         dead: list[DeadLetter] = []
         for number, raw in records[start : start + BATCH]:
             try:
-                found = _permitted(node_events.parse(raw, attributes, cluster=cluster), binding or Binding())
+                found = _permitted(node_events.parse(raw, attributes, cluster=cluster), binding or Binding(), named)
             except UnreadableRecord as error:
                 first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
                 answer.rejected.append(Rejection(number, first.field, first.expected, first.got))
@@ -99,26 +102,30 @@ def submit(
                 answer.skipped += 1
             else:
                 events.extend(found.events)
-        taken = services.node_event_intake.take(events, dead)
+                places.extend(found.places)
+                named += len(found.places)
+        taken = services.node_event_intake.take(events, dead, places=places)
         answer.accepted += taken.accepted
         answer.duplicates += taken.duplicates
     return answer
 
 
-def _permitted(found: NodeReport | Skipped, binding: Binding) -> NodeReport | Skipped:
-    """The record.
+def _permitted(found: NodeReport | Skipped, binding: Binding, named: int) -> NodeReport | Skipped:
+    """The record; `named` is the number of places in the request before it.
 
     Raises:
-        UnreadableRecord: the sender's token is not for this cluster.
+        UnreadableRecord: the sender's token is not for this cluster, or the request names too many places.
     """
-    other = (
-        None if isinstance(found, Skipped) else next((e for e in found.events if not binding.allows(e.cluster)), None)
-    )
+    if isinstance(found, Skipped):
+        return found
+    if named + len(found.places) > PLACES_MOST:
+        expected = f"at most {PLACES_MOST} nodes in one request"
+        raise UnreadableRecord(f"Nodes: expected {expected}", (FieldError("Nodes", expected),))
+    clusters = dict.fromkeys([*(one.cluster for one in found.events), *(one.cluster for one in found.places)])
+    other = next((one for one in clusters if not binding.allows(one)), None)
     if other is not None:
         expected = f"a cluster of this token: {', '.join(binding.clusters)}"
-        raise UnreadableRecord(
-            "the token may not send for this cluster", (FieldError("cluster", expected, other.cluster),)
-        )
+        raise UnreadableRecord("the token may not send for this cluster", (FieldError("cluster", expected, other),))
     return found
 
 

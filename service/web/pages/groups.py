@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from classifiers.suspected_place import suspects_nodes
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
+from service.feedback.records import WithdrawnGroupLabel
 from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
@@ -137,6 +138,7 @@ def group(
             "data": per_day(drawn),
             "chart": CHART,
             "facets": facets(detail),
+            "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,
             "last": last,
             "causes": by_side(),
@@ -225,7 +227,16 @@ def give_feedback(
 @router.post("/groups/{group_id}/feedback/undo")
 def undo_label(form: ActForm, group_id: GroupId) -> RedirectResponse:
     """Withdraw the caller's label of the group; the verdicts before it are current again."""
-    undone = form.services.feedback.undo_of_group(group_id, form.actor)
+    return _undone(group_id, form.services.feedback.undo_of_group(group_id, form.actor))
+
+
+@router.post("/groups/{group_id}/labels/{number}/undo")
+def undo_any_label(form: ActForm, group_id: GroupId, number: GroupId) -> RedirectResponse:
+    """Withdraw a label of the group, the latest or an earlier one; later labels stay."""
+    return _undone(group_id, form.services.feedback.withdraw_group_label(group_id, number, form.actor))
+
+
+def _undone(group_id: int, undone: WithdrawnGroupLabel) -> RedirectResponse:
     counts = {"undone": undone.cause, "taken": undone.failures, "left": undone.unchanged}
     return redirect(f"/groups/{group_id}?{urlencode(counts)}")
 

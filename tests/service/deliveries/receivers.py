@@ -2,13 +2,14 @@
 
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.service.http_server import listening
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,8 @@ def receiver(certificate: tuple[str, str] | None = None) -> Iterator[Receiver]:
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         scheme = "https"
     here.url = f"{scheme}://127.0.0.1:{server.server_address[1]}/hook"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with listening(server):
         yield here
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 class Inbox:

@@ -2,7 +2,6 @@
 
 import json
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from service.clock import SystemClock
 from service.hooks.lease_client import LeaseClient, LeaseLost, ServiceRefused, ServiceUnavailable
 from service.hooks.request import Settled
 from tests.service.hooks.test_lease_parser import ITEM
+from tests.service.http_server import listening
 
 SECRET = "fl_very-secret-token"
 
@@ -57,13 +57,8 @@ def server() -> Iterator[Answering]:
         def log_message(self, *args: object) -> None: ...
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    plan.url = f"http://127.0.0.1:{http.server_address[1]}"
-    yield plan
-    http.shutdown()
-    thread.join()
-    http.server_close()
+    with listening(http) as plan.url:
+        yield plan
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +15,7 @@ from service.hooks.slurm_record import SlurmJob
 from service.hooks.slurm_rest import SlurmRest
 from service.hooks.slurm_rest_call import SlurmRestTransport, token_of
 from service.hooks.slurm_tools import SlurmRefused
+from tests.service.http_server import listening
 
 GOOD: dict[str, Any] = {"errors": [], "warnings": []}
 
@@ -94,12 +94,8 @@ class Commands:
 @pytest.fixture
 def stub() -> Iterator[Stub]:
     made = Stub()
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.02,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+    with listening(made.server):
+        yield made
 
 
 @pytest.fixture

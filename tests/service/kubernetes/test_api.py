@@ -15,6 +15,7 @@ from service.kubernetes.api import KubernetesApi
 from service.kubernetes.connect import connect
 from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, RequestRefused, VersionExpired
 from service.kubernetes.paths import collection, named
+from tests.service.http_server import listening
 
 JOBS = "/apis/batch/v1/namespaces/ml/jobs"
 
@@ -50,15 +51,12 @@ def handler() -> type[Handler]:
 
 @pytest.fixture
 def api(handler: type[Handler], tmp_path: Path) -> Iterator[KubernetesApi]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        made = connect(kubeconfig(tmp_path, f"http://127.0.0.1:{server.server_port}"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    with listening(server) as address:
+        made = connect(kubeconfig(tmp_path, address))
         yield made
         made.close()
-        server.shutdown()
-        thread.join()
 
 
 def kubeconfig(folder: Path, server: str) -> Path:

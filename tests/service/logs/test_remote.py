@@ -1,4 +1,3 @@
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -9,6 +8,7 @@ from service.logs import remote as remote_module
 from service.logs.allowed_roots import LogRefused, parse_roots
 from service.logs.local import LogNotFound
 from service.logs.remote import Remote
+from tests.service.http_server import listening
 
 LOG = b"".join(b"line %d\n" % number for number in range(1, 20_001))
 
@@ -61,12 +61,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever, args=(0.02,))
-        thread.start()
-        yield f"http://127.0.0.1:{http.server_address[1]}"
-        http.shutdown()
-        thread.join()
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as address:
+        yield address
 
 
 @pytest.fixture

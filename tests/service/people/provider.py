@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from urllib.parse import parse_qs
 import orjson
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
+
+from tests.service.http_server import listening
 
 
 @dataclass
@@ -80,12 +81,5 @@ def running() -> Iterator[IdentityProvider]:
             del args
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.issuer = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with listening(server) as provider.issuer:
         yield provider
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -1,12 +1,13 @@
 """An OpenAI-compatible endpoint on loopback that checks what it is asked and answers as a test says."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.service.http_server import listening
 
 Messages = list[dict[str, str]]
 SETTLED = {"side": "system", "cause": "SYS.5", "confidence": 0.8, "lines": [1], "reason": "A service was down."}
@@ -65,12 +66,6 @@ def chat_endpoint() -> Iterator[ChatEndpoint]:
             del format, args
 
     server = _Server(("127.0.0.1", 0), Handler)
-    here.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with listening(server) as address:
+        here.url = f"{address}/v1"
         yield here
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

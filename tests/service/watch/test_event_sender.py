@@ -1,5 +1,4 @@
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -11,6 +10,7 @@ from service.errors import ConfigurationError, TooLarge, Unavailable
 from service.messaging.record import Message
 from service.watch import event_sender as send
 from service.watch.event_sender import ApiSender, TopicSender
+from tests.service.http_server import listening
 
 
 class Service(ThreadingHTTPServer):
@@ -47,12 +47,9 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    with Service() as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    made = Service()
+    with listening(made):
         yield made
-        made.shutdown()
-        thread.join()
 
 
 def event(number: int = 1, **more: Any) -> JobCompletion:

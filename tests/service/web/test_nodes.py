@@ -235,3 +235,45 @@ def test_a_map_that_is_cut_says_so(world: World, monkeypatch: pytest.MonkeyPatch
     filled(world)
     assert "The first 2 by cluster and name." in world.client().get("/nodes").text
     assert "The first 2" not in world.client().get("/nodes?cluster=none").text
+
+
+def slurm_lines(nodes: str, *, switch: str = "leaf1") -> str:
+    return f"SwitchName={switch} Level=0 LinkSpeed=1 Nodes={nodes}\n"
+
+
+def test_a_token_sends_places_of_its_own_clusters_only(world: World) -> None:
+    filled(world)
+    token = world.token("ingest", clusters=["lyra"])
+    client = world.client(token)
+    answer = client.post("/api/v1/node-events?cluster=orion", content=slurm_lines("gpu001"))
+    assert [one["field"] for one in answer.json()["rejected"]] == ["cluster"]
+    with world.store.reading() as reading:
+        assert reading.suspicion.get("orion", "gpu001").switch is None
+
+
+def test_the_places_of_one_request_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.web.api.node_events.PLACES_MOST", 3)
+    filled(world)
+    body = slurm_lines("gpu[001-002]") + slurm_lines("gpu[003-004]", switch="leaf2")
+    answer = world.client().post("/api/v1/node-events?cluster=orion", content=body).json()
+    assert (answer["accepted"], [one["line"] for one in answer["rejected"]]) == (2, [2])
+
+
+def test_a_dead_letter_with_places_can_be_sent_again(world: World) -> None:
+    client = world.client()
+    filled(world)
+    assert client.post("/api/v1/node-events", content=slurm_lines("gpu[001-002]")).json()["rejected"]
+    [letter] = client.get("/api/v1/dead-letters").json()["items"]
+    again = client.post(f"/api/v1/dead-letters/{letter['id']}:resend?cluster=orion")
+    assert again.json()["outcome"] == "accepted", again.text
+    assert client.get("/api/v1/nodes/orion/gpu002").json()["node"]["switch"] == "leaf1"
+
+
+def test_a_job_that_names_the_block_of_its_nodes_moves_them_there(world: World) -> None:
+    client = world.client()
+    one = event("1", status="succeeded", nodes=["gpu001"], logs=[], topology={"gpu001": {"block": "b7", "rack": "r1"}})
+    client.post("/api/v1/events", content=lines(one))
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+    node = client.get("/api/v1/nodes/orion/gpu001").json()["node"]
+    assert (node["block"], node["rack"], node["switch"]) == ("b7", "r1", None)
+    assert "rack r1 · block b7" in client.get("/nodes/orion/gpu001").text

@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Nodes of one rack, switch, zone or series of names. `title` is empty if there is one block only."""
+    """Nodes of one rack, block, switch, zone or series of names. `title` is empty if there is one block only."""
 
     title: str
     cells: tuple[Cell, ...]
@@ -62,8 +62,8 @@ def node_map(rows: Sequence[NodeRow]) -> list[tuple[str, list[Block]]]:
 
 
 def _blocks(rows: Sequence[NodeRow]) -> Iterator[Block]:
-    """By rack if events name racks, else by switch, else by zone, else by the series of the names."""
-    for kind in ("rack", "switch", "zone"):
+    """By rack if racks are known, else by block, else by switch, else by zone, else by the series of the names."""
+    for kind in ("rack", "block", "switch", "zone"):
         places = sorted({getattr(row, kind) for row in rows} - {None}, key=_natural)
         if places:
             for place in places:

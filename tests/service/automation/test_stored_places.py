@@ -1,0 +1,46 @@
+"""A switch that fails jobs is found by the stored places of nodes, where events of jobs name no topology."""
+
+import pytest
+
+from service.formats import node_events
+from service.nodes.event_intake import NodeEventIntake
+from service.nodes.exposure_counts import NodeStatisticsUpdater
+from service.nodes.records import NodeReport
+from service.nodes.settings import FleetSettings
+from tests.service.automation.world import World, job
+
+LEAVES = b"SwitchName=leaf3 Level=0 LinkSpeed=1 Nodes=gpu[1-8]"
+
+
+def reported(here: World, line: bytes, cluster: str = "orion") -> None:
+    """Jobs have ended on all nodes, and the scheduler has reported its topology."""
+    here.tell(job("0", nodes=[f"gpu{n}" for n in range(1, 17)]))
+    NodeStatisticsUpdater(here.store, here.clock, FleetSettings())()
+    report = node_events.parse(line, cluster=cluster)
+    assert isinstance(report, NodeReport)
+    NodeEventIntake(here.store, here.clock, FleetSettings()).handle([report])
+
+
+def failures(here: World, nodes: list[tuple[int, int]]) -> list[tuple[str, str]]:
+    """Fail a job on each pair of nodes; the incidents that this opens."""
+    line = "ncclRemoteError: connection reset by peer"
+    here.tell(*(job(str(n), line, user=f"user{n}", nodes=[f"gpu{m}" for m in on]) for n, on in enumerate(nodes, 1)))
+    with here.store.reading() as reading:
+        return [(one.kind, one.value) for one in reading.incidents.opened()]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_jobs_on_nodes_of_one_switch_are_one_incident_of_this_switch(here: World, times: int) -> None:
+    for _ in range(times):
+        reported(here, LEAVES)
+    assert failures(here, [(n, m) for n in range(1, 5) for m in range(5, 7)]) == [("switch", "leaf3")]
+
+
+def test_jobs_that_also_use_another_switch_are_no_incident_of_this_switch(here: World) -> None:
+    reported(here, LEAVES)
+    assert ("switch", "leaf3") not in failures(here, [(n, m) for n in range(1, 5) for m in range(9, 11)])
+
+
+def test_places_of_another_cluster_do_not_count(here: World) -> None:
+    reported(here, LEAVES, cluster="lyra")
+    assert ("switch", "leaf3") not in failures(here, [(n, m) for n in range(1, 5) for m in range(5, 7)])
