@@ -11,7 +11,7 @@ from tests.classifiers.data.overlap import texts
 from tests.classifiers.data.test_places import PLACES
 
 DATA = Path(__file__).parents[2] / "data" / "unseen_runs"
-LEAST = {"read": 200, "unread": 50, "collected_read": 20, "collected_unread": 20}
+LEAST = {"read": 200, "unread": 50, "collected_read": 40, "centres_and_clouds_read": 80, "long_and_mixed_unread": 80}
 
 
 @cache
