@@ -106,8 +106,8 @@ class JobSeen:
         return any(name in text for name in names if short_name(name) not in self.nodes)
 
     def knows_process(self, pid: str) -> bool:
-        """Whether the logs name a process by its id."""
-        return any(self.mentions(form + pid) for form in ("pid: ", "pid=", "pid ", "PID "))
+        """Whether the logs name a process by its id; few logs hold the number at all."""
+        return self.mentions(pid) and any(self.mentions(form + pid) for form in ("pid: ", "pid=", "pid ", "PID "))
 
     @property
     def waits(self) -> bool:
