@@ -35,9 +35,10 @@ class Support(StrEnum):
     ALONE = "the log shows no other beginning"
 
 
-@dataclass(slots=True)
 class EventSeen:
     """A node event.
+
+    Not a data class: hundreds are made for a case, and a constructor of its own is compiled.
 
     Attributes:
         index: its place among the events of the case.
@@ -48,12 +49,17 @@ class EventSeen:
         entries: ids of the catalogue entries that match it.
     """
 
-    index: int
-    text: str
-    node: str | None
-    source: str | None
-    time: float | None
-    entries: tuple[str, ...]
+    __slots__ = ("entries", "index", "node", "source", "text", "time")
+
+    def __init__(
+        self, index: int, text: str, node: str | None, source: str | None, time: float | None, entries: tuple[str, ...]
+    ) -> None:
+        self.index = index
+        self.text = text
+        self.node = node
+        self.source = source
+        self.time = time
+        self.entries = entries
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,7 +258,7 @@ class _Prefilter:
         for pattern in self._patterns:
             self._set.Add(f"(?i:{_LOOK_AROUND.sub('', pattern)})")
         self._set.Compile()
-        self.exact = frozenset(
+        self.exact: frozenset[str] = frozenset(
             [one for one in self._patterns if one.startswith("(?i)") and _READ_DIFFERENTLY.search(one) is None]
         )
 
