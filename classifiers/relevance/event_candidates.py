@@ -156,9 +156,8 @@ class Fit(IntEnum):
     LINE = 4  # a process reports what such an event causes
 
 
-@dataclass(slots=True)
 class Candidate:
-    """An event while it is judged.
+    """An event while it is judged. Not a data class, as `EventSeen`.
 
     Attributes:
         event: the event.
@@ -167,11 +166,14 @@ class Candidate:
         reason: why it is not used, None if it is.
     """
 
-    event: EventSeen
-    rules: tuple[EventRule, ...]
-    find_fit: Callable[["Candidate"], Fit]
-    reason: Reason | None = None
-    _fit: Fit | None = None
+    __slots__ = ("_fit", "event", "find_fit", "reason", "rules")
+
+    def __init__(self, event: EventSeen, rules: tuple[EventRule, ...], find_fit: Callable[["Candidate"], Fit]) -> None:
+        self.event = event
+        self.rules = rules
+        self.find_fit = find_fit
+        self.reason: Reason | None = None
+        self._fit: Fit | None = None
 
     @property
     def traits(self) -> EventTraits:
