@@ -14,7 +14,7 @@ from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
-from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
+from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
 from classifiers.relevance.event_rules import explained_by, explained_by_name, traits_of
@@ -200,6 +200,7 @@ def _job_seen(
         if len(raw.job.nodes) <= 1
         else frozenset(),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own)),
+        names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
 

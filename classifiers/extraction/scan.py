@@ -8,7 +8,6 @@ kept, so cost and memory grow with the text and not with the catalogue.
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from classifiers.literal_search import Literals
@@ -77,13 +76,13 @@ class _EntryGroup:
         return () if found is None else [self.entries[place] for place in sorted(found)]
 
 
+_NO_WORDS: Final[frozenset[str]] = frozenset()
 _EVERY: Final = ""  # the pattern that matches every line
 _Owners = Sequence[_EntryGroup | None]
 
 
-@dataclass(slots=True)
 class ScannedLine:
-    """One line with a hit.
+    """One line with a hit. Not a data class: hundreds are made for a case, and a constructor of its own is compiled.
 
     Attributes:
         offset: where it begins in its text, in characters.
@@ -94,12 +93,23 @@ class ScannedLine:
         starts_traceback: whether it is the first line of a Python traceback.
     """
 
-    offset: int
-    line_number: int
-    text: str
-    hits: tuple[Signature, ...] = ()
-    error_words: frozenset[str] = field(default_factory=frozenset)
-    starts_traceback: bool = False
+    __slots__ = ("error_words", "hits", "line_number", "offset", "starts_traceback", "text")
+
+    def __init__(
+        self,
+        offset: int,
+        line_number: int,
+        text: str,
+        hits: tuple[Signature, ...] = (),
+        error_words: frozenset[str] = _NO_WORDS,
+        starts_traceback: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        self.offset = offset
+        self.line_number = line_number
+        self.text = text
+        self.hits = hits
+        self.error_words = error_words
+        self.starts_traceback = starts_traceback
 
     @property
     def is_severe(self) -> bool:

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Final
 
 from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, timeouts, traits_of, waits
 from classifiers.relevance.records import short_name
+
+PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process
 
 
 class Reason(StrEnum):
@@ -85,6 +88,7 @@ class JobSeen:
         gpus: indexes of the GPUs that its logs say it uses.
         failure_text: finds the lines of the failure and those that follow them.
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
+        names_processes: whether its logs may name processes by their ids; few do.
     """
 
     nodes: frozenset[str]
@@ -105,6 +109,7 @@ class JobSeen:
     gpus: frozenset[int] = frozenset()
     failure_text: Callable[[], str] = str
     ends_in_words: bool = False
+    names_processes: bool = True
 
     def failure_names(self, names: frozenset[str]) -> bool:
         """Whether the lines of the failure name one of some things, none of which is a node of the job."""
@@ -113,7 +118,7 @@ class JobSeen:
 
     def knows_process(self, pid: str) -> bool:
         """Whether the logs name a process by its id; few logs hold the number at all."""
-        return self.mentions(pid) and any(self.mentions(form + pid) for form in ("pid: ", "pid=", "pid ", "PID "))
+        return self.mentions(pid) and any(self.mentions(form + pid) for form in PROCESS_FORMS)
 
     @property
     def waits(self) -> bool:

@@ -278,6 +278,7 @@ _PREFILTER: Final = _Prefilter(
     )
 )  # fmt: skip
 _EXACT: Final = _PREFILTER.exact
+_OF_RECOVERIES: Final = frozenset((_RECOVERY.pattern, _REPAIR.pattern))
 _OF_OTHERS: Final = frozenset(one.pattern for one in (_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))
 
 
@@ -299,3 +300,9 @@ def _read_objects(text: str) -> EventObjects:
 def may_concern_others(text: str) -> bool:
     """Whether the text of an event may report a recovery or a harmless state, or name a job; few do."""
     return not _OF_OTHERS.isdisjoint(_matching(text[:_RANGE]))
+
+
+def may_report_recovery(text: str) -> bool:
+    """Whether the text of an event may report that something works again or was repaired."""
+    text = text[:_RANGE]
+    return not text.isascii() or not _OF_RECOVERIES.isdisjoint(_matching(text))
