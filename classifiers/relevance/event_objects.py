@@ -201,7 +201,7 @@ class EventObjects:
         """Whether a pattern matches."""
         if pattern.pattern not in self._may:
             return False
-        return (self._is_ascii and pattern.pattern in _EXACT) or pattern.search(self._text) is not None
+        return (self._is_ascii and pattern.pattern in EXACT) or pattern.search(self._text) is not None
 
     @property
     def stands(self) -> bool:
@@ -277,7 +277,7 @@ _PREFILTER: Final = _Prefilter(
         _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
-_EXACT: Final = _PREFILTER.exact
+EXACT: Final = _PREFILTER.exact  # expressions for which one pass is enough on ASCII text
 _OF_RECOVERIES: Final = frozenset((_RECOVERY.pattern, _REPAIR.pattern))
 _OF_OTHERS: Final = frozenset(one.pattern for one in (_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))
 

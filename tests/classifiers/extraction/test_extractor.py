@@ -295,7 +295,7 @@ def test_an_exception_below_a_frame_without_its_source_line_is_the_beginning(sta
 
 
 @pytest.mark.parametrize(("line", "is_used"), [("worker (pid: 5150)", True), ("pid=5150", True), ("step 5150", False)])
-def test_a_node_event_of_a_process_that_the_log_names_is_used(line: str, is_used: bool) -> None:  # noqa: FBT001
+def test_a_node_event_of_a_process_that_the_log_names_is_used(line: str, is_used: bool) -> None:
     text = "NVRM: Xid (PCI:0000:3b:00): 79, pid=5150, name=python, GPU has fallen off the bus."
     event = {
         "status": "failed",
