@@ -302,7 +302,9 @@ def may_concern_others(text: str) -> bool:
     return not _OF_OTHERS.isdisjoint(_matching(text[:_RANGE]))
 
 
-def may_report_recovery(text: str) -> bool:
-    """Whether the text of an event may report that something works again or was repaired."""
-    text = text[:_RANGE]
-    return not text.isascii() or not _OF_RECOVERIES.isdisjoint(_matching(text))
+def reports_recovery(text: str) -> bool:
+    """Whether the text of an event reports that something works again or was repaired."""
+    if text.isascii():  # both expressions are exact
+        return not _OF_RECOVERIES.isdisjoint(_matching(text[:_RANGE]))
+    objects = read_objects(text)
+    return bool(objects.is_recovery or objects.is_repair)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
-from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, may_report_recovery, read_objects
+from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_rules import rules_of, shown_until_repair
 from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
@@ -89,17 +89,15 @@ class Companions:
         """The events of a node, or of a controller that names it, that report that something works again."""
         if node not in self._recoveries:
             events = [*self._events_of(node), *self._naming(node)]
-            read = [(one, read_objects(one.text)) for one in events if may_report_recovery(one.text)]
-            self._recoveries[node] = [one for one in read if one[1].is_recovery or one[1].is_repair]
+            self._recoveries[node] = [(one, read_objects(one.text)) for one in events if reports_recovery(one.text)]
         return self._recoveries[node]
 
     def _naming(self, node: str | None) -> list[EventSeen]:
         """The events of other nodes whose texts name a node."""
         if node is None or self._by_node is None:
             return []
-        name = short_name(node)
-        others = [one for other, events in self._by_node.items() if other != node for one in events]
-        return [one for one in others if is_word_in(name, one.text)]
+        name, groups = short_name(node), [events for other, events in self._by_node.items() if other != node]
+        return [one for events in groups for one in events if is_word_in(name, one.text)]
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing speaks against it."""
