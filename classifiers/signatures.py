@@ -50,7 +50,7 @@ are fitted (`classifiers/model/label_fusion.py`).
 import itertools
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -108,18 +108,28 @@ class LinePattern:
         Raises:
             re2.error: it is no expression of RE2.
         """
-        quiet = re2.Options()
-        quiet.log_errors = False
-        only = re2.Set.SearchSet(quiet)
-        try:
-            only.Add(self.pattern)
-        except re2.error:
-            re2.compile(self.pattern, quiet)  # its error names the reason
-            raise
-        only.Compile()
-        match: Callable[[bytes], object | None] = only.Match
-        self._match = match
+        match = self._match = compile_set([self.pattern])
         return match
+
+
+def compile_set(patterns: Iterable[str]) -> Callable[[bytes], Sequence[int] | None]:
+    """What finds the places of the expressions that match anywhere in a line in UTF-8, None where none does.
+
+    Raises:
+        re2.error: one is no expression of RE2.
+    """
+    quiet = re2.Options()
+    quiet.log_errors = False
+    found = re2.Set.SearchSet(quiet)
+    for pattern in patterns:
+        try:
+            found.Add(pattern)
+        except re2.error:
+            re2.compile(pattern, quiet)  # its error names the reason
+            raise
+    found.Compile()
+    match: Callable[[bytes], Sequence[int] | None] = found.Match
+    return match
 
 
 VERSION: Final = 1

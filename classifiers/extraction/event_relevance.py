@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from datetime import UTC, datetime
+from functools import cache
 from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
-from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, strongest
+from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
-from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
+from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
 from classifiers.relevance.event_rules import explained_by, explained_by_name, traits_of
@@ -26,7 +26,6 @@ _LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events 
 _FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HALF_HOUR_S: Final = 1_800
 _LARGEST_ZONE_S: Final = 14 * 3_600
 # Judgement: a log begins and ends at most so long after and before its job, or clocks are set otherwise.
@@ -50,40 +49,44 @@ def judge_node_events(
     raw: RawCase,
     streams: Sequence[StreamText],
     items: Sequence[EvidenceItem],
+    hits: Sequence[NodeHit],
     attributions: Sequence[LineAttribution | None],
     classify: Callable[[EvidenceItem], None],
 ) -> tuple[list[EvidenceItem], list[EvidenceItem]]:
-    """Separate the node events that have nothing to do with the failure from the other items.
+    """Separate the node events that have nothing to do with the failure from the others.
 
     Args:
         raw: the case.
         streams: its texts.
-        items: its evidence items; the offset of a node event is its place among the events of the case.
+        items: the evidence items of its logs and files.
+        hits: its node events that the catalogue knows.
         attributions: who printed which line, by stream.
         classify: finds role and onset of a node event; most are set aside without.
 
     Returns:
-        The items without those events, and the events among them that the catalogue knows, each with the reason.
+        The items with those of the other events, and of the events that are set aside the first ones, each with the
+        reason.
     """
-    of_logs = [item for item in items if item.stream < len(streams)]
     # Serious words first: of what is set aside, a reader wants to know of these.
-    suspects = sorted((item for item in items if item.stream >= len(streams)), key=_seriousness)
+    suspects = sorted(hits, key=_seriousness)
     used: list[EvidenceItem] = []
     set_aside: list[EvidenceItem] = []
     if suspects:
         clock = _ClockOfLogs(raw, streams)
-        job = _job_seen(raw, streams, of_logs, attributions, clock)
+        job = _job_seen(raw, streams, items, attributions, clock)
         if _are_of_another_clock(raw, clock, job):
             clock.forget()
         seen = _EventsSeen(raw, clock, suspects)
-        events = [seen.at(item.offset) for item in suspects]
+        events = [seen.at(hit.index) for hit in suspects]
         judged = node_events.judge(events, seen.companions(), job, explained=MOST_SET_ASIDE)
-        for item, judgement in zip(suspects, judged, strict=True):
+        for hit, event, judgement in zip(suspects, events, judged, strict=True):
             reason = judgement.reason
+            if reason is not None and len(set_aside) >= MOST_SET_ASIDE:
+                continue
+            item = hit.item(len(streams))
             if reason is None:
                 classify(item)
-                at = raw.node_events[item.offset].at
-                item.time = seen.at(item.offset).time if at is not None else time_of(item.text)
+                item.time = event.time if raw.node_events[hit.index].at is not None else time_of(item.text)
             if reason is None and item.role == "context" and judgement.support in {Support.ALONE, Support.TIME}:
                 reason = Reason.NO_TRACE  # it begins nothing, and nothing else fits it
             if reason is not None:
@@ -91,16 +94,16 @@ def judge_node_events(
                 set_aside.append(item)
             else:
                 item.uncorroborated = judgement.support is Support.ALONE
-                _lead_what_it_explains(item, seen.at(item.offset), of_logs, judgement.support)
+                _lead_what_it_explains(item, event, items, judgement.support)
                 used.append(item)
     if not used and len(raw.streams) <= 1:
-        for item in of_logs:  # the places in the one log are order enough, as without any event
+        for item in items:  # the places in the one log are order enough, as without any event
             item.time = None
-    return [*of_logs, *used], set_aside
+    return [*items, *used], set_aside
 
 
-def _seriousness(item: EvidenceItem) -> int:
-    best = strongest(item.hits)
+def _seriousness(hit: NodeHit) -> int:
+    best = strongest(hit.hits)
     return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
 
 
@@ -122,10 +125,10 @@ def _lead_what_it_explains(
 class _EventsSeen:
     """The node events of a case as they are judged; each is made once."""
 
-    def __init__(self, raw: RawCase, clock: "_ClockOfLogs", suspects: Sequence[EvidenceItem]) -> None:
+    def __init__(self, raw: RawCase, clock: "_ClockOfLogs", suspects: Sequence[NodeHit]) -> None:
         self._events = raw.node_events
         self._clock = clock
-        self._entries = {item.offset: tuple([hit.id for hit in item.hits]) for item in suspects}
+        self._entries = {one.index: tuple([hit.id for hit in one.hits]) for one in suspects}
         self._made: dict[int, EventSeen] = {}
 
     def at(self, index: int) -> EventSeen:
@@ -148,10 +151,13 @@ def _are_of_another_clock(raw: RawCase, clock: "_ClockOfLogs", job: JobSeen) -> 
     """Whether all events are so much later than the job's end that their clock is set otherwise."""
     if job.ended is None:
         return False
-    times = (time for one in raw.node_events if (time := clock.of(one.at)) is not None)
-    first = next(times, None)
-    latest = job.ended + CLOCK_BROKEN_S
-    return first is not None and first > latest and all(time > latest for time in times)
+    latest, is_known = job.ended + CLOCK_BROKEN_S, False
+    for one in raw.node_events:  # the first one answers nearly always
+        time = clock.of(one.at)
+        if time is not None and time <= latest:
+            return False
+        is_known = is_known or time is not None
+    return is_known
 
 
 def _job_seen(
@@ -194,6 +200,7 @@ def _job_seen(
         if len(raw.job.nodes) <= 1
         else frozenset(),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own)),
+        names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
 
@@ -329,15 +336,9 @@ def _zone(behind: float) -> float | None:
 
 def _seconds(at: datetime) -> float:
     """An instant in the form of `line_headers.time_of`, in UTC."""
-    since = at - _EPOCH
-    return _start_of_day(since.days) + since.seconds + since.microseconds / 1e6
-
-
-@lru_cache(maxsize=1_000)
-def _start_of_day(days: int) -> int:
-    """The seconds into the year at which a day begins; `days` since 1970."""
-    day = _EPOCH + timedelta(days)
-    return seconds_into_year(day.month, day.day, 0, 0, 0)
+    if at.tzinfo is not UTC:
+        at = at.astimezone(UTC)
+    return seconds_into_year(at.month, at.day, at.hour, at.minute, at.second) + at.microsecond / 1e6
 
 
 def _last_time(text: str) -> float | None:

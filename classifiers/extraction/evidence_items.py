@@ -91,6 +91,54 @@ class EvidenceItem:
         return self.text[self.message_start :] if self.message_start < len(self.text) else self.text
 
 
+class NodeHit:
+    """A node event that the catalogue knows, before it is judged. Most of them become no item.
+
+    Not a data class: hundreds are made for a case, and a constructor of its own is compiled.
+
+    Attributes:
+        index: its place among the events of the case.
+        position: as of the item.
+        text: its text, without terminal colours.
+        node: its node, None if unknown.
+        hits: the catalogue entries that match it.
+        error_words: the general words of failure in it.
+    """
+
+    __slots__ = ("error_words", "hits", "index", "node", "position", "text")
+
+    def __init__(
+        self,
+        index: int,
+        position: int,
+        text: str,
+        node: str | None,
+        hits: tuple[Signature, ...],
+        error_words: frozenset[str],
+    ) -> None:
+        self.index = index
+        self.position = position
+        self.text = text
+        self.node = node
+        self.hits = hits
+        self.error_words = error_words
+
+    def item(self, stream: int) -> EvidenceItem:
+        """Its item, with the index of the text of node events; role, onset and time are found when it is judged."""
+        return EvidenceItem(
+            text=self.text,
+            role="context",
+            onset=Onset.NEUTRAL,
+            stream=stream,
+            position=self.position,
+            offset=self.index,
+            line_number=None,
+            node=self.node,
+            hits=self.hits,
+            error_words=self.error_words,
+        )
+
+
 @dataclass(slots=True)
 class ExtractedCase:
     """A case with what the classifier needs beyond it.
@@ -126,7 +174,9 @@ class ExtractedCase:
 
 def strongest(hits: Sequence[Signature]) -> Signature | None:
     """The entry that tells most of those that match a line, None without any."""
-    return min(hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]), default=None)
+    if len(hits) < 2:  # noqa: PLR2004 - most lines have one, which needs no comparison
+        return hits[0] if hits else None
+    return min(hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]))
 
 
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

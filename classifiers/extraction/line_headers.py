@@ -11,20 +11,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_ISO = re.compile(
+_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ISO: Final = re.compile(
     r"(?P<y>20\d\d)[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>[.,]\d{1,9})?"
 )
-_GLOG = re.compile(r"\b[EWIFD](?P<mo>[01]\d)(?P<d>[0-3]\d)\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>\.\d{1,9})?")
-_EPOCH = re.compile(r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:)(?P<s>1[5-9]\d{8})(?P<f>\.\d{1,9})?")
-_SYSLOG = re.compile(
+_GLOG: Final = re.compile(
+    r"\b[EWIFD](?P<mo>[01]\d)(?P<d>[0-3]\d)\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>\.\d{1,9})?"
+)
+_EPOCH: Final = re.compile(r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:)(?P<s>1[5-9]\d{8})(?P<f>\.\d{1,9})?")
+_SYSLOG: Final = re.compile(
     r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
 )
-_CLOCK = re.compile(r"\d:\d\d:\d\d")  # is part of every time above but `_EPOCH`, and is found faster
-_MONTHS = {
+_CLOCK: Final = re.compile(r"\d:\d\d:\d\d")  # is part of every time above but `_EPOCH`, and is found faster
+_MONTHS: Final = {
     m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
 }
-_DAYS_BEFORE = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
+_DAYS_BEFORE: Final[list[int]] = [0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335]
 # Limits of what is read of a line (judgement).
 _TIME_RANGE: Final = 120
 _MOST_TAGS: Final = 4
@@ -37,27 +39,27 @@ _MOST_LONG_LINES: Final = 4
 _LABELLED_SHARE: Final = 0.6
 _DAY_S: Final = 86_400
 
-_MPI_TAG = re.compile(
+_MPI_TAG: Final = re.compile(
     r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"
     r"|\[(?P<rank2>\d{1,6})\]<(?:stdout|stderr)>: ?"
 )
-_STAMPED_TAG = re.compile(r"\[?[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]?(?=\[\d{1,6}[\],])")
-_RANK_TAG = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: ._-]{0,2}(?P<rank>\d{1,6})(?:\|\d+)?\][: ] ?")
-_LOCAL_TAG = re.compile(r"\[default(?P<rank>\d{1,4})\]:")
-_SRUN_TAG = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ")
-_RAY_TAG = re.compile(r"\((?:[\w.<>]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\d.]+))?\) ?")
-_POD_TAG = re.compile(
+_STAMPED_TAG: Final = re.compile(r"\[?[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]?(?=\[\d{1,6}[\],])")
+_RANK_TAG: Final = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: ._-]{0,2}(?P<rank>\d{1,6})(?:\|\d+)?\][: ] ?")
+_LOCAL_TAG: Final = re.compile(r"\[default(?P<rank>\d{1,4})\]:")
+_SRUN_TAG: Final = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ")
+_RAY_TAG: Final = re.compile(r"\((?:[\w.<>]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\d.]+))?\) ?")
+_POD_TAG: Final = re.compile(
     r"(?:\[?(?:pod/)?[\w.-]*(?:worker|master|ps|launcher)-(?P<rank>\d{1,5})[\w/.-]*\]?)(?: ?\| ?|: | )"
 )
-_INNER_RANK = re.compile(
+_INNER_RANK: Final = re.compile(
     r"\[(?:PG (?:ID )?\d+[^\]]{0,40} )?[Rr]ank:? (?P<a>\d{1,6})[\],]|\brank[ =:]{1,3}(?P<b>\d{1,6})\b(?! of)"
     r"|\[rank(?P<c>\d{1,6})\]|\"rank\": {0,2}(?P<d>\d{1,6})\b"
 )
-_NCCL_HEAD = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
-_LEVEL = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
-_GLOG_BELOW_ERROR = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
+_NCCL_HEAD: Final = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
+_LEVEL: Final = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
+_GLOG_BELOW_ERROR: Final = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
 # Times of loggers, of syslog with the journal's "host program[pid]:", of container runtimes with "stdout F", of glog.
-_TIMES = re.compile(
+_TIMES: Final = re.compile(
     r"(?:[\s\[(]*(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[:,]?\s*"
     r"(?:std(?:out|err) [FP] )?"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
@@ -99,7 +101,7 @@ def seconds_into_year(month: int, day: int, hour: int, minute: int, second: int)
 
 
 def _seconds(hit: re.Match[str], month: int) -> float:
-    part = hit.groupdict().get("f")
+    part = hit["f"] if hit.re is not _SYSLOG else None
     whole = seconds_into_year(month, int(hit["d"]), int(hit["h"]), int(hit["mi"]), int(hit["s"]))
     return whole + (float("0." + part[1:]) if part else 0.0)
 

@@ -14,7 +14,7 @@ from classifiers.extraction import (
     survival,
     training_progress,
 )
-from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
+from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
@@ -48,7 +48,9 @@ class Extraction:
         progress: the progress of the run.
         ranks_seen: how many different ranks have a stream or a line.
         stage: the cues around the first item.
-        set_aside: node events that have nothing to do with the failure, and lines that the last good run printed too.
+        node_hits: the node events that the catalogue knows, until they are judged.
+        set_aside: the first node events that have nothing to do with the failure, and lines that the last good run
+            printed too.
         effects: the consequences and the lines of the teardown, more of them than `items` keeps.
     """
 
@@ -63,6 +65,7 @@ class Extraction:
     progress: Progress | None = None
     ranks_seen: int = 0
     stage: failure_stage.StageCues = field(default_factory=failure_stage.StageCues)
+    node_hits: list[NodeHit] = field(default_factory=list)
     set_aside: list[EvidenceItem] = field(default_factory=list)
     effects: list[EvidenceItem] = field(default_factory=list)
 
@@ -90,11 +93,8 @@ def read_streams(extraction: Extraction) -> None:
 
 
 def read_node_events(extraction: Extraction) -> None:
-    """Read the node events that the catalogue knows; the others are no evidence.
-
-    Role, onset and time are found when they are judged: most are set aside.
-    """
-    items, of_nodes = extraction.items, len(extraction.streams)
+    """Read the node events that the catalogue knows; the others are no evidence."""
+    items, found, of_nodes = extraction.items, extraction.node_hits, len(extraction.streams)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
@@ -107,20 +107,7 @@ def read_node_events(extraction: Extraction) -> None:
             )
         if line is None or not hits:
             continue
-        items.append(
-            EvidenceItem(
-                text=text,
-                role="context",
-                onset=Onset.NEUTRAL,
-                stream=of_nodes,
-                position=len(items),
-                offset=index,
-                line_number=None,
-                node=event.node,
-                hits=tuple(hits),
-                error_words=line.error_words,
-            )
-        )
+        found.append(NodeHit(index, len(items) + len(found), text, event.node, tuple(hits), line.error_words))
 
 
 def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
@@ -142,7 +129,7 @@ def read_collectives(extraction: Extraction) -> None:
                 role="initiating" if named else "cascade",
                 onset=Onset.PROCESS_END if named else Onset.NEUTRAL,
                 stream=next(one.index for one in extraction.streams if one.source.stream == FLIGHT_RECORDER),
-                position=len(extraction.items),
+                position=len(extraction.items) + len(extraction.node_hits),
                 offset=0,
                 line_number=None,
                 rank=failure.ranks[0] if named else None,
@@ -161,7 +148,7 @@ def read_diagnostics(extraction: Extraction) -> None:
                 role=finding.role,
                 onset=Onset.PROCESS_END if finding.role == "initiating" else Onset.NEUTRAL,
                 stream=next(one.index for one in extraction.streams if one.source.stream == finding.kind),
-                position=len(extraction.items),
+                position=len(extraction.items) + len(extraction.node_hits),
                 offset=0,
                 line_number=None,
                 rank=finding.rank,
@@ -202,15 +189,12 @@ def _ends_only_this_run(extraction: Extraction, item: EvidenceItem, good_run: Go
 
 def add_sampled_lines(extraction: Extraction) -> None:
     """Add the first and last lines of each log, where little else was found in the logs."""
-    of_logs = [item for item in extraction.items if item.stream < len(extraction.streams)]
-    extraction.items.extend(sample_ends(extraction.streams, of_logs))
+    extraction.items.extend(sample_ends(extraction.streams, extraction.items))
 
 
 def fold_repeats(extraction: Extraction) -> None:
     """Remove lines that the same rank printed before, numbers aside."""
-    of_logs = [item for item in extraction.items if item.stream < len(extraction.streams)]
-    of_nodes = [item for item in extraction.items if item.stream >= len(extraction.streams)]
-    extraction.findings.items = [*evidence_items.fold_repeats(of_logs), *of_nodes]
+    extraction.findings.items = evidence_items.fold_repeats(extraction.items)
 
 
 def withdraw_survived_in_logs(extraction: Extraction) -> None:
@@ -229,7 +213,12 @@ def judge_node_events(extraction: Extraction) -> None:
 
     if extraction.node_events:
         extraction.findings.items, set_aside = event_relevance.judge_node_events(
-            extraction.raw, extraction.streams, extraction.items, extraction.attributions, classify
+            extraction.raw,
+            extraction.streams,
+            extraction.items,
+            extraction.node_hits,
+            extraction.attributions,
+            classify,
         )
         extraction.set_aside += set_aside
 

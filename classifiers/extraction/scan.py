@@ -7,12 +7,11 @@ kept, so cost and memory grow with the text and not with the catalogue.
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from classifiers.literal_search import Literals
-from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
+from classifiers.signatures import MAX_LINE, Catalogue, Signature, compile_set, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.
 ERROR_WORDS: Final = (
@@ -55,12 +54,35 @@ _EVENTS: Final = frozenset({"node"})  # the stream of node events
 _WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "drain", "slow", "panic", "oops", "evict"})
 
 
-_Owners = Sequence[tuple[Signature, ...]]
+class _EntryGroup:
+    """Entries that have a literal in common. Their patterns are searched together: the engine reads a line once."""
+
+    def __init__(self, entries: tuple[Signature, ...]) -> None:
+        self.entries = entries
+        self.ids = frozenset([entry.id for entry in entries])
+        self._match: Callable[[bytes], Sequence[int] | None] | None = None
+
+    def matching(self, line: bytes) -> Sequence[Signature]:
+        """Those that match a line, in order."""
+        if len(self.entries) == 1:
+            pattern = self.entries[0].pattern
+            return self.entries if pattern is None or pattern.matches(line) else ()
+        match = self._match
+        if match is None:  # compiled when it is used first, as each pattern is
+            match = self._match = compile_set(
+                [_EVERY if one.pattern is None else one.pattern.pattern for one in self.entries]
+            )
+        found = match(line)
+        return () if found is None else [self.entries[place] for place in sorted(found)]
 
 
-@dataclass(slots=True)
+_NO_WORDS: Final[frozenset[str]] = frozenset()
+_EVERY: Final = ""  # the pattern that matches every line
+_Owners = Sequence[_EntryGroup | None]
+
+
 class ScannedLine:
-    """One line with a hit.
+    """One line with a hit. Not a data class: hundreds are made for a case, and a constructor of its own is compiled.
 
     Attributes:
         offset: where it begins in its text, in characters.
@@ -71,12 +93,23 @@ class ScannedLine:
         starts_traceback: whether it is the first line of a Python traceback.
     """
 
-    offset: int
-    line_number: int
-    text: str
-    hits: tuple[Signature, ...] = ()
-    error_words: frozenset[str] = field(default_factory=frozenset)
-    starts_traceback: bool = False
+    __slots__ = ("error_words", "hits", "line_number", "offset", "starts_traceback", "text")
+
+    def __init__(
+        self,
+        offset: int,
+        line_number: int,
+        text: str,
+        hits: tuple[Signature, ...] = (),
+        error_words: frozenset[str] = _NO_WORDS,
+        starts_traceback: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        self.offset = offset
+        self.line_number = line_number
+        self.text = text
+        self.hits = hits
+        self.error_words = error_words
+        self.starts_traceback = starts_traceback
 
     @property
     def is_severe(self) -> bool:
@@ -90,16 +123,19 @@ class Scanner:
     def __init__(self, catalogue: Catalogue) -> None:
         owners: dict[str, list[Signature]] = {}
         for entry in catalogue.entries:
-            for literal in entry.literals:
+            for literal in dict.fromkeys(entry.literals):
                 owners.setdefault(literal, []).append(entry)
         self._words = frozenset(ERROR_WORDS)
         self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK, *LANDMARKS})
         # Entries that count for node events only are not tried on logs.
-        self._owners_in_events = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
-        self._owners_in_logs = [
-            tuple(entry for entry in owned if entry.when is None or entry.when.stream != _EVENTS)
-            for owned in self._owners_in_events
+        in_events = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
+        in_logs = [
+            tuple([entry for entry in owned if entry.when is None or entry.when.stream != _EVENTS])
+            for owned in in_events
         ]
+        self._owners_in_events, self._owners_in_logs = (
+            [_EntryGroup(owned) if owned else None for owned in owners_of] for owners_of in (in_events, in_logs)
+        )
         self._is_word = [pattern in self._words for pattern in self._patterns]
         self._begins_word = [
             pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns
@@ -114,7 +150,7 @@ class Scanner:
                 bool(word or owned) or index == self._traceback
                 for index, (word, owned) in enumerate(zip(self._is_word, owners_of, strict=True))
             ]
-            for owners_of in (self._owners_in_logs, self._owners_in_events)
+            for owners_of in (in_logs, in_events)
         )
         self._literals = Literals(self._patterns)
 
@@ -198,17 +234,17 @@ class Scanner:
         for index in indexes:
             if self._is_word[index]:
                 words.append(self._patterns[index])
-            for entry in owners[index]:
-                if entry.id not in tried:
-                    tried.add(entry.id)
-                    if entry.pattern is None or entry.pattern.matches(encoded):
-                        hits.append(entry)
+            group = owners[index]
+            if group is None or group.ids <= tried:
+                continue
+            hits += [entry for entry in group.matching(encoded) if entry.id not in tried]
+            tried |= group.ids
         return ScannedLine(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
 
 
 def _is_unknown(indexes: list[int], owners: _Owners) -> bool:
     """Whether none of these literals is of a catalogue entry."""
-    return not any(map(owners.__getitem__, indexes))
+    return all(owners[index] is None for index in indexes)
 
 
 _SPACES = re.compile(r"\s+")

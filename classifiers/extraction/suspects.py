@@ -112,8 +112,11 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
     there = _ranks_of_failed_node(evidence)
-    found = (rank for search in _RANK_SEARCHES if (rank := search(evidence)) is not None)
-    return next((rank for rank in found if not there or rank in there), min(there, default=None))
+    for search in _RANK_SEARCHES:  # a loop: compiled code would compute all of an expression with a generator
+        rank = search(evidence)
+        if rank is not None and (not there or rank in there):
+            return rank
+    return min(there, default=None)
 
 
 def _ranks_of_failed_node(evidence: SuspectEvidence) -> set[int]:

@@ -23,6 +23,7 @@ _STEP_AT: Final = re.compile(
 )
 _LINE_TIME: Final = re.compile(r"[\[({]?(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:\d\d)?)")
 _WORDS: Final = ("step", "iter", "update", "batch")
+_BEFORE_WORD: Final = (0, len("num_"), len("global"), len("global_"))  # characters of a match before the word
 _OTHER_COUNTS: Final = ("skipped ", "nan ")  # of Megatron-LM: "number of skipped iterations"
 _MOST_TRIES: Final = 8
 _CHECKPOINT: Final = re.compile(
@@ -48,8 +49,28 @@ _MUCH_SLOWER: Final = 3.0
 
 def step_of(line: str) -> int | None:
     """The training step a line reports, None if none."""
-    steps = [found["step"] for found in _STEP.finditer(line, 0, _LINE_RANGE)]
-    return int(steps[-1]) if steps else None
+    if not line.isascii():  # letters of other alphabets may match in lower case only
+        steps = [found["step"] for found in _STEP.finditer(line, 0, _LINE_RANGE)]
+        return int(steps[-1]) if steps else None
+    low = line[:_LINE_RANGE].lower()
+    last, step = -1, None
+    for word in _WORDS:
+        at = low.rfind(word)
+        while at > last:
+            found = _step_at(line, at)
+            if found is not None:
+                last, step = at, int(found["step"])
+                break
+            at = low.rfind(word, 0, at)
+    return step
+
+
+def _step_at(line: str, at: int) -> re.Match[str] | None:
+    """The step that a line reports with the word at a place."""
+    for before in _BEFORE_WORD:
+        if at >= before and (found := _STEP.match(line, at - before, _LINE_RANGE)) is not None:
+            return found
+    return None
 
 
 def _last_step(text: str, low: str, begin: int) -> tuple[int, int] | None:
@@ -139,9 +160,12 @@ def has_slowed(text: str) -> bool:
 def _first_slow(paces: Sequence[float]) -> int | None:
     """The place from which on all paces are several times the usual one before, None without one."""
     for number in range(_FEWEST_BEFORE, len(paces) - _FEWEST_SINCE + 1):
-        usual = median(paces[max(0, number - _MOST_BEFORE) : number])
-        since = paces[number:]
-        if min(since[:_FEWEST_SINCE]) >= _MUCH_SLOWER * usual and median(since) >= _MUCH_SLOWER * usual:
+        before = paces[max(0, number - _MOST_BEFORE) : number]
+        fastest = min(paces[number : number + _FEWEST_SINCE])
+        if fastest < _MUCH_SLOWER * min(before):
+            continue  # nor is it so much slower than the median
+        usual = median(before)
+        if fastest >= _MUCH_SLOWER * usual and median(paces[number:]) >= _MUCH_SLOWER * usual:
             return number
     return None
 

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Final
 
 from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, timeouts, traits_of, waits
 from classifiers.relevance.records import short_name
+
+PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process
 
 
 class Reason(StrEnum):
@@ -35,9 +38,10 @@ class Support(StrEnum):
     ALONE = "the log shows no other beginning"
 
 
-@dataclass(slots=True)
 class EventSeen:
     """A node event.
+
+    Not a data class: hundreds are made for a case, and a constructor of its own is compiled.
 
     Attributes:
         index: its place among the events of the case.
@@ -48,12 +52,17 @@ class EventSeen:
         entries: ids of the catalogue entries that match it.
     """
 
-    index: int
-    text: str
-    node: str | None
-    source: str | None
-    time: float | None
-    entries: tuple[str, ...]
+    __slots__ = ("entries", "index", "node", "source", "text", "time")
+
+    def __init__(
+        self, index: int, text: str, node: str | None, source: str | None, time: float | None, entries: tuple[str, ...]
+    ) -> None:
+        self.index = index
+        self.text = text
+        self.node = node
+        self.source = source
+        self.time = time
+        self.entries = entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,7 @@ class JobSeen:
         gpus: indexes of the GPUs that its logs say it uses.
         failure_text: finds the lines of the failure and those that follow them.
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
+        names_processes: whether its logs may name processes by their ids; few do.
     """
 
     nodes: frozenset[str]
@@ -99,6 +109,7 @@ class JobSeen:
     gpus: frozenset[int] = frozenset()
     failure_text: Callable[[], str] = str
     ends_in_words: bool = False
+    names_processes: bool = True
 
     def failure_names(self, names: frozenset[str]) -> bool:
         """Whether the lines of the failure name one of some things, none of which is a node of the job."""
@@ -106,8 +117,8 @@ class JobSeen:
         return any(name in text for name in names if short_name(name) not in self.nodes)
 
     def knows_process(self, pid: str) -> bool:
-        """Whether the logs name a process by its id."""
-        return any(self.mentions(form + pid) for form in ("pid: ", "pid=", "pid ", "PID "))
+        """Whether the logs name a process by its id; few logs hold the number at all."""
+        return self.mentions(pid) and any(self.mentions(form + pid) for form in PROCESS_FORMS)
 
     @property
     def waits(self) -> bool:
@@ -150,9 +161,8 @@ class Fit(IntEnum):
     LINE = 4  # a process reports what such an event causes
 
 
-@dataclass(slots=True)
 class Candidate:
-    """An event while it is judged.
+    """An event while it is judged. Not a data class, as `EventSeen`.
 
     Attributes:
         event: the event.
@@ -161,11 +171,14 @@ class Candidate:
         reason: why it is not used, None if it is.
     """
 
-    event: EventSeen
-    rules: tuple[EventRule, ...]
-    find_fit: Callable[["Candidate"], Fit]
-    reason: Reason | None = None
-    _fit: Fit | None = None
+    __slots__ = ("_fit", "event", "find_fit", "reason", "rules")
+
+    def __init__(self, event: EventSeen, rules: tuple[EventRule, ...], find_fit: Callable[["Candidate"], Fit]) -> None:
+        self.event = event
+        self.rules = rules
+        self.find_fit = find_fit
+        self.reason: Reason | None = None
+        self._fit: Fit | None = None
 
     @property
     def traits(self) -> EventTraits:

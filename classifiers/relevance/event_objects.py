@@ -173,8 +173,9 @@ class EventObjects:
     def __init__(self, text: str) -> None:
         self._text = text
         self._low = self._text.lower()
-        self._may = _PREFILTER.matching(self._text)
-        if not self._text.isascii():  # letters of other alphabets may match in lower case only
+        self._may = _matching(self._text)
+        self._is_ascii = self._text.isascii()
+        if not self._is_ascii:  # letters of other alphabets may match in lower case only
             self._may |= _PREFILTER.matching(self._low)
 
     def __getattr__(self, name: str) -> Any:
@@ -198,7 +199,9 @@ class EventObjects:
 
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches."""
-        return pattern.pattern in self._may and pattern.search(self._text) is not None
+        if pattern.pattern not in self._may:
+            return False
+        return (self._is_ascii and pattern.pattern in EXACT) or pattern.search(self._text) is not None
 
     @property
     def stands(self) -> bool:
@@ -244,7 +247,9 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
 class _Prefilter:
     """All patterns in one pass of RE2, which has no look-around: what it finds is tried with the pattern itself.
 
-    Case is ignored, since some patterns are tried on the text in lower case.
+    Case is ignored, since some patterns are tried on the text in lower case. On ASCII text, `exact` patterns need no
+    second try: those that ignore case themselves, without look-around, spaces and ends, which the engines read
+    differently.
     """
 
     def __init__(self, patterns: Sequence[re.Pattern[str]]) -> None:
@@ -253,6 +258,9 @@ class _Prefilter:
         for pattern in self._patterns:
             self._set.Add(f"(?i:{_LOOK_AROUND.sub('', pattern)})")
         self._set.Compile()
+        self.exact: frozenset[str] = frozenset(
+            [one for one in self._patterns if one.startswith("(?i)") and _READ_DIFFERENTLY.search(one) is None]
+        )
 
     def matching(self, text: str) -> frozenset[str]:
         """The patterns that may match a text or the text in lower case."""
@@ -261,6 +269,7 @@ class _Prefilter:
 
 
 _NONE: Final[frozenset[str]] = frozenset()
+_READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
@@ -268,7 +277,14 @@ _PREFILTER: Final = _Prefilter(
         _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
-_OF_OTHERS: Final = _Prefilter((_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))
+EXACT: Final = _PREFILTER.exact  # expressions for which one pass is enough on ASCII text
+_OF_RECOVERIES: Final = frozenset((_RECOVERY.pattern, _REPAIR.pattern))
+_OF_OTHERS: Final = frozenset(one.pattern for one in (_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))
+
+
+@lru_cache(maxsize=8_192)
+def _matching(text: str) -> frozenset[str]:
+    return _PREFILTER.matching(text)
 
 
 def read_objects(text: str) -> EventObjects:
@@ -283,9 +299,12 @@ def _read_objects(text: str) -> EventObjects:
 
 def may_concern_others(text: str) -> bool:
     """Whether the text of an event may report a recovery or a harmless state, or name a job; few do."""
-    return _may_concern_others(text[:_RANGE])
+    return not _OF_OTHERS.isdisjoint(_matching(text[:_RANGE]))
 
 
-@lru_cache(maxsize=8_192)
-def _may_concern_others(text: str) -> bool:
-    return bool(_OF_OTHERS.matching(text))
+def reports_recovery(text: str) -> bool:
+    """Whether the text of an event reports that something works again or was repaired."""
+    if text.isascii():  # both expressions are exact
+        return not _OF_RECOVERIES.isdisjoint(_matching(text[:_RANGE]))
+    objects = read_objects(text)
+    return bool(objects.is_recovery or objects.is_repair)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
-from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects
+from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_rules import rules_of, shown_until_repair
 from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
@@ -68,13 +68,16 @@ class Companions:
         self._foreign: dict[str | None, list[_Read]] = {}
         self._recoveries: dict[str | None, list[_Read]] = {}
 
-    def _of_node(self, node: str | None) -> list[_Read]:
+    def _events_of(self, node: str | None) -> Sequence[EventSeen]:
         if self._by_node is None:
             self._by_node = {}
             for one in self._events:
                 self._by_node.setdefault(one.node, []).append(one)
+        return self._by_node.get(node, ())
+
+    def _of_node(self, node: str | None) -> list[_Read]:
         if node not in self._read:
-            self._read[node] = [(one, read_objects(one.text)) for one in self._by_node.get(node, ())]
+            self._read[node] = [(one, read_objects(one.text)) for one in self._events_of(node)]
         return self._read[node]
 
     def _of_other_jobs(self, node: str | None) -> list[_Read]:
@@ -85,17 +88,16 @@ class Companions:
     def recoveries(self, node: str | None) -> list[_Read]:
         """The events of a node, or of a controller that names it, that report that something works again."""
         if node not in self._recoveries:
-            of_node = [*self._of_node(node), *self._naming(node)]
-            self._recoveries[node] = [one for one in of_node if one[1].is_recovery or one[1].is_repair]
+            events = [*self._events_of(node), *self._naming(node)]
+            self._recoveries[node] = [(one, read_objects(one.text)) for one in events if reports_recovery(one.text)]
         return self._recoveries[node]
 
-    def _naming(self, node: str | None) -> list[_Read]:
+    def _naming(self, node: str | None) -> list[EventSeen]:
         """The events of other nodes whose texts name a node."""
         if node is None or self._by_node is None:
             return []
-        name = short_name(node)
-        others = (one for other, events in self._by_node.items() if other != node for one in events)
-        return [(one, read_objects(one.text)) for one in others if is_word_in(name, one.text)]
+        name, groups = short_name(node), [events for other, events in self._by_node.items() if other != node]
+        return [one for events in groups for one in events if is_word_in(name, one.text)]
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing speaks against it."""

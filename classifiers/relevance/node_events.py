@@ -77,7 +77,8 @@ class _Fits:
     def _of_event(self, one: Candidate) -> Fit:
         job = self._job
         explained = explained_by(one.event.entries)
-        if not self._own.isdisjoint(explained) or any(map(job.knows_process, one.objects.pids)):
+        is_explained = not self._own.isdisjoint(explained)
+        if is_explained or (job.names_processes and any(map(job.knows_process, one.objects.pids))):
             return Fit.LINE
         if _slowed_the_job(one, job):
             return Fit.SLOWER

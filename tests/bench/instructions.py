@@ -31,7 +31,7 @@ from service.recommend.advise import advise
 from tests.bench import workload
 
 EVENTS = 20  # that are counted
-WARM_UP = 10  # before them: caches and patterns that are compiled when they are first used
+WARM_UP = 60  # before them: caches, and patterns that are compiled when they are first used (most of them are by then)
 NODE_EVENTS = 200
 # One part in a process of its own; what is compiled has to be known before it is imported.
 PROGRAM = """

@@ -54,7 +54,7 @@ def common_prefix(sample: Sequence[str], text: str) -> str | None:
 
 def longest(lines: Sequence[str], share: float = _SHARE) -> str | None:
     """The longest prefix that a share of some lines has, that names something and says nothing of a failure."""
-    heads = [TIME.sub(_MARK, line[:_RANGE], count=2) for line in lines]
+    heads = [_with_marks(line[:_RANGE]) for line in lines]
     median = sorted(heads)[len(heads) // 2]
     best, most = None, 0
     for end in _ends(median):
@@ -68,6 +68,23 @@ def longest(lines: Sequence[str], share: float = _SHARE) -> str | None:
     if best is None or _OF_FAILURE.search(best) or _NAME.search(_LEVEL.sub("", best)) is None:
         return None
     return best
+
+
+def _with_marks(head: str) -> str:
+    """The beginning of a line with a mark for each of its first two times."""
+    first = _search_time(head, 0)
+    if first is None:
+        return head
+    second = _search_time(head, first.end())
+    rest = (
+        head[first.end() :] if second is None else f"{head[first.end() : second.start()]}{_MARK}{head[second.end() :]}"
+    )
+    return f"{head[: first.start()]}{_MARK}{rest}"
+
+
+def _search_time(head: str, at: int) -> re.Match[str] | None:
+    """The first time from a place on. Most lines have one at most: the next is searched only where its signs are."""
+    return TIME.search(head, at) if head.count(":", at) > 1 or head.find("[", at) >= 0 else None
 
 
 def length_of(line: str, prefix: str) -> int | None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers import signatures
+from classifiers.case_builder import build_case
 from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
@@ -291,3 +292,24 @@ def test_an_exception_below_a_frame_without_its_source_line_is_the_beginning(sta
     lines = ['  File "<frozen importlib._bootstrap>", line 241, in _call', "ImportError: libfoo.so.1 is missing"]
     text = "\n".join(stamp + line for line in ["step 1 loss 2.5", *lines])
     assert beginnings(extract(LogStream(text=text), job=JobFacts(status="failed"))) == [stamp + lines[1]]
+
+
+@pytest.mark.parametrize(("line", "is_used"), [("worker (pid: 5150)", True), ("pid=5150", True), ("step 5150", False)])
+def test_a_node_event_of_a_process_that_the_log_names_is_used(line: str, is_used: bool) -> None:
+    text = "NVRM: Xid (PCI:0000:3b:00): 79, pid=5150, name=python, GPU has fallen off the bus."
+    event = {
+        "status": "failed",
+        "logs": [{"tail": f"started {line}\nKeyError: 'rate'\n"}],
+        "node_events": [{"source": "kernel", "text": text}],
+    }
+    [shown] = [one for one in EXTRACTOR.extract(build_case(event)).case.evidence if one.text == text]
+    assert (shown.note is None) is is_used
+
+
+def test_of_many_node_events_without_a_part_in_the_failure_six_are_shown_the_most_serious_first() -> None:
+    mild = [{"source": "dcgm", "text": f"slowdown: GPU {number} throttled, thermal"} for number in range(20)]
+    lost = {"source": "kernel", "text": "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."}
+    event = {"status": "failed", "logs": [{"tail": "KeyError: 'rate'\n"}], "node_events": [*mild, lost]}
+    aside = [one for one in EXTRACTOR.extract(build_case(event)).case.evidence if one.note is not None]
+    assert len(aside) == 6
+    assert aside[0].text == lost["text"]

@@ -60,3 +60,19 @@ def test_general_wordings_of_node_events_are_not_tried_on_logs() -> None:
     assert SCANNER.scan(text) == []
     [found] = SCANNER.scan(text, of_events=True)
     assert [hit.id for hit in found.hits] == ["events.gpu-failed"]
+
+
+def test_entries_that_share_a_literal_match_as_each_does_alone() -> None:
+    entries = signatures.packaged().entries
+    lines = sorted({line for one in entries for line in (*one.examples, *one.near_misses) if line.isprintable()})
+    text = "\n".join(lines)
+    parts = [SCANNER.scan(line, of_events=True) for line in lines]
+    found = {(line, hit.id) for line, part in zip(lines, parts, strict=True) for one in part for hit in one.hits}
+    low = text.lower().split("\n")
+    alone = {
+        (line, one.id)
+        for line, lowered in zip(lines, low, strict=True)
+        for one in entries
+        if any(literal in lowered for literal in one.literals) and one.matches(line)
+    }
+    assert found == alone

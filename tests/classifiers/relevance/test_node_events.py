@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from classifiers.relevance import event_rules
+from classifiers import signatures
+from classifiers.relevance import event_objects, event_rules
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
@@ -118,6 +119,15 @@ def test_a_process_of_another_job_explains_nothing() -> None:
     assert judged(oom, seen).reason is Reason.OTHER_PROCESS
     own = event(text.replace("815", "4711"), entries=("kernel.oom-cgroup",))
     assert judged(own, seen).support is Support.LOG
+
+
+def test_an_event_that_names_a_process_of_the_log_is_shown_by_it() -> None:
+    other = frozenset({"python.key-error"})
+    fault = event("NVRM: Xid (PCI:0000:3b:00): 31, pid=5150, name=python, Ch 00000008", entries=("nvidia.xid-31",))
+    for log in ("started worker (pid: 5150) on gpu1\n", "local rank 3, pid=5150 exited\n"):
+        assert judged(fault, job(log, own_entries=[other], other_entries=frozenset())).support is Support.LOG
+    for log in ("started worker (pid: 77) on gpu1\n", "step 5150 loss 2.1\n"):
+        assert judged(fault, job(log, own_entries=[other], other_entries=frozenset())).reason is not None
 
 
 def test_what_a_second_event_says_of_the_same_process_counts() -> None:
@@ -270,3 +280,17 @@ def test_every_rule_names_entries_of_the_catalogue_and_a_source() -> None:
     assert len(rules) >= 15
     assert all(rule.source and (rule.explains or rule.explains_named) for rule in rules.values())
     assert event_rules.load()["nvidia.xid-79"].object == "gpu"
+
+
+def test_what_one_pass_answers_is_what_each_pattern_answers() -> None:
+    texts = {line for one in signatures.packaged().entries for line in (*one.examples, *one.near_misses)}
+    texts |= {"link is up", "Card 0 REPLACED and reseated", "x no longer in use", "an ÜNUSED port recovered", "ok\n"}
+    exact = [one for one in vars(event_objects).values() if getattr(one, "pattern", None) in event_objects.EXACT]
+    assert len(exact) > 5
+    different = [
+        (one.pattern[:40], text)
+        for text in sorted(texts)
+        for one in exact
+        if read_objects(text).has(one) != (one.search(text[:600]) is not None)
+    ]
+    assert different == []
