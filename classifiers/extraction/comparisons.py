@@ -136,10 +136,14 @@ def _collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
 
 
 def _slowed_down(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
-    """Whether a job that did not end in time took several times as long for its steps in the end as before."""
+    """Whether a job that did not end in time took several times as long for its steps in the end as before.
+
+    Not where it gave each step more work.
+    """
     if next(_lines_with(streams, deadlines()), None) is None:
         return False
-    return any(training_progress.has_slowed(one.text) for one in streams if not one.is_scheduler)
+    texts = [one.text for one in streams if not one.is_scheduler]
+    return any(map(training_progress.has_slowed, texts)) and not any(map(training_progress.has_more_work, texts))
 
 
 _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {

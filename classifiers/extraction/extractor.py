@@ -14,7 +14,7 @@ from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, Ra
 from classifiers.extraction import benign_lines
 from classifiers.extraction.comparisons import observations
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
-from classifiers.extraction.event_relevance import MOST_SET_ASIDE
+from classifiers.extraction.events.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,
     SCHEDULER,

@@ -27,7 +27,9 @@ _SHELL: Final = re.compile(
     r"^[\w./-]+: (?:line )?\d+: |^(?:sed|awk|grep|tar|cp|mv|rm|ln|mkdir|cat|ls|chmod|ssh|scp|rsync): "
 )
 _RETRY: Final = re.compile(
-    r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back|\bbacking off\b"
+    r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretrying\b|\btrying again|\bwill retry|\bfalling back|\bbacking off\b"
+    # Not where the attempts are over.
+    r"|\bretry\b(?![^\n]{0,20}\b(?:exceeded|exhausted|reached)\b)"
 )
 _TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
 # Levels of glog ("I0502 07:08:09") and of TensorFlow and XLA ("I tensorflow/core/framework/op.cc:12]").

@@ -7,13 +7,13 @@ from typing import Final
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
 from classifiers.extraction import (
-    event_relevance,
     evidence_items,
     failure_stage,
     ordering,
     survival,
     training_progress,
 )
+from classifiers.extraction.events import event_relevance
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
@@ -24,7 +24,7 @@ from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects import SuspectEvidence, find_suspect, ranks_seen
-from classifiers.relevance.event_rules import CHANGES
+from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, operations
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
 
@@ -112,10 +112,10 @@ def read_node_events(extraction: Extraction) -> None:
 
 def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
     """Of the entries that match an event, those of changes or the others: what reports trouble reports no change."""
-    of_changes = tuple(hit for hit in hits if hit.id.startswith(CHANGES))
-    if is_change or len(of_changes) in {0, len(hits)}:
-        return of_changes if is_change else hits
-    return tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
+    if is_change:
+        return tuple(hit for hit in hits if hit.id.startswith(CHANGES) or hit.id in operations())
+    trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
+    return trouble or tuple(hit for hit in hits if hit.id != ANY_CHANGE)
 
 
 def read_collectives(extraction: Extraction) -> None:

@@ -1,6 +1,7 @@
 """Progress of a run: the last step and the last checkpoint that its logs show."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
@@ -10,6 +11,9 @@ from typing import Final
 
 from classifiers.contracts import Progress
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.stream_reader import StreamText
+from classifiers.relevance.event_questions import is_word_in
+from classifiers.relevance.records import short_name
 
 _STEP: Final = re.compile(
     r"(?i)(?:(?<!skipped )(?<!nan )\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?"
@@ -39,12 +43,28 @@ _LINE_RANGE: Final = 500
 # The count and the rate of a progress bar of tqdm.
 _BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
 _RATE: Final = re.compile(r"\b(?P<value>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>s/it|it/s)\b")
+# What a program says when it gives each step more work: a greater size, or more layers to train.
+_MORE_WORK: Final = re.compile(
+    r"(?i)\b(?:seq(?:uence)?|context|batch|micro-?batch|resolution|image|crop|frames?|max_?len(?:gth)?|accum\w*)\b"
+    r"[^\n\d]{0,40}(?P<before>\d{1,9}(?:\.\d{1,4})?)[^\n\d]{0,6}(?:->|=>|\bto\b)[^\n\d]{0,6}(?P<after>\d{1,9}(?:\.\d{1,4})?)"
+    r"|\bunfr(?:eez|oze)\w*\b"
+)
+_MORE_WORDS: Final = ("->", "=>", " to ", "nfreez", "nfroze")
 # When a run counts as slowed down: so many steps before and since, the latter so many times slower (judgement).
 _PACE_RANGE: Final = 262_144  # characters
 _FEWEST_BEFORE: Final = 3
 _MOST_BEFORE: Final = 20
 _FEWEST_SINCE: Final = 3
 _MUCH_SLOWER: Final = 3.0
+_SLOW_WORDS: Final = ("slowest", "straggler", "Straggler", "Slowest", "lagging", "behind the other")
+_SLOWEST: Final = re.compile(
+    r"(?i)\b(?:slowest|stragglers?|lagging)\b[^\n]{0,60}?\brank[ :=#]{0,2}\[?(\d{1,6})\b"
+    r"|\brank[ :=#]{0,2}(\d{1,6})\b[^\n]{0,60}?\b(?:slowest|straggler|lagging|behind the other)"
+)
+# A rank counts as slow where so many lines name one, and so many of them the same (judgement): who is last in a step
+# by chance changes from step to step.
+_FEWEST_NAMED: Final = 3
+_SHARE_NAMED: Final = 0.8
 
 
 def step_of(line: str) -> int | None:
@@ -157,6 +177,28 @@ def has_slowed(text: str) -> bool:
     return slowed_since(text) is not None or _first_slow(_printed_paces(text)) is not None
 
 
+def has_more_work(text: str) -> bool:
+    """Whether a log says at the time when its steps became slower that each has more work from then on."""
+    if not any(word in text for word in _MORE_WORDS):
+        return False
+    paces = _paces(text)
+    number = _first_slow([pace for _, pace in paces])
+    if number is None:
+        return False
+    begin, end = paces[number - 1][0], paces[min(number + 1, len(paces) - 1)][0]
+    now = None
+    for line in text[-_PACE_RANGE:].split("\n"):
+        now = time_of(line) or now
+        if now is not None and begin <= now <= end and _is_raised(line):
+            return True
+    return False
+
+
+def _is_raised(line: str) -> bool:
+    found = _MORE_WORK.search(line, 0, _LINE_RANGE)
+    return found is not None and (found["after"] is None or float(found["after"]) > float(found["before"]))
+
+
 def _first_slow(paces: Sequence[float]) -> int | None:
     """The place from which on all paces are several times the usual one before, None without one."""
     for number in range(_FEWEST_BEFORE, len(paces) - _FEWEST_SINCE + 1):
@@ -197,3 +239,29 @@ def _printed_paces(text: str) -> list[float]:
         for rate in found
         if rate is not None and float(rate["value"]) > 0
     ]
+
+
+def slow_nodes(streams: Sequence[StreamText], nodes: frozenset[str]) -> frozenset[str]:
+    """The node of the rank that several lines name as the slowest, empty without one or where it is not known.
+
+    Args:
+        streams: the logs.
+        nodes: short names of the nodes of the job.
+    """
+    found = [
+        (int(rank), line)
+        for stream in streams
+        if any(word in stream.text for word in _SLOW_WORDS)
+        for line in stream.text.split("\n")
+        if (match := _SLOWEST.search(line, 0, _LINE_RANGE)) is not None and (rank := match[1] or match[2])
+    ]
+    if len(found) < _FEWEST_NAMED:
+        return frozenset()
+    rank, times = Counter(rank for rank, _ in found).most_common(1)[0]
+    if times < _SHARE_NAMED * len(found):
+        return frozenset()
+    named = {node for one, line in found if one == rank for node in nodes if is_word_in(node, line[:_LINE_RANGE])}
+    own = {short_name(one.source.node) for one in streams if one.source.rank == rank and one.source.node is not None}
+    if not named and not own and len(nodes) == 1:
+        return nodes
+    return frozenset(named if len(named) == 1 else own)

@@ -81,6 +81,7 @@ class JobSeen:
         ended: when it ended.
         stalled: since when its processes waited for one another, by the time-outs that they report.
         slowed: finds since when its steps took several times as long as before, None if they did not.
+        slow_nodes: finds the node of the rank that its logs name as the slowest again and again.
         mentions: whether a name is in its logs, as a whole word.
         job_names: finds the names that its logs call jobs.
         several: whether it had several processes.
@@ -104,6 +105,7 @@ class JobSeen:
     several: bool = True
     stalled: float | None = None
     slowed: Callable[[], float | None] = lambda: None
+    slow_nodes: Callable[[], frozenset[str]] = frozenset
     job_names: Callable[[], frozenset[str]] = frozenset
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
@@ -144,11 +146,13 @@ class Judgement:
         index: its place among the events of the case.
         reason: why it is not used; None if it is used.
         support: what speaks for it; None if it is not used.
+        explains: the places of the later events that a change explains, since it names what they are about.
     """
 
     index: int
     reason: Reason | None = None
     support: Support | None = None
+    explains: tuple[int, ...] = ()
 
 
 class Fit(IntEnum):
@@ -169,15 +173,17 @@ class Candidate:
         rules: what such an event does to a job; without one nothing is known of it.
         find_fit: finds how well log and scheduler fit it.
         reason: why it is not used, None if it is.
+        credit: how well log and scheduler fit the later event that it explains, where that speaks for it.
     """
 
-    __slots__ = ("_fit", "event", "find_fit", "reason", "rules")
+    __slots__ = ("_fit", "credit", "event", "find_fit", "reason", "rules")
 
     def __init__(self, event: EventSeen, rules: tuple[EventRule, ...], find_fit: Callable[["Candidate"], Fit]) -> None:
         self.event = event
         self.rules = rules
         self.find_fit = find_fit
         self.reason: Reason | None = None
+        self.credit: Fit | None = None
         self._fit: Fit | None = None
 
     @property
@@ -193,6 +199,8 @@ class Candidate:
     @property
     def fit(self) -> Fit:
         """How well log and scheduler fit it; found when it is asked for first."""
+        if self.credit is not None:
+            return self.credit
         if self._fit is None:
             self._fit = self.find_fit(self)
         return self._fit

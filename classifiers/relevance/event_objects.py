@@ -32,6 +32,9 @@ _PID: Final = re.compile(
     r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?[Pp]rocess (\d{2,8})\b|\b[a-z][\w.-]{1,30}\[(\d{2,8})\](?=:| trap)"
     r"|\bLustreError: (\d{2,8}):|\bSIG[A-Z]{2,5} to [\w./-]{1,40}:(\d{2,8})\b"
 )
+_PIDS: Final = re.compile(
+    r"(?i)\b(?:pids|processes|tasks)\b[^\n:\d]{0,40}(?:uid \d{1,8})?: ?((?:\d{2,8}[ ,]{1,2}){1,63}\d{2,8})\b"
+)
 _PROCESS_NAME: Final = re.compile(
     r"\bname=([\w.-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),"
     r"|^([\w.-]{2,30}) invoked oom-killer|\btask ([\w.-]{2,30}):\d+ blocked"
@@ -97,6 +100,10 @@ _REPAIR: Final = re.compile(
     r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
     r"|\bno errors? found\b|\bwithout errors\b|\bhealth ?check:? (?:pass|ok|success)\b"
 )
+# A check that passed; unlike a repair it changes nothing.
+_CHECK: Final = re.compile(
+    r"(?i)\bhealth ?check:? (?:pass|ok|success)|\bhealth check passed\b|\b(?:check|probe)s? (?:has |have )?passed\b"
+)
 _MANAGEMENT: Final = re.compile(
     r"(?i)\b\w*mgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b"
     r"|\busb-storage\b|\bvirtual media\b"
@@ -149,6 +156,7 @@ class EventObjects:
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
         is_repair: whether it reports that the node was repaired or is in service again.
+        is_check: whether it reports that a health check passed.
         of_node: whether it is of a slice of the node's own services.
         of_management: whether it is of a management port or controller.
     """
@@ -167,6 +175,7 @@ class EventObjects:
     is_disclaimed: bool
     is_recovery: bool
     is_repair: bool
+    is_check: bool
     of_node: bool
     of_management: bool
 
@@ -229,7 +238,9 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     ),
     "mounts": lambda one: frozenset(path.rstrip("/") for path in one.found(_MOUNT)),
     "filesystems": lambda one: frozenset(one.found(_FILESYSTEM, low=True)),
-    "pids": lambda one: frozenset(one.found(_PID)),
+    "pids": lambda one: frozenset(
+        [*one.found(_PID), *(pid for pids in one.found(_PIDS) for pid in pids.replace(",", " ").split())]
+    ),
     "programs": lambda one: frozenset(one.found(_PROCESS_NAME, low=True)),
     "jobs": lambda one: frozenset(one.found(_JOB, low=True)),
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
@@ -239,6 +250,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY),
     "is_repair": lambda one: one.has(_REPAIR),
+    "is_check": lambda one: one.has(_CHECK),
     "of_node": lambda one: one.has(_SLICE),
     "of_management": lambda one: one.has(_MANAGEMENT),
 }
@@ -273,8 +285,9 @@ _READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
-        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE,
-        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _RECOVERY, _MANAGEMENT,
+        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PIDS, _PROCESS_NAME, _JOB, _POD, _SLICE,
+        _NODE,
+        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _CHECK, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
 EXACT: Final = _PREFILTER.exact  # expressions for which one pass is enough on ASCII text

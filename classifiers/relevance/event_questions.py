@@ -7,34 +7,20 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
-from classifiers.relevance.event_rules import rules_of, shown_until_repair
+from classifiers.relevance.event_rules import rules_of
+from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
 from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
 
 _Read = tuple[EventSeen, EventObjects]
-# Judgement: clocks of nodes and logs agree to this, in seconds.
-CLOCK_SKEW_S: Final = 30.0
-# Judgement: where all events are later than the job's end by more than this, clocks are set otherwise.
-CLOCK_BROKEN_S: Final = 6 * 3600.0
-# Judgement: how long a process's output may be buffered, and how late a controller reports a lost node.
-_BUFFERED_S: Final = 90.0
-_REPORTED_LATE_S: Final = 900.0
-# Judgement: how long after an event without a rule its failure shows.
-_DEFAULT_WITHIN_S: Final = 1_800
 # Judgement: events of one node so close together may be of the same trouble.
 BESIDE_S: Final = 120.0
 # Judgement: clocks of one node's kernel and daemons agree to this, in seconds.
 _SAME_MOMENT_S: Final = 2.0
-# Judgement: how long a run goes on after what stalls it, with the data that it has read ahead.
-_READ_AHEAD_S: Final = 300.0
 # The family of the catalogue whose entries know no message, only the part that it is about and words of failure.
 _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
-# Judgement: a run shows no more progress so soon after what stopped it, buffered output and late reports included.
-_STOPPED_WITHIN_S: Final = 600.0
-# Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
-_LONGEST_WAIT_S: Final = 1_800.0
 # A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
 _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
@@ -221,19 +207,15 @@ def _are_hosts(names: frozenset[str]) -> bool:
 
 
 def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
-    if _is_shown_until_repair(one, job):
+    if is_shown_until_repair(one, job):
         return None  # whichever process met it first: the object stays broken
     return Reason.OTHER_PROCESS if one.objects.of_other_program or _is_of_other_process(one, job) else None
 
 
-def _is_shown_until_repair(one: Candidate, job: JobSeen) -> bool:
-    """Whether a process of the job reports what such an event makes later jobs report until the object is repaired."""
-    shown = shown_until_repair(one.event.entries)
-    return bool(shown) and any(not shown.isdisjoint(entries) for entries in job.own_entries)
-
-
 def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
     objects, kinds = one.objects, one.traits.objects
+    if any(map(job.knows_process, objects.pids)):
+        return False
     if not kinds.isdisjoint({"node", "process"}) and _is_of_other_pod(one, job):
         return True
     if not kinds.isdisjoint({"node", "service", "port"}):
@@ -307,6 +289,8 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
             continue  # it was down while the job failed
         if has_hit and not objects.is_repair:
             continue
+        if one.traits.unchecked and objects.is_check and not one.objects.shares(objects):
+            continue
         if _KUBELET_CONDITION.search(end.text) and not any(map(_is_of_kubernetes, one.event.entries)):
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
@@ -324,7 +308,7 @@ def _is_of_kubernetes(entry: str) -> bool:
 def _is_just_before(one: Candidate, failed: float | None) -> bool:
     """Whether the failure shows within the time that output may be buffered."""
     time = one.event.time
-    return time is not None and failed is not None and 0 <= failed - time <= _BUFFERED_S
+    return time is not None and failed is not None and 0 <= failed - time <= BUFFERED_S
 
 
 def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
@@ -334,58 +318,6 @@ def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
     subsystems = (entry.partition(".")[2].partition("-")[0] for entry in one.event.entries)
     text = end.text.lower()
     return any(is_word_in(name, text) for name in subsystems)
-
-
-def comes_before(one: EventSeen, other: EventSeen) -> bool:
-    """Whether an event comes before another, by time, else by the order in which they were given."""
-    if one.time is not None and other.time is not None and one.time != other.time:
-        return one.time < other.time
-    return one.index < other.index
-
-
-def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
-    """The reason against an event that does not lie between the last progress and the failure."""
-    time, failed = one.event.time, job.failed_or_ended
-    if time is None or failed is None:
-        return None
-    traits = one.traits
-    of_node, effects = "node" in traits.objects, traits.effects
-    late = CLOCK_SKEW_S if job.own_entries else _REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S
-    is_later = job.failed is not None and time > job.failed + late
-    if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
-        return Reason.LATER
-    if "changes" in effects:
-        return Reason.LONG_BEFORE if time < failed - traits.within_s else None
-    if traits.degrades_on or _is_shown_until_repair(one, job):
-        return None
-    within = traits.within_s or _DEFAULT_WITHIN_S
-    goes_on = _BUFFERED_S if effects & {"ends", "follows"} else _READ_AHEAD_S if "stalls" in effects else within
-    last = job.last_progress
-    when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
-    waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
-    is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
-    began = failed if job.stalled is None else min(failed, job.stalled)
-    if is_before_start or (time < began - within - waited and not when_stopped):
-        return Reason.LONG_BEFORE
-    return Reason.SURVIVED if last is not None and time < last - goes_on else None
-
-
-def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
-    """Whether the run had stopped before an event for which only waiting processes speak."""
-    last = job.last_progress
-    if last is None or one.fit is not Fit.WAITS:
-        return False
-    return time > max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S)
-
-
-def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
-    """Whether an event is so much later than the job's end that it is none of its own."""
-    if job.ended is None:
-        return False
-    of_node = "node" in one.traits.objects
-    if not of_node and one.fit is Fit.NONE:
-        return time > job.ended  # nothing but its time could speak for it
-    return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S)
 
 
 def asks_log(one: Candidate, job: JobSeen) -> Reason | None:

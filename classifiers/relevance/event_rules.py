@@ -11,6 +11,7 @@ from classifiers import signatures, taxonomy
 
 Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "service"]
 Effect = Literal["ends", "stalls", "degrades", "changes", "follows"]
+Disturbs = Literal["", "slows", "stalls"]
 _FILE: Final = "event_rules.toml"
 _KEYS: Final = frozenset(
     {
@@ -27,10 +28,15 @@ _KEYS: Final = frozenset(
         "status",
         "within_s",
         "source",
+        "disturbs",
+        "unchecked",
+        "found_later",
     }
 )
 CHANGES: Final = "changes."
 """The family of the catalogue whose entries know changes of the platform, with its dot."""
+ANY_CHANGE: Final = "changes.other"
+"""Its entry of words that are telling only in a report of changes."""
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
     "nvidia.", "nvidia-health.", "accelerators.", "kernel.", "chassis.", "nodes.", "network.", "adapters.", "fabrics.",
@@ -55,6 +61,9 @@ class EventRule:
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
         source: where this is known from.
+        disturbs: what running jobs may suffer from then on: "slows", or "stalls" for both; else empty.
+        unchecked: whether health checks of nodes do not look for it.
+        found_later: whether it is a state that a test finds, mostly after the job.
     """
 
     id: str
@@ -69,6 +78,9 @@ class EventRule:
     status: frozenset[str]
     within_s: int
     source: str
+    disturbs: Disturbs = ""
+    unchecked: bool = False
+    found_later: bool = False
 
 
 @cache
@@ -93,6 +105,12 @@ def unanswered() -> frozenset[str]:
 def deadlines() -> frozenset[str]:
     """Ids of the entries by which a scheduler says that a job did not end in time; read once."""
     return frozenset(_resolve(_read()["deadlines"], _known(), "deadlines"))
+
+
+@cache
+def operations() -> frozenset[str]:
+    """Ids of the entries that know an operation on a node, which a report of changes may name too; read once."""
+    return frozenset(_resolve(_read()["operations"], _known(), "operations"))
 
 
 @cache
@@ -141,12 +159,20 @@ class EventTraits:
         effects: what it does to a job that uses an object.
         degrades_on: whether one degrades an object until a repair.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where nothing says so.
+        slows: whether running jobs may get slower from then on.
+        stalls: whether they may stop for a while.
+        unchecked: whether health checks of nodes do not look for it.
+        found_later: whether it is a state that a test finds, mostly after the job.
     """
 
     objects: frozenset[Object]
     effects: frozenset[Effect]
     degrades_on: bool
     within_s: int
+    slows: bool
+    stalls: bool
+    unchecked: bool
+    found_later: bool
 
 
 @lru_cache(maxsize=4_096)
@@ -158,6 +184,10 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
         effects=frozenset(rule.effect for rule in rules),
         degrades_on=any(rule.persists and rule.effect == "degrades" for rule in rules),
         within_s=max((rule.within_s for rule in rules), default=0),
+        slows=any(rule.disturbs for rule in rules),
+        stalls=any(rule.disturbs == "stalls" for rule in rules),
+        unchecked=bool(rules) and all(rule.unchecked for rule in rules),
+        found_later=any(rule.found_later for rule in rules),
     )
 
 
@@ -197,6 +227,8 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         raise ValueError(f"{where}: unknown field {min(unknown)}")
     if row["object"] not in get_args(Object) or row["effect"] not in get_args(Effect):
         raise ValueError(f"{where}: object or effect: expected a known one, got {row['object']!r}, {row['effect']!r}")
+    if row.get("disturbs", "") not in get_args(Disturbs):
+        raise ValueError(f"{where}: disturbs: expected slows or stalls, got {row['disturbs']!r}")
     persists, within_s = bool(row.get("persists", False)), int(row.get("within_s", 0))
     if persists == bool(within_s):
         raise ValueError(f"{where}: expected either persists or within_s")
@@ -213,6 +245,9 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         status=frozenset(row["status"]),
         within_s=within_s,
         source=row["source"],
+        disturbs=row.get("disturbs", ""),
+        unchecked=bool(row.get("unchecked", False)),
+        found_later=bool(row.get("found_later", False)),
     )
 
 

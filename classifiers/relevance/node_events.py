@@ -10,15 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
-from classifiers.relevance.event_questions import (
-    BESIDE_S,
-    Companions,
-    asks_log,
-    asks_time,
-    comes_before,
-    reason_against,
-)
+from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import explained_by, explained_by_name, of_programs, rules_of, unanswered, waits
+from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, asks_time, comes_before
+from classifiers.relevance.records import short_name
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -52,6 +47,7 @@ def judge(
             left -= not may_be_used
         found.append(one)
     _withdraw_recoveries(found, job)
+    _credit_changes(found)
     _keep_best(found, job)
     return [_judgement(one, found, job) for one in found]
 
@@ -70,9 +66,7 @@ class _Fits:
         self._is_unanswered = not reported.isdisjoint(unanswered())
 
     def of(self, one: Candidate) -> Fit:
-        if "changes" in one.traits.effects:
-            return Fit.LINE if self._is_of_changed(one) else Fit.NONE
-        return self._of_event(one)
+        return self._of_change(one) if "changes" in one.traits.effects else self._of_event(one)
 
     def _of_event(self, one: Candidate) -> Fit:
         job = self._job
@@ -84,8 +78,11 @@ class _Fits:
             return Fit.SLOWER
         if any(job.status in rule.status for rule in one.rules):
             return Fit.SCHEDULER
-        if self._has_own_failure:
-            return Fit.NONE
+        return Fit.NONE if self._has_own_failure else self._by_other_processes(one, explained)
+
+    def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
+        """How well what processes say of others fits an event, where none reports a failure of its own."""
+        job = self._job
         is_port = self._is_unanswered and any(rule.object == "port" for rule in one.rules)
         if is_port or not self._others.isdisjoint(explained):
             return Fit.LINE
@@ -93,22 +90,48 @@ class _Fits:
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         return Fit.WAITS if job.several and shows else Fit.NONE
 
+    def _of_change(self, one: Candidate) -> Fit:
+        if self._is_of_changed(one):
+            return Fit.LINE
+        if _slowed_the_job(one, self._job):
+            return Fit.SLOWER
+        return Fit.WAITS if one.traits.stalls and self._stopped_then(one) else Fit.NONE
+
+    def _stopped_then(self, one: Candidate) -> bool:
+        """Whether the processes made no progress from the moment on, and waited until a limit."""
+        job, time = self._job, one.event.time
+        if time is None or job.last_progress is None or self._has_own_failure or not job.timed_out:
+            return False
+        if not job.other_entries.isdisjoint(of_programs()):
+            return False  # such as ranks that call different collectives
+        stopped = job.last_progress if job.stalled is None else max(job.last_progress, job.stalled)
+        return job.last_progress - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
+
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""
-        if not self._own.isdisjoint(explained_by(one.event.entries)):
+        shown = self._own if self._has_own_failure else self._own | self._others
+        if not shown.isdisjoint(explained_by(one.event.entries)):
             return True
         named = explained_by_name(one.event.entries)
         return not self._own.isdisjoint(named) and self._job.failure_names(one.objects.specific_names)
 
 
 def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
-    """Whether the steps of a job took longer since an event that slows a device down until it is repaired."""
-    if one.event.time is None or not one.traits.degrades_on or one.traits.objects.isdisjoint({"port", "gpu"}):
+    """Whether the steps of a job took longer since an event that may slow it down."""
+    traits = one.traits
+    may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
+    if one.event.time is None or not may_slow:
         return False
     if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
+    if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
+        return True
     since = job.slowed()
-    return since is not None and abs(since - one.event.time) <= _SLOWER_WITHIN_S
+    if since is None:
+        return False
+    # A change comes before what it causes; monitors report a state with delay.
+    earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
+    return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
 
 
 def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
@@ -125,6 +148,24 @@ def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
             )
             if any(again):
                 one.reason = _reason_after_recovery(one, job)
+
+
+def _credit_changes(found: Sequence[Candidate]) -> None:
+    """Let a change count that names what a later event of the same node names, for which log or scheduler speak."""
+    trouble = [one for one in found if one.reason is None and one.fit and "changes" not in one.traits.effects]
+    for one in found:
+        if one.reason in {Reason.NO_TRACE, Reason.NOT_SHOWN} and "changes" in one.traits.effects:
+            met = [other.fit for other in trouble if _meets(one, other)]
+            if met:
+                one.reason, one.credit = None, max(met)
+
+
+def _meets(change: Candidate, other: Candidate) -> bool:
+    """Whether another event is about something that a change before it names, which is no node."""
+    shared = change.objects.specific_names & other.objects.specific_names
+    of_node = {short_name(one.event.node) for one in (change, other) if one.event.node is not None}
+    is_trouble = "changes" not in other.traits.effects
+    return is_trouble and comes_before(change.event, other.event) and not shared <= of_node
 
 
 def _reason_after_recovery(one: Candidate, job: JobSeen) -> Reason | None:
@@ -159,7 +200,7 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
 def _explains_all(change: Candidate, others: Sequence[Candidate]) -> bool:
     """Whether a change explains the other events for which the log speaks."""
     explained = explained_by(change.event.entries)
-    return all(not explained.isdisjoint(one.event.entries) for one in others)
+    return all(not explained.isdisjoint(one.event.entries) or _meets(change, one) for one in others)
 
 
 def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -> Judgement:
@@ -177,7 +218,9 @@ def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -
         support = Support.SECOND_SOURCE
     else:
         support = Support.ALONE
-    return Judgement(one.event.index, support=support)
+    of_change = "changes" in one.traits.effects
+    met = [other.event.index for other in all_of_them if of_change and other.reason is None and _meets(one, other)]
+    return Judgement(one.event.index, support=support, explains=tuple(met))
 
 
 def _is_second_source(one: Candidate, other: Candidate) -> bool:

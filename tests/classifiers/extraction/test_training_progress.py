@@ -3,8 +3,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from classifiers.contracts import LogStream
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.stream_reader import StreamText
 
 
 @pytest.mark.parametrize(
@@ -138,3 +140,42 @@ def test_the_count_of_a_progress_bar_tells_a_slow_down() -> None:
 def test_the_printed_rates_of_a_progress_bar_tell_a_slow_down(early: str, late: str, *, slowed: bool) -> None:
     text = "".join(f"train: {n}/90 [00:10<00:50, {early if n < 10 else late}]\n" for n in range(20))
     assert training_progress.has_slowed(text) is slowed
+
+
+@pytest.mark.parametrize(
+    ("notice", "is_more"),
+    [
+        ("schedule: max sequence length 1024 -> 4096", True),
+        ("schedule: batch size goes from 8 to 64", True),
+        ("unfroze the encoder", True),
+        ("schedule: max sequence length 4096 -> 1024", False),
+        ("checkpoint 4 -> /ckpt/step_10", False),
+    ],
+)
+def test_a_program_that_gives_each_step_more_work_is_noticed(notice: str, *, is_more: bool) -> None:
+    steps = steps_that_take([10] * 10 + [40] * 10).splitlines(keepends=True)
+    at_the_time = "".join([*steps[:11], notice + "\n", *steps[11:]])
+    assert training_progress.has_more_work(at_the_time) is is_more
+    assert training_progress.has_slowed(at_the_time)
+    assert not training_progress.has_more_work("".join([*steps[:4], notice + "\n", *steps[4:]]))
+    assert not training_progress.has_more_work(steps_that_take([10] * 20) + notice)
+
+
+def naming(*ranks: int, form: str = "slowest rank {rank}: 8.2 s, median 1.1 s\n") -> StreamText:
+    text = "".join(form.format(rank=rank) for rank in ranks)
+    return StreamText(0, text, LogStream(text, rank=0, node="cn1"), [])
+
+
+def test_the_node_of_a_rank_that_is_named_again_and_again_is_slow() -> None:
+    other = StreamText(1, "", LogStream("", rank=9, node="cn2.site"), [])
+    nodes = frozenset({"cn1", "cn2"})
+    assert training_progress.slow_nodes([naming(9, 9, 9, 9), other], nodes) == {"cn2"}
+    assert training_progress.slow_nodes([naming(9, 9), other], nodes) == frozenset()
+    assert training_progress.slow_nodes([naming(9, 3, 9, 4, 9, 1), other], nodes) == frozenset()
+    assert training_progress.slow_nodes([naming(9, 9, 9)], nodes) == frozenset()
+    assert training_progress.slow_nodes([naming(9, 9, 9)], frozenset({"cn1"})) == {"cn1"}
+
+
+def test_the_node_that_stands_beside_the_slowest_rank_is_slow() -> None:
+    lines = naming(9, 9, 9, form="straggler: rank {rank} on cn2, 7 times the median\n")
+    assert training_progress.slow_nodes([lines], frozenset({"cn1", "cn2"})) == {"cn2"}

@@ -69,3 +69,14 @@ def test_a_degraded_link_leads_the_time_limit_only_where_the_steps_got_slower(
     found = extractor.extract(RawCase(facts, (LogStream(log_with(seconds_per_step)),), node_events=(degraded,))).items
     assert (found[0].text == DEGRADED) is leads
     assert any(item.text == DEGRADED for item in found) is leads
+
+
+def test_a_run_that_gave_each_step_more_work_was_not_slowed_down(extractor: Extractor) -> None:
+    lines = log_with(60).splitlines(keepends=True)
+    raised = "".join([*lines[:20], "schedule: sequence length 512 -> 4096\n", *lines[20:]])
+    facts = JobFacts("timeout", nodes=("gpu1",), started_at=BEGAN, ended_at=ENDED)
+    degraded = NodeEvent(DEGRADED, BEGAN + timedelta(seconds=180), "gpu1", "opensm")
+    for text, is_slowed in (("".join(lines), True), (raised, False)):
+        items = extractor.extract(RawCase(facts, (LogStream(text),), node_events=(degraded,))).items
+        slower = any(hit.id == "wordings.late-because-slower" for item in items for hit in item.hits)
+        assert (slower, items[0].text == DEGRADED) == (is_slowed, is_slowed)

@@ -8,21 +8,22 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
+from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
-from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Reason, Support
+from classifiers.relevance.clock_offsets import clock_offsets
+from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others
-from classifiers.relevance.event_questions import CLOCK_BROKEN_S, CLOCK_SKEW_S, is_word_in
-from classifiers.relevance.event_rules import explained_by, explained_by_name, traits_of
+from classifiers.relevance.event_questions import is_word_in
+from classifiers.relevance.event_times import CLOCK_BROKEN_S
 from classifiers.relevance.own_names import own_names
 from classifiers.relevance.records import short_name
 from classifiers.report_detection import is_prose
 
-_LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain
 _FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
@@ -38,7 +39,6 @@ _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib
 # Linux, drivers/net/bonding: what the kernel says of a member of a bond.
 _MEMBER: Final = re.compile(r"\b(?P<bond>bond\d{1,3}): \(slave (?P<member>\w{1,15})\)")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
-_JUST_BEFORE_S: Final = 0.001
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
 _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
@@ -71,6 +71,7 @@ def judge_node_events(
     suspects = sorted(hits, key=_seriousness)
     used: list[EvidenceItem] = []
     set_aside: list[EvidenceItem] = []
+    judgements: dict[int, Judgement] = {}
     if suspects:
         clock = _ClockOfLogs(raw, streams)
         job = _job_seen(raw, streams, items, attributions, clock)
@@ -94,8 +95,9 @@ def judge_node_events(
                 set_aside.append(item)
             else:
                 item.uncorroborated = judgement.support is Support.ALONE
-                _lead_what_it_explains(item, event, items, judgement.support)
+                judgements[item.offset] = judgement
                 used.append(item)
+        lead(used, {item.offset: seen.at(item.offset) for item in used}, items, judgements)
     if not used and len(raw.streams) <= 1:
         for item in items:  # the places in the one log are order enough, as without any event
             item.time = None
@@ -107,21 +109,6 @@ def _seriousness(hit: NodeHit) -> int:
     return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
 
 
-def _lead_what_it_explains(
-    item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem], support: Support | None
-) -> None:
-    """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
-    slower = support is Support.SLOWER
-    if item.role != "initiating" or (traits_of(event.entries).effects.isdisjoint(_LEADING) and not slower):
-        return
-    explained = explained_by(event.entries) | explained_by_name(event.entries)
-    for line in of_logs:
-        if line.role == "initiating" and (slower or any(hit.id in explained for hit in line.hits)):
-            item.onset = min(item.onset, line.onset)
-            if item.time is not None and line.time is not None and line.time <= item.time <= line.time + CLOCK_SKEW_S:
-                item.time = line.time - _JUST_BEFORE_S
-
-
 class _EventsSeen:
     """The node events of a case as they are judged; each is made once."""
 
@@ -130,13 +117,17 @@ class _EventsSeen:
         self._clock = clock
         self._entries = {one.index: tuple([hit.id for hit in one.hits]) for one in suspects}
         self._made: dict[int, EventSeen] = {}
+        self._offsets = clock_offsets(raw.node_events)
 
     def at(self, index: int) -> EventSeen:
         """The event at a place among those of the case."""
         made = self._made.get(index)
         if made is None:
             one, entries = self._events[index], self._entries.get(index, ())
-            made = EventSeen(index, one.text, one.node, one.source, self._clock.of(one.at), entries)
+            time = self._clock.of(one.at)
+            if time is not None and self._offsets:
+                time -= self._offsets.get((one.node, one.source), 0.0)
+            made = EventSeen(index, one.text, one.node, one.source, time, entries)
             self._made[index] = made
         return made
 
@@ -175,10 +166,11 @@ def _job_seen(
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
     texts = [one.text for one in streams if not one.is_scheduler]
+    nodes = frozenset(short_name(node) for node in raw.job.nodes)
     # What was around the lines names pods as well.
     written = [*texts, *(one.text for one in raw.streams)] if any(one.source.is_unwrapped for one in streams) else texts
     return JobSeen(
-        nodes=frozenset(short_name(node) for node in raw.job.nodes),
+        nodes=nodes,
         job_id=raw.job.job_id,
         status=raw.job.status,
         own_entries=[_telling_entries(item) for item in own],
@@ -188,6 +180,7 @@ def _job_seen(
         failed=min(times, default=None) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
+        slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
         ended=clock.of(raw.job.ended_at),
         mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
         job_names=cache(lambda: own_names(raw.job, written, raw.node_events)),
@@ -243,7 +236,12 @@ def _stalled_since(of_logs: Sequence[EvidenceItem]) -> float | None:
 
 
 def _slowed_since(texts: Sequence[str]) -> float | None:
-    """Since when steps took several times as long as before in one of the logs, None if in none."""
+    """Since when steps took several times as long as before in one of the logs, None if in none.
+
+    Also None where a log says that each step had more work from then on.
+    """
+    if any(map(training_progress.has_more_work, texts)):
+        return None
     found = (training_progress.slowed_since(text) for text in texts)
     return min((time for time in found if time is not None), default=None)
 

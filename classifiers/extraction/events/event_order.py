@@ -1,0 +1,73 @@
+"""The order of node events that are evidence and of the lines and events that they explain."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_headers import time_of
+from classifiers.relevance.event_candidates import EventSeen, Judgement, Support
+from classifiers.relevance.event_objects import read_objects
+from classifiers.relevance.event_questions import is_word_in
+from classifiers.relevance.event_rules import explained_by, explained_by_name, traits_of
+from classifiers.relevance.event_times import CLOCK_SKEW_S
+
+_LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain
+_TRACES: Final = frozenset({"follows"})  # of events that only repeat what a process reports itself
+_JUST_BEFORE_S: Final = 0.001
+_ORDER_KEPT: Final = 1e-9
+
+
+def lead(
+    used: Sequence[EvidenceItem],
+    seen: Mapping[int, EventSeen],
+    of_logs: Sequence[EvidenceItem],
+    judgements: Mapping[int, Judgement],
+) -> None:
+    """Let the events that are used come before what they explain: lines, and other events that a change explains."""
+    for item in used:
+        event, judgement = seen[item.offset], judgements[item.offset]
+        _lead_what_it_explains(item, event, of_logs, judgement.support)
+        if traits_of(event.entries).effects == _TRACES and judgement.support is Support.LOG:
+            item.role = "cascade" if item.role == "initiating" else item.role
+        for other in used:
+            if other.offset in judgement.explains and other.role == "initiating":
+                other.role = "cascade"
+        if "changes" in traits_of(event.entries).effects and judgement.support is Support.LOG:
+            explained = explained_by(event.entries) - frozenset(event.entries)
+            _subordinate([one for one in [*of_logs, *used] if one is not item], explained)
+
+
+def _subordinate(items: Sequence[EvidenceItem], explained: frozenset[str]) -> None:
+    """Make consequences of what a change explains, and of what the same process says after it."""
+    first: dict[int, int] = {}
+    for one in items:
+        if any(hit.id in explained for hit in one.hits):
+            first[one.stream] = min(one.offset, first.get(one.stream, one.offset))
+            of_nodes = one.line_number is None
+            if of_nodes and one.role == "initiating":
+                one.role = "cascade"
+    for one in items:
+        begin = first.get(one.stream)
+        if begin is not None and one.line_number is not None and one.role == "initiating" and one.offset >= begin:
+            one.role = "cascade"
+
+
+def _lead_what_it_explains(
+    item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem], support: Support | None
+) -> None:
+    """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
+    slower = support is Support.SLOWER
+    if item.role != "initiating" or (traits_of(event.entries).effects.isdisjoint(_LEADING) and not slower):
+        return
+    explained = explained_by(event.entries) | explained_by_name(event.entries)
+    pids = [f"pid{between}{pid}" for pid in read_objects(event.text).pids for between in (" ", ": ", "=")]
+    for line in of_logs:
+        of_its_process = any(is_word_in(pid, line.text) for pid in pids)
+        if line.role == "initiating" and (slower or of_its_process or any(hit.id in explained for hit in line.hits)):
+            item.onset = min(item.onset, line.onset)
+            if item.time is not None and line.time is not None and line.time <= item.time:
+                # A line without a time of its own has that of a line before it, which may be hours earlier.
+                is_at_once = item.time <= line.time + CLOCK_SKEW_S or time_of(line.text) is None
+                # Several events keep their order.
+                before = line.time - _JUST_BEFORE_S + (item.time - line.time) * _ORDER_KEPT
+                item.time = before if is_at_once else item.time

@@ -1,0 +1,90 @@
+"""The question of time: whether a node event lies between the last progress of a job and its failure."""
+
+from typing import Final
+
+from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
+from classifiers.relevance.event_rules import shown_until_repair
+
+# Judgement: clocks of nodes and logs agree to this, in seconds.
+CLOCK_SKEW_S: Final = 30.0
+# Judgement: where all events are later than the job's end by more than this, clocks are set otherwise.
+CLOCK_BROKEN_S: Final = 6 * 3600.0
+# Judgement: how long a process's output may be buffered, and how late a controller reports a lost node.
+BUFFERED_S: Final = 90.0
+_REPORTED_LATE_S: Final = 900.0
+# Judgement: how long after an event without a rule its failure shows.
+_DEFAULT_WITHIN_S: Final = 1_800
+# Judgement: how long a run goes on after what stalls it, with the data that it has read ahead.
+READ_AHEAD_S: Final = 300.0
+# Judgement: a run shows no more progress so soon after what stopped it, buffered output and late reports included.
+_STOPPED_WITHIN_S: Final = 600.0
+# Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
+_LONGEST_WAIT_S: Final = 1_800.0
+
+# Judgement: a node under suspicion is tested so soon after its job.
+_TESTED_WITHIN_S: Final = 86_400.0
+
+
+def comes_before(one: EventSeen, other: EventSeen) -> bool:
+    """Whether an event comes before another, by time, else by the order in which they were given."""
+    if one.time is not None and other.time is not None and one.time != other.time:
+        return one.time < other.time
+    return one.index < other.index
+
+
+def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
+    """The reason against an event that does not lie between the last progress and the failure."""
+    time, failed = one.event.time, job.failed_or_ended
+    if time is None or failed is None:
+        return None
+    traits = one.traits
+    of_node, effects = "node" in traits.objects, traits.effects
+    late = CLOCK_SKEW_S if job.own_entries else _REPORTED_LATE_S if of_node else CLOCK_SKEW_S + BUFFERED_S
+    is_later = job.failed is not None and time > job.failed + late
+    if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
+        return None if _is_found_later(one, time, job) else Reason.LATER
+    if "changes" in effects:
+        return Reason.LONG_BEFORE if time < failed - traits.within_s else None
+    # Where it slowed the job down, the steps that took longer lie between it and the end.
+    if one.fit is Fit.SLOWER or traits.degrades_on or is_shown_until_repair(one, job):
+        return None
+    within = traits.within_s or _DEFAULT_WITHIN_S
+    goes_on = BUFFERED_S if effects & {"ends", "follows"} else READ_AHEAD_S if "stalls" in effects else within
+    last = job.last_progress
+    when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
+    waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
+    is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
+    began = failed if job.stalled is None else min(failed, job.stalled)
+    if is_before_start or (time < began - within - waited and not when_stopped):
+        return Reason.LONG_BEFORE
+    return Reason.SURVIVED if last is not None and time < last - goes_on else None
+
+
+def _is_found_later(one: Candidate, time: float, job: JobSeen) -> bool:
+    """Whether a test soon after the job found what the job's own lines show."""
+    end = job.ended if job.ended is not None else job.failed
+    return one.traits.found_later and one.fits and end is not None and time <= end + _TESTED_WITHIN_S
+
+
+def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
+    """Whether the run had stopped before an event for which only waiting processes speak."""
+    last = job.last_progress
+    if last is None or one.fit is not Fit.WAITS:
+        return False
+    return time > max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S)
+
+
+def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
+    """Whether an event is so much later than the job's end that it is none of its own."""
+    if job.ended is None:
+        return False
+    of_node = "node" in one.traits.objects
+    if not of_node and one.fit is Fit.NONE:
+        return time > job.ended  # nothing but its time could speak for it
+    return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + BUFFERED_S)
+
+
+def is_shown_until_repair(one: Candidate, job: JobSeen) -> bool:
+    """Whether a process of the job reports what such an event makes later jobs report until the object is repaired."""
+    shown = shown_until_repair(one.event.entries)
+    return bool(shown) and any(not shown.isdisjoint(entries) for entries in job.own_entries)
