@@ -66,16 +66,24 @@ from classifiers.taxonomy import RetryOutlook, Role
 Strength = Literal["decisive", "strong", "weak"]
 # What the lines of a case show together (`classifiers.extraction.comparisons`): several ranks report a memory fault of
 # their own; most of a device's memory is held by a process of somebody else; again and again the same rank alone
-# computes numbers that are not finite, or others than its replicas; ranks waited in different collectives; the steps of
-# a job that did not end in time took several times as long in the end as before.
+# computes numbers that are not finite, or others than its replicas; ranks waited in different collectives; a job that
+# did not end in time got slower; one rank ended as if its work were done while the others lost it; a path or a library
+# that one node lacks is there on another one; the nodes have different versions of a part of the platform.
 FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
 MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
 ONE_RANK_NOT_FINITE: Final = "observation.one-rank-not-finite"
 COLLECTIVES_DIFFER: Final = "observation.collectives-differ"
 SLOWED_DOWN: Final = "observation.slowed-down"
+PATH_ON_OTHER_NODES: Final = "observation.path-on-other-nodes"
+LEFT_EARLY: Final = "observation.left-early"
+SOFTWARE_ON_OTHER_NODES: Final = "observation.software-on-other-nodes"
+VERSIONS_DIFFER: Final = "observation.versions-differ"
 OBSERVATIONS: Final = frozenset(
-    {FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN}
-)
+    {
+        FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
+        PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER,
+    }
+)  # fmt: skip
 
 
 class LinePattern:

@@ -13,13 +13,17 @@ from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.event_rules import deadlines
+from classifiers.relevance.event_rules import deadlines, waits
 from classifiers.signatures import (
     COLLECTIVES_DIFFER,
     FAULT_ON_SEVERAL_RANKS,
+    LEFT_EARLY,
     MEMORY_HELD_BY_OTHERS,
     ONE_RANK_NOT_FINITE,
+    PATH_ON_OTHER_NODES,
     SLOWED_DOWN,
+    SOFTWARE_ON_OTHER_NODES,
+    VERSIONS_DIFFER,
 )
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
@@ -38,6 +42,43 @@ _RANKS: Final = re.compile(r"(?i)\brank(?:\(s\)|s)?[ :=#]{0,2}\[?(?P<ranks>\d{1,
 _TIMEOUTS: Final = frozenset({"pytorch.nccl-watchdog-timeout"})
 _WORK: Final = re.compile(r"\bSeqNum=(?P<number>\d+), OpType=(?P<operation>\w+)(?:, NumelIn=(?P<size>\d+))?")
 _GROUP: Final = re.compile(r"\bPG GUID (?P<group>\w+)")
+# How a rank says that its work is done, and how many characters at the end of its log are read (judgement).
+_DONE: Final = re.compile(
+    r"(?i)\bran out of data\b|\b(?:exhausted|finished|completed?|done|exiting|returned|reached (?:max|the end))\b"
+    r"|\bno more (?:batches|data|samples)\b"
+)
+_LAST_CHARS: Final = 600
+_NOT_THERE: Final = frozenset(
+    {"python.file-not-found", "python.not-found-file", "tensorflow.notfound-path", "wordings.not-there"}
+)
+_NOT_INSTALLED: Final = frozenset(
+    {
+        "python.module-not-found",
+        "python.shared-object",
+        "python.undefined-symbol",
+        "python.glibc-version",
+        "cuda.missing-cuda-lib",
+    }
+)
+_PATH: Final = re.compile(r"['\"\s:=(](?P<path>/[\w.@%+=-]{1,80}(?:/[\w.@%+=-]{1,120}){0,12})")
+# A row of a list of mounted file systems, by df or mount, and what a program says of a path that it could read.
+_MOUNTED: Final = re.compile(r"(?m)(?:\s\d{1,3}% (?P<df>/\S{0,200})$|\bon (?P<mount>/\S{1,200}) type \w)")
+_READ: Final = re.compile(
+    r"(?i)\b(?:found|loaded|opened|read|indexed|listed|mapped|resolved|verified|using|restored)\b"
+    r"|\b\d[\d,]* (?:files|images|samples|shards|classes|records|rows|documents|bytes|MB|GB|GiB|MiB)\b"
+)
+# The version of a part that every node of a platform has alike, as each process prints it when it starts.
+_VERSION_LINES: Final = {
+    "NCCL version ": re.compile(r"\bNCCL version (?P<version>\d[\w.]*)"),
+    "cudaDriverVersion ": re.compile(r"\bcudaDriverVersion (?P<version>\d+)"),
+    "Driver Version: ": re.compile(r"\bDriver Version: (?P<version>\d[\d.]*)"),
+    "glibc": re.compile(r"\bglibc[ -=:]{1,3}(?P<version>\d[\d.]*)"),
+    "OFED-internal-": re.compile(r"\bOFED-internal-(?P<version>\d[\w.-]*)"),
+}
+# A row of the table of processes that nvidia-smi prints: it names every process of a device, whoever started it.
+_SMI_ROW: Final = re.compile(
+    r"(?m)^.*\|\s+\d+\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+\d+\s+[CGM+]{1,3}\s.*\|\s*$|^\d{2,8}, [^\n]*MiB\s*$"
+)
 _FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
 # Judgement: a process that holds more than this share of the memory leaves too little for the job's own.
 _MOST_OF_DEVICE: Final = 0.5
@@ -110,7 +151,9 @@ def _is_number(text: str) -> bool:
 def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
     """Whether the logs name a process elsewhere."""
     word = re.compile(rf"(?<!\d){pid}(?!\d)")
-    return any(pid in one.text and word.search(one.text.replace(line, "")) is not None for one in streams)
+    return any(
+        pid in one.text and word.search(_SMI_ROW.sub("", one.text.replace(line, ""))) is not None for one in streams
+    )
 
 
 def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
@@ -135,6 +178,23 @@ def _collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     return any(len(operations) > 1 for operations in named.values())
 
 
+def _left_early(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether one rank ended as if its work were done, while the others report that one of them is gone or late."""
+    logs = [one for one in streams if one.source.rank is not None and one.text.strip()]
+    lost = {one.index for one, _ in _lines_with(logs, waits())}
+    silent = [one for one in logs if one.index not in lost]
+    if not lost or len({one.source.rank for one in silent}) != 1:
+        return False
+    return all(_is_done(one) for one in silent if one.source.stream != "stdout" or len(silent) == 1)
+
+
+def _is_done(stream: StreamText) -> bool:
+    """Whether a log ends in words of work that is done, without an error."""
+    hits = (hit for line in stream.lines for hit in line.hits)
+    failed = any(hit.role == "initiating" and hit.strength != "weak" and not hit.needs for hit in hits)
+    return not failed and _DONE.search(stream.text.rstrip()[-_LAST_CHARS:]) is not None
+
+
 def _slowed_down(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether a job that did not end in time took several times as long for its steps in the end as before.
 
@@ -146,10 +206,84 @@ def _slowed_down(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     return any(map(training_progress.has_slowed, texts)) and not any(map(training_progress.has_more_work, texts))
 
 
+def _path_on_other_nodes(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether a path that a rank does not find is there on another node, by the logs of the ranks there.
+
+    The rank's own node has to list its file systems without the one of the path, where lists of them are compared.
+    """
+    for stream, line in _lines_with(streams, _NOT_THERE):
+        node = stream.source.node
+        found = _PATH.findall(line.text)
+        others = [one for one in streams if node is not None and one.source.node not in {None, node}]
+        if not found or any(_lacks_path(one, found) for one in others):
+            continue
+        here = _mounts([one for one in streams if one.source.node == node])
+        there = _mounts(others)
+        for path in found:
+            mounted = {point for point in there if len(point) > 1 and (path + "/").startswith(point + "/")}
+            if (here and mounted and mounted.isdisjoint(here)) or any(_reads(one, path) for one in others):
+                return True
+    return False
+
+
+def _lacks_path(stream: StreamText, paths: Sequence[str]) -> bool:
+    """Whether a log does not find one of some paths."""
+    return any(path in line.text for _, line in _lines_with([stream], _NOT_THERE) for path in paths)
+
+
+def _mounts(streams: Sequence[StreamText]) -> frozenset[str]:
+    """Where file systems are mounted, by the lists that logs show."""
+    found = (match for one in streams for match in _MOUNTED.finditer(one.text))
+    return frozenset(match["df"] or match["mount"] for match in found)
+
+
+def _reads(stream: StreamText, path: str) -> bool:
+    """Whether a log says that something was read from a path."""
+    at = stream.text.find(path)
+    while at >= 0:
+        begin, end = stream.text.rfind("\n", 0, at) + 1, stream.text.find("\n", at)
+        line = stream.text[begin : end if end >= 0 else None]
+        if _READ.search(line.replace(path, "")) is not None:
+            return True
+        at = stream.text.find(path, at + len(path))
+    return False
+
+
+def _software_on_other_nodes(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether all ranks of one node lack a library or module that no rank of another node lacks.
+
+    One rank alone may be the only one that runs a part of the program, as rank 0 often is.
+    """
+    lacking = {one.index for one, _ in _lines_with(streams, _NOT_INSTALLED)}
+    logs = [one for one in streams if one.source.node is not None and one.source.rank is not None and one.text]
+    without = {one.source.node for one in logs if one.index in lacking}
+    if len(without) != 1 or not any(one.source.node not in without for one in logs):
+        return False
+    ranks = [one for one in logs if one.source.node in without]
+    return all(one.index in lacking for one in ranks) and (len(ranks) > 1 or ranks[0].source.rank != 0)
+
+
+def _versions_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether the nodes of a job print different versions of a part that the platform gives to all of them."""
+    for words, pattern in _VERSION_LINES.items():
+        by_node: dict[str, set[str]] = {}
+        for one in streams:
+            if one.source.node is not None and words in one.text:
+                by_node.setdefault(one.source.node, set()).update(pattern.findall(one.text))
+        seen = [versions for versions in by_node.values() if versions]
+        if any(versions.isdisjoint(seen[0]) for versions in seen[1:]):
+            return True
+    return False
+
+
 _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {
     FAULT_ON_SEVERAL_RANKS: _fault_on_several_ranks,
     MEMORY_HELD_BY_OTHERS: _memory_held_by_others,
     ONE_RANK_NOT_FINITE: _one_rank_not_finite,
     COLLECTIVES_DIFFER: _collectives_differ,
     SLOWED_DOWN: _slowed_down,
+    LEFT_EARLY: _left_early,
+    PATH_ON_OTHER_NODES: _path_on_other_nodes,
+    SOFTWARE_ON_OTHER_NODES: _software_on_other_nodes,
+    VERSIONS_DIFFER: _versions_differ,
 }

@@ -53,6 +53,7 @@ class EvidenceItem:
         derived: whether it sums up other records than a log, so that its words are no words of a log.
         uncorroborated: whether a node event is used although nothing but itself speaks for it.
         survived: whether the run went on after it.
+        is_late: whether its process had been asked to end, or had lost the others, before it.
     """
 
     text: str
@@ -84,6 +85,7 @@ class EvidenceItem:
     derived: bool = False
     uncorroborated: bool = False
     survived: bool = False
+    is_late: bool = False
 
     @property
     def message(self) -> str:

@@ -199,7 +199,7 @@ def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
     ):
         return "context", Onset.NEUTRAL  # the program itself logs it as information
     if (
-        (entry.strength != "decisive" or _is_of_user(entry))
+        (entry.strength != "decisive" or (_is_of_user(entry) and not entry.needs))
         and facts.traceback is None
         and (_WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE) or _LOW_LEVEL_HEAD.match(facts.message))
     ):

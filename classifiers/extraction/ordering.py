@@ -161,7 +161,11 @@ def promote_suspect_line(items: Sequence[EvidenceItem], rank: int | None) -> Non
         for item in items
     ):
         return
-    own = [item for item in items if item.rank == rank and not item.from_scheduler and _shows_end(item)]
+    own = [
+        item
+        for item in items
+        if item.rank == rank and not item.from_scheduler and not item.is_late and _shows_end(item)
+    ]
     if own:
         _promote(min(own, key=lambda item: (item.stream, item.offset)))
         return
@@ -223,6 +227,8 @@ def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
 
 def _is_sign_of_end(item: EvidenceItem) -> bool:
     """Whether a line of a log reports a consequence, or a signal or notice by which a scheduler ends a job."""
+    if item.is_late:
+        return False
     if item.role in {"cascade", "teardown"} or item.onset in {Onset.LIKELY_CONSEQUENCE, Onset.FIRST_CONSEQUENCE}:
         return True
     return item.onset < Onset.WITHDRAWN and not item.error_words.isdisjoint(_END_WORDS)
@@ -261,6 +267,7 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
         item
         for item in complaints
         if not _is_harmless(item)
+        and not _says_less(item, first)
         and (
             not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
             or (not item.survived and any(hit.id in entries for hit in item.hits) and announces_retry(item.message))
@@ -273,6 +280,13 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     if first.time is not None:
         found.time = min(first.time, found.time if found.time is not None else first.time)
     return True
+
+
+def _says_less(item: EvidenceItem, first: EvidenceItem) -> bool:
+    """Whether a line only has general words for trouble that another line names."""
+    hits = [hit for hit in item.hits if hit.role == "initiating"]
+    named = {hit.id for hit in first.hits if hit.role == "initiating" and hit.strength != "weak"}
+    return bool(hits and named) and all(hit.strength == "weak" and hit.id not in named for hit in hits)
 
 
 def complete_times(items: Sequence[EvidenceItem]) -> None:

@@ -19,12 +19,12 @@ from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks
+from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
-from classifiers.extraction.suspects import SuspectEvidence, find_suspect, ranks_seen
-from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, operations
+from classifiers.extraction.suspects import SuspectEvidence, find_suspect
+from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
 
@@ -111,7 +111,11 @@ def read_node_events(extraction: Extraction) -> None:
 
 
 def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
-    """Of the entries that match an event, those of changes or the others: what reports trouble reports no change."""
+    """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
+
+    General words of failure count where no other entry matches.
+    """
+    hits = tuple(hit for hit in hits if hit.id != NAMED_OBJECT) or hits
     if is_change:
         return tuple(hit for hit in hits if hit.id.startswith(CHANGES) or hit.id in operations())
     trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
@@ -201,6 +205,13 @@ def withdraw_survived_in_logs(extraction: Extraction) -> None:
     """Withdraw trouble after which the run went on, by the logs alone."""
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
     survival.withdraw_survived([item for item in extraction.items if item.line_number is not None], progress)
+
+
+def withdraw_consequences(extraction: Extraction) -> None:
+    """Withdraw what ended an earlier attempt, and errors of processes that were asked to end or had lost the others."""
+    survival.withdraw_earlier_attempts(extraction.items, [one.text for one in extraction.streams])
+    several = [one is not None and one.has_several_ranks for one in extraction.attributions]
+    survival.withdraw_after_loss(extraction.items, several)
 
 
 def judge_node_events(extraction: Extraction) -> None:
@@ -314,6 +325,7 @@ PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("set aside the sampled lines of the last good run", set_aside_lines_of_good_run),
     ("fold repeats", fold_repeats),
     ("withdraw survived trouble", withdraw_survived_in_logs),
+    ("withdraw errors that come after the failure", withdraw_consequences),
     ("judge the node events", judge_node_events),
     ("withdraw survived trouble again", withdraw_survived),
     ("promote the first sign", promote_first_sign),

@@ -15,6 +15,11 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.process_exits import ProcessExit, parse_ranks
+from classifiers.relevance.event_questions import is_word_in
+from classifiers.relevance.event_rules import Object, traits_of
+
+_FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
+_OF_NODES: Final[frozenset[Object]] = frozenset({"gpu", "process", "port", "disk", "node"})
 
 _MISSING: Final = (
     re.compile(r"(?i)\bstraggl\w*\W{1,3}(?:is )?rank (?P<ranks>\d+)|\bslow(?:est)? rank\W{1,3}(?P<slow>\d+)"),
@@ -123,3 +128,44 @@ def resolve_local_ranks(exits: Iterable[ProcessExit], attribution: LineAttributi
         else one
         for one in out
     ]
+
+
+def expected_ranks(raw: RawCase, attributions: Sequence[LineAttribution], talking: set[int]) -> set[int]:
+    """The ranks that take part, as far as logs, streams and the job tell."""
+    expected = {rank for one in attributions for rank in one.known_ranks}
+    expected |= {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
+    world = raw.job.gpus or 0
+    if world > len(talking) and len(expected) <= world:
+        expected |= set(range(world))
+    elif len(raw.streams) <= _FEW_STREAMS:
+        expected |= set(range(max(talking) + 1))
+    return expected
+
+
+def ranks_seen(raw: RawCase, items: Sequence[EvidenceItem]) -> int:
+    """How many different ranks have a stream or a line."""
+    streams = {stream.rank for stream in raw.streams if stream.rank is not None}
+    return len(streams | {item.rank for item in items if item.rank is not None})
+
+
+def ranks_on_node(raw: RawCase, items: Sequence[EvidenceItem], node: str | None) -> set[int]:
+    """The ranks that ran on a node, as far as streams and lines tell."""
+    if node is None:
+        return set()
+    name = node.split(".", 1)[0]
+    sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in raw.streams]
+    sources += [(one.rank, one.node) for one in items]
+    return {rank for rank, where in sources if rank is not None and where and where.split(".", 1)[0] == name}
+
+
+def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem]) -> set[int]:
+    """The ranks on the node of the node event that began the failure; none without such an event."""
+    first = next((item for item in items if item.role == "initiating"), None)
+    if first is None or first.line_number is not None or first.from_scheduler or first.derived:
+        return set()
+    if traits_of(tuple([hit.id for hit in first.hits])).objects.isdisjoint(_OF_NODES):
+        return set()
+    named = [node for node in raw.job.nodes if is_word_in(node.split(".", 1)[0], first.text)]
+    # A switch or a controller is no node of the job, and names one.
+    ranks = (ranks_on_node(raw, items, node) for node in (first.node, *named))
+    return next((there for there in ranks if there), set())

@@ -9,11 +9,23 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
 from classifiers.extraction.progress_lines import ProgressLines
-from classifiers.relevance.event_rules import of_programs, unanswered, waits
+from classifiers.relevance.event_rules import of_programs, timeouts, unanswered, waits
 
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 # Entries about services that processes of a job reach over the network.
 _SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-", "kubernetes.api-server")
+# What a process prints when a signal asks it to end.
+_ASKED_TO_END: Final = re.compile(
+    r"(?i)\b(?:received|caught|got|handling|on)\b[^\n]{0,20}(?:\bSIG(?:TERM|INT|USR[12])\b|\bsignal (?:15|2|10|12)\b)"
+    r"|\bSIG(?:TERM|INT|USR[12])\b[^\n]{0,20}\b(?:received|caught|handler)\b"
+)
+_SIGNAL_WORDS: Final = ("SIG", "sig", "Sig")
+# Where a file holds several attempts of one job: the first line of a later one.
+_NEXT_ATTEMPT: Final = re.compile(
+    r"(?i)(?:\b|_)(?:restart[ _]?count[ =:]{1,3}[1-9]|(?:job|run) attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
+    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:of|for) (?:the |this )?(?:job|run)\b)"
+)
+_ATTEMPT_WORDS: Final = ("attempt", "Attempt", "estart count", "estart_count", "RESTART_COUNT")
 _ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike (judgement)
 _CLOCK_SKEW_S: Final = 10.0  # judgement
 
@@ -137,3 +149,87 @@ def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
             and any(hit.id in unanswered() for hit in item.hits)
         ):
             item.role, item.onset = "cascade", Onset.NEUTRAL
+
+
+def withdraw_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[bool]) -> None:
+    """Let an error of a program be a consequence where its process was asked to end, or had lost the others, before.
+
+    What a process prints after that, as it saves or cleans up, is not what the failure began with.
+
+    Args:
+        items: all items; changed in place.
+        several_ranks: whether several ranks print to a log, by stream.
+    """
+    asked: dict[tuple[int, int | None], int] = {}
+    for item in items:
+        if _is_own_line(item, several_ranks) and (_is_asked_to_end(item) or _has_lost_others(item)):
+            key = _process_of(item, several_ranks)
+            asked[key] = min(asked.get(key, item.offset), item.offset)
+    is_late = False
+    for item in items:
+        if item.role != "initiating" or not _is_own_line(item, several_ranks) or not _is_of_program(item):
+            continue
+        if "ignal" in item.message:
+            continue  # it reports the signal itself
+        if item.start_offset > asked.get(_process_of(item, several_ranks), item.start_offset):
+            item.role, item.onset, item.is_late = "teardown", Onset.NEUTRAL, True
+            is_late = True
+    if is_late and not any(item.role == "initiating" and item.onset < Onset.ERROR_WORDS for item in items):
+        first = next((item for item in items if _is_asked_to_end(item) and _is_own_line(item, several_ranks)), None)
+        if first is not None:  # no line shows why
+            first.role, first.onset = "initiating", Onset.PROCESS_END
+
+
+def _process_of(item: EvidenceItem, several_ranks: Sequence[bool]) -> tuple[int, int | None]:
+    """The process that printed a line of a log: the one of the log, or one of its ranks."""
+    return item.stream, item.rank if several_ranks[item.stream] else None
+
+
+def _is_own_line(item: EvidenceItem, several_ranks: Sequence[bool]) -> bool:
+    """Whether a line of a log is of one process, so that the lines before it are of the same one."""
+    if item.line_number is None or item.from_scheduler or item.stream >= len(several_ranks):
+        return False
+    return not several_ranks[item.stream] or (item.rank is not None and not item.rank_from_stream)
+
+
+def _is_asked_to_end(item: EvidenceItem) -> bool:
+    words = item.message[:200]
+    return any(part in words for part in _SIGNAL_WORDS) and _ASKED_TO_END.search(words) is not None
+
+
+def _has_lost_others(item: EvidenceItem) -> bool:
+    """Whether a process gave up waiting for the others, after which it only ends."""
+    return item.role == "cascade" and not item.survived and any(hit.id in timeouts() for hit in item.hits)
+
+
+def _is_of_program(item: EvidenceItem) -> bool:
+    """Whether a line is no report of a device, a node or a service: these may be late reports of what was first."""
+    found = [hit for hit in item.hits if hit.role == "initiating"]
+    of_hardware = any(cause.startswith("HW.") for hit in found for cause in hit.causes)
+    return item.onset < Onset.LIKELY_CONSEQUENCE and not of_hardware and not _is_of_platform(item)
+
+
+def withdraw_earlier_attempts(items: Sequence[EvidenceItem], texts: Sequence[str]) -> None:
+    """Withdraw what ended an earlier attempt of a job whose log goes on with the next one, if that one shows its end.
+
+    Args:
+        items: all items; changed in place.
+        texts: the logs, by stream.
+    """
+    begins = [_last_attempt(text) for text in texts]
+    for stream, begin in enumerate(begins):
+        of_log = [item for item in items if begin and item.stream == stream and not item.from_scheduler]
+        own = [item for item in of_log if item.role in {"initiating", "cascade"}]
+        if not any(item.offset >= begin for item in own):
+            continue
+        for item in of_log:
+            if item.offset < begin and item.role != "context":
+                item.role, item.onset, item.survived = "context", Onset.WITHDRAWN, True
+
+
+def _last_attempt(text: str) -> int:
+    """Where the last attempt begins in a log of several, else 0."""
+    if not any(word in text for word in _ATTEMPT_WORDS):
+        return 0
+    last = max((found.start() for found in _NEXT_ATTEMPT.finditer(text)), default=0)
+    return text.rfind("\n", 0, last) + 1

@@ -21,6 +21,7 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
+from classifiers.extraction.ranks import expected_ranks, ranks_of_event, ranks_on_node
 from classifiers.signatures import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (
@@ -44,7 +45,6 @@ _RANK_MENTION: Final = re.compile(
 _RANGE: Final = 600
 _SEQUENCE_RANGE: Final = 2_000
 _NODE_SIZES: Final = frozenset({2, 4, 8})  # devices of a node, as vendors build them
-_FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
 _PAIR: Final = 2
 _LAUNCHERS: Final = ("slurmstepd", "srun: ", "mpirun", "prterun", "torchrun")
 _NO_TIME: Final = 1e12  # sorts last
@@ -89,15 +89,9 @@ class SuspectEvidence:
         ]
         first = next((item for item in self.items if item.role == "initiating"), None)
         if first is not None and first.rank is None and first.node is not None:
-            there = _ranks_on_node(self, first.node)
+            there = ranks_on_node(self.raw, self.items, first.node)
             return [item for item in own if item.rank in there] or own
         return own
-
-
-def ranks_seen(raw: RawCase, items: Sequence[EvidenceItem]) -> int:
-    """How many different ranks have a stream or a line."""
-    streams = {stream.rank for stream in raw.streams if stream.rank is not None}
-    return len(streams | {item.rank for item in items if item.rank is not None})
 
 
 def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
@@ -111,19 +105,12 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
 
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
-    there = _ranks_of_failed_node(evidence)
+    there = ranks_of_event(evidence.raw, evidence.items)
     for search in _RANK_SEARCHES:  # a loop: compiled code would compute all of an expression with a generator
         rank = search(evidence)
         if rank is not None and (not there or rank in there):
             return rank
     return min(there, default=None)
-
-
-def _ranks_of_failed_node(evidence: SuspectEvidence) -> set[int]:
-    """The ranks on the node of which an event began the failure; empty where none did or they are not known."""
-    first = next((item for item in evidence.items if item.role == "initiating"), None)
-    is_event = first is not None and first.rank is None and first.line_number is None and not first.from_scheduler
-    return _ranks_on_node(evidence, first.node) if first is not None and is_event else set()
 
 
 def _own_error(evidence: SuspectEvidence) -> int | None:
@@ -250,7 +237,7 @@ def _silent(evidence: SuspectEvidence) -> int | None:
     talking |= {rank for one in evidence.attributions for rank in one.complaining_ranks}
     if not talking:
         return None
-    expected = _expected_ranks(evidence, talking)
+    expected = expected_ranks(evidence.raw, evidence.attributions, talking)
     silent = expected - talking
     size = len(silent)
     is_node = (
@@ -268,19 +255,6 @@ def _silent(evidence: SuspectEvidence) -> int | None:
         for one in sorted(evidence.exits, key=_exit_order)
     )
     return next((rank for rank in exited if rank in silent), None)
-
-
-def _expected_ranks(evidence: SuspectEvidence, talking: set[int]) -> set[int]:
-    """The ranks that take part, as far as logs, streams and the job tell."""
-    raw = evidence.raw
-    expected = {rank for one in evidence.attributions for rank in one.known_ranks}
-    expected |= {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
-    world = raw.job.gpus or 0
-    if world > len(talking) and len(expected) <= world:
-        expected |= set(range(world))
-    elif len(raw.streams) <= _FEW_STREAMS:
-        expected |= set(range(max(talking) + 1))
-    return expected
 
 
 def _late(evidence: SuspectEvidence) -> int | None:
@@ -316,7 +290,7 @@ def _first_complaint(evidence: SuspectEvidence) -> int | None:
 def _rank_of_node(evidence: SuspectEvidence) -> int | None:
     """The lowest rank of the first node with a beginning."""
     for item in evidence.items:
-        ranks = _ranks_on_node(evidence, item.node) if item.role == "initiating" else set()
+        ranks = ranks_on_node(evidence.raw, evidence.items, item.node) if item.role == "initiating" else set()
         if ranks:
             return min(ranks)
     return None
@@ -388,16 +362,6 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _only_stream,
     _only_process,
 )
-
-
-def _ranks_on_node(evidence: SuspectEvidence, node: str | None) -> set[int]:
-    """The ranks that ran on a node, as far as streams and lines tell."""
-    if node is None:
-        return set()
-    name = node.split(".", 1)[0]
-    sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in evidence.raw.streams]
-    sources += [(one.rank, one.node) for one in evidence.items]
-    return {rank for rank, where in sources if rank is not None and where and where.split(".", 1)[0] == name}
 
 
 def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:

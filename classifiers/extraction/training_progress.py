@@ -42,6 +42,12 @@ _NEAR_LENGTH: Final = 2_000
 _LINE_RANGE: Final = 500
 # The count and the rate of a progress bar of tqdm.
 _BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
+# The duration of a step as programs print it, in a line with a time of its own.
+_DURATION: Final = re.compile(
+    r"(?i)\b(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _](?:step|iter\w*))?"
+    r"|elapsed time per iteration \(ms\)|s(?:ec(?:onds)?)?(?:/| per )(?:step|it(?:er\w*)?|batch))"
+    r"[\"']?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}(?:\.\d{1,6})?)"
+)
 _RATE: Final = re.compile(r"\b(?P<value>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>s/it|it/s)\b")
 # What a program says when it gives each step more work: a greater size, or more layers to train.
 _MORE_WORK: Final = re.compile(
@@ -167,9 +173,11 @@ def slowed_since(text: str) -> float | None:
     Args:
         text: a log whose lines name steps and times.
     """
-    paces = _paces(text)
-    number = _first_slow([pace for _, pace in paces])
-    return None if number is None else paces[number][0]
+    for paces in (_paces(text), _printed_durations(text)):
+        number = _first_slow([pace for _, pace in paces])
+        if number is not None:
+            return paces[number][0]
+    return None
 
 
 def has_slowed(text: str) -> bool:
@@ -229,6 +237,15 @@ def _step_or_count(line: str) -> int | None:
     if step is None and "/" in line and (bar := _BAR.search(line, 0, _LINE_RANGE)) is not None:
         return int(bar["count"])
     return step
+
+
+def _printed_durations(text: str) -> list[tuple[float, float]]:
+    """When a line says how long its step took, and how long, in the unit of the log, in order."""
+    if "time" not in text and "/step" not in text and "/it" not in text:
+        return []
+    found = ((line, _DURATION.search(line, 0, _LINE_RANGE)) for line in text[-_PACE_RANGE:].split("\n"))
+    timed = ((time_of(line), match) for line, match in found if match is not None)
+    return [(time, float(match["value"])) for time, match in timed if time is not None]
 
 
 def _printed_paces(text: str) -> list[float]:

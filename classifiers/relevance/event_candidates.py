@@ -1,6 +1,6 @@
 """The records of judging node events: what is seen of an event and of its job, and what is found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
@@ -82,6 +82,7 @@ class JobSeen:
         stalled: since when its processes waited for one another, by the time-outs that they report.
         slowed: finds since when its steps took several times as long as before, None if they did not.
         slow_nodes: finds the node of the rank that its logs name as the slowest again and again.
+        stopped: finds when the logs of a node stopped, for nodes whose logs show no failure while others do.
         mentions: whether a name is in its logs, as a whole word.
         job_names: finds the names that its logs call jobs.
         several: whether it had several processes.
@@ -106,6 +107,7 @@ class JobSeen:
     stalled: float | None = None
     slowed: Callable[[], float | None] = lambda: None
     slow_nodes: Callable[[], frozenset[str]] = frozenset
+    stopped: Callable[[], Mapping[str, float]] = dict
     job_names: Callable[[], frozenset[str]] = frozenset
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()

@@ -7,8 +7,14 @@ from typing import Any, Final
 
 import re2
 
-# A name of its own: with a digit, slash, dot, dash or underscore in it, or in capitals; no time and no version.
-_SPECIFIC: Final = re.compile(r"(?<![\w/.-])(?=[^\s]{0,60}[\d/._-]|[A-Z]{3})[A-Za-z/][\w/.-]{2,60}[\w]")
+# An address, or a name of its own: with a digit, slash, dot, dash or underscore in it, or in capitals; no time, no
+# version.
+_SPECIFIC: Final = re.compile(
+    r"(?<![\w/.-])(?=[^\s]{0,60}[\d/._-]|[A-Z]{3})[A-Za-z/][\w/.-]{2,60}[\w]"
+    r"|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?\b"
+)
+# What a change makes of something: the new version or value, which has a digit.
+_CHANGED_TO: Final = re.compile(r"(?:\bto|->|→)\s{0,2}([\w.+-]{0,30}\d[\w.+-]{0,30})(?<![.,])")
 _RANGE: Final = 600  # characters of an event that are read (judgement)
 
 _GPU: Final = re.compile(r"\bGPU[ :#]{0,2}(\d{1,2})\b|\bgpu=\"?(\d{1,2})\b|\bnvidia(\d{1,2})\b|\bcuda:(\d{1,2})\b")
@@ -93,6 +99,8 @@ _DISCLAIMED: Final = re.compile(
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(
     r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
+    # The kernel has taken a broken page out of use: the process that used it is killed.
+    r"|\bmemory failure\b[^\n]{0,80}?\brecovery action\b"
     r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b|\b(?:drained|draining)\b[^\n]{0,60}?\bplanned\b"
 )
 _REPAIR: Final = re.compile(
@@ -152,6 +160,7 @@ class EventObjects:
         pods: pods as namespace/name.
         nodes: nodes, without their domain, in lower case.
         specific_names: words that name one thing, such as a module, a path, a host or a resource, in lower case.
+        new_versions: versions or values of two digits and more that a change leads to.
         is_corrected: whether the event itself says that nothing was lost.
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
@@ -171,6 +180,7 @@ class EventObjects:
     pods: frozenset[str]
     nodes: frozenset[str]
     specific_names: frozenset[str]
+    new_versions: frozenset[str]
     is_corrected: bool
     is_disclaimed: bool
     is_recovery: bool
@@ -246,9 +256,12 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
     "specific_names": lambda one: frozenset(name.lower() for name in one.words(_SPECIFIC)),
-    "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED),
+    "new_versions": lambda one: frozenset(
+        name for name in one.words(_CHANGED_TO) if sum(char.isdigit() for char in name) > 1
+    ),
+    "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED) and not one.has(_STANDS),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
-    "is_recovery": lambda one: one.has(_RECOVERY),
+    "is_recovery": lambda one: one.has(_RECOVERY) and not one.has(_STANDS),
     "is_repair": lambda one: one.has(_REPAIR),
     "is_check": lambda one: one.has(_CHECK),
     "of_node": lambda one: one.has(_SLICE),

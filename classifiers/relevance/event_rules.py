@@ -24,6 +24,7 @@ _KEYS: Final = frozenset(
         "shared",
         "explains",
         "explains_named",
+        "explains_at_once",
         "until_repair",
         "status",
         "within_s",
@@ -37,6 +38,8 @@ CHANGES: Final = "changes."
 """The family of the catalogue whose entries know changes of the platform, with its dot."""
 ANY_CHANGE: Final = "changes.other"
 """Its entry of words that are telling only in a report of changes."""
+NAMED_OBJECT: Final = "events.named-object"
+"""The entry of general words of failure: such an event counts where the failure names what it names."""
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
     "nvidia.", "nvidia-health.", "accelerators.", "kernel.", "chassis.", "nodes.", "network.", "adapters.", "fabrics.",
@@ -57,6 +60,8 @@ class EventRule:
         shared: whether what it names serves all jobs, so that it may be a pod of another one.
         explains: ids of the catalogue entries that it makes a log show.
         explains_named: further ones, which count where the lines of the failure name something that the event names.
+        explains_at_once: further ones, which count where the failure shows at once after the event, as programs alone
+            may be the cause of them too.
         until_repair: those of them that jobs show which start later, before the object is repaired.
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
@@ -74,6 +79,7 @@ class EventRule:
     shared: bool
     explains: frozenset[str]
     explains_named: frozenset[str]
+    explains_at_once: frozenset[str]
     until_repair: frozenset[str]
     status: frozenset[str]
     within_s: int
@@ -205,6 +211,12 @@ def explained_by_name(entries: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4_096)
+def explained_at_once(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries that such an event explains where the failure shows at once after it."""
+    return frozenset().union(*(rule.explains_at_once for rule in rules_of(entries)))
+
+
+@lru_cache(maxsize=4_096)
 def shown_until_repair(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries that such an event makes logs show until the object is repaired."""
     return frozenset().union(*(rule.until_repair for rule in rules_of(entries)))
@@ -241,6 +253,7 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         shared=bool(row.get("shared", False)),
         explains=frozenset(_resolve(row["explains"], known, row["id"])),
         explains_named=frozenset(_resolve(row.get("explains_named", []), known, row["id"])),
+        explains_at_once=frozenset(_resolve(row.get("explains_at_once", []), known, row["id"])),
         until_repair=frozenset(_resolve(row.get("until_repair", []), known, row["id"])),
         status=frozenset(row["status"]),
         within_s=within_s,

@@ -44,7 +44,7 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
         return None if _is_found_later(one, time, job) else Reason.LATER
     if "changes" in effects:
-        return Reason.LONG_BEFORE if time < failed - traits.within_s else None
+        return Reason.LONG_BEFORE if traits.within_s and time < failed - traits.within_s else None
     # Where it slowed the job down, the steps that took longer lie between it and the end.
     if one.fit is Fit.SLOWER or traits.degrades_on or is_shown_until_repair(one, job):
         return None
@@ -53,11 +53,14 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     last = job.last_progress
     when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
     waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
-    is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
+    # A service of all jobs that is away when a job starts is what the job meets first.
+    lasts = one.fits and any(rule.shared or rule.object == "filesystem" for rule in one.rules)
+    is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S and not lasts
     began = failed if job.stalled is None else min(failed, job.stalled)
     if is_before_start or (time < began - within - waited and not when_stopped):
         return Reason.LONG_BEFORE
-    return Reason.SURVIVED if last is not None and time < last - goes_on else None
+    goes_on_slowly = traits.slows and one.fit > Fit.WAITS
+    return Reason.SURVIVED if last is not None and time < last - goes_on and not goes_on_slowly else None
 
 
 def _is_found_later(one: Candidate, time: float, job: JobSeen) -> bool:

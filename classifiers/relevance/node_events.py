@@ -11,12 +11,24 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
-from classifiers.relevance.event_rules import explained_by, explained_by_name, of_programs, rules_of, unanswered, waits
+from classifiers.relevance.event_rules import (
+    explained_at_once,
+    explained_by,
+    explained_by_name,
+    of_programs,
+    rules_of,
+    unanswered,
+    waits,
+)
 from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, asks_time, comes_before
 from classifiers.relevance.records import short_name
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
+# Judgement: steps are logged so much later at the latest than a part of the node failed.
+_SLOWER_AT_ONCE_S: Final = 120.0
+# Judgement: a process that meets a fault reports it within this time, in seconds.
+_AT_ONCE_S: Final = 120.0
 
 
 def judge(
@@ -72,7 +84,8 @@ class _Fits:
         job = self._job
         explained = explained_by(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
-        if is_explained or (job.names_processes and any(map(job.knows_process, one.objects.pids))):
+        is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
+        if is_explained or is_named or self._shows_at_once(one) or _stopped_its_log(one, job):
             return Fit.LINE
         if _slowed_the_job(one, job):
             return Fit.SLOWER
@@ -107,30 +120,59 @@ class _Fits:
         stopped = job.last_progress if job.stalled is None else max(job.last_progress, job.stalled)
         return job.last_progress - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
 
+    def _shows_at_once(self, one: Candidate) -> bool:
+        """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
+        shown = self._own if self._has_own_failure else self._others
+        return not shown.isdisjoint(explained_at_once(one.event.entries)) and _is_at_once(one, self._job)
+
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""
         shown = self._own if self._has_own_failure else self._own | self._others
         if not shown.isdisjoint(explained_by(one.event.entries)):
             return True
         named = explained_by_name(one.event.entries)
-        return not self._own.isdisjoint(named) and self._job.failure_names(one.objects.specific_names)
+        shown = frozenset().union(*self._job.own_entries) if self._job.own_entries else self._job.other_entries
+        if shown.isdisjoint(named):
+            return False
+        is_named = self._job.failure_names(one.objects.specific_names)
+        return is_named or any(map(self._job.mentions, one.objects.new_versions))
+
+
+def _is_at_once(one: Candidate, job: JobSeen) -> bool:
+    """Whether the first line of failure comes at once after an event."""
+    time, failed = one.event.time, job.failed_or_ended
+    return time is not None and failed is not None and -CLOCK_SKEW_S <= failed - time <= _AT_ONCE_S
+
+
+def _stopped_its_log(one: Candidate, job: JobSeen) -> bool:
+    """Whether the logs of the event's node end with it without a word, long before other nodes show a failure."""
+    time, failed, node = one.event.time, job.failed_or_ended, one.event.node
+    if time is None or failed is None or node is None or one.traits.effects.isdisjoint({"ends", "stalls"}):
+        return False
+    if one.traits.objects.isdisjoint({"gpu", "port", "node"}):
+        return False
+    end = job.stopped().get(short_name(node))
+    return end is not None and abs(time - end) <= _AT_ONCE_S <= failed - end
 
 
 def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
-    """Whether the steps of a job took longer since an event that may slow it down."""
+    """Whether the steps of a job took longer since an event that may slow it down, or that stops a part of the node."""
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
-    if one.event.time is None or not may_slow:
+    stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
+    if one.event.time is None or not (may_slow or stops):
         return False
     if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
-    if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
+    if may_slow and "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
     since = job.slowed()
     if since is None:
         return False
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
+    if not may_slow:
+        return abs(since - one.event.time) <= _SLOWER_AT_ONCE_S
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
 
 
@@ -182,7 +224,7 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
     if not used:
         return
     best = max(one.fit for one in used)
-    others = [one for one in used if one.fit is Fit.LINE and "changes" not in one.traits.effects]
+    others = [one for one in used if one.fit >= Fit.SLOWER and "changes" not in one.traits.effects]
     for one in used:
         if one.fit < best or ("changes" in one.traits.effects and not _explains_all(one, others)):
             one.reason = Reason.NO_TRACE

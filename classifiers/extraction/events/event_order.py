@@ -8,7 +8,7 @@ from classifiers.extraction.line_headers import time_of
 from classifiers.relevance.event_candidates import EventSeen, Judgement, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_questions import is_word_in
-from classifiers.relevance.event_rules import explained_by, explained_by_name, traits_of
+from classifiers.relevance.event_rules import explained_at_once, explained_by, explained_by_name, traits_of
 from classifiers.relevance.event_times import CLOCK_SKEW_S
 
 _LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain
@@ -57,9 +57,11 @@ def _lead_what_it_explains(
 ) -> None:
     """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
     slower = support is Support.SLOWER
-    if item.role != "initiating" or (traits_of(event.entries).effects.isdisjoint(_LEADING) and not slower):
+    at_once = explained_at_once(event.entries)
+    leads = slower or bool(at_once) or not traits_of(event.entries).effects.isdisjoint(_LEADING)
+    if item.role != "initiating" or not leads:
         return
-    explained = explained_by(event.entries) | explained_by_name(event.entries)
+    explained = explained_by(event.entries) | explained_by_name(event.entries) | at_once
     pids = [f"pid{between}{pid}" for pid in read_objects(event.text).pids for between in (" ", ": ", "=")]
     for line in of_logs:
         of_its_process = any(is_word_in(pid, line.text) for pid in pids)

@@ -182,6 +182,7 @@ def _job_seen(
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
         ended=clock.of(raw.job.ended_at),
+        stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
         mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
         job_names=cache(lambda: own_names(raw.job, written, raw.node_events)),
         several=len(raw.job.nodes) > 1
@@ -192,7 +193,7 @@ def _job_seen(
         gpus=frozenset(index for text in texts for index in _visible_gpus(text))
         if len(raw.job.nodes) <= 1
         else frozenset(),
-        failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own)),
+        failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
@@ -244,6 +245,19 @@ def _slowed_since(texts: Sequence[str]) -> float | None:
         return None
     found = (training_progress.slowed_since(text) for text in texts)
     return min((time for time in found if time is not None), default=None)
+
+
+def _stopped_logs(streams: Sequence[StreamText], of_logs: Sequence[EvidenceItem]) -> dict[str, float]:
+    """When the logs of a node end, by its short name, where none of them shows a failure but those of others do."""
+    speaking = {item.stream for item in of_logs if item.role != "context" and not item.from_scheduler}
+    logs = [one for one in streams if one.source.node and one.text and not one.is_scheduler]
+    known = {short_name(one.source.node) for one in logs if one.source.node and one.index in speaking}
+    ends: dict[str, float] = {}
+    for one in logs:
+        node, end = short_name(one.source.node or ""), _last_time(one.text)
+        if known and node not in known and end is not None:
+            ends[node] = max(end, ends.get(node, end))
+    return ends
 
 
 def _telling_entries(item: EvidenceItem) -> frozenset[str]:

@@ -133,3 +133,93 @@ def test_ranks_in_different_collectives_of_one_number_are_a_fault_of_the_program
     case = RawCase(job=job, streams=tuple(LogStream(log, rank=rank) for rank, log in enumerate(logs)))
     found = {hit.id for item in EXTRACTOR.extract(case).items for hit in item.hits}
     assert ("pytorch.collectives-differ" in found) is differ
+
+
+NOT_FOUND = "FileNotFoundError: [Errno 2] No such file or directory: '/projects/speech/wav'\n"
+MOUNTED = "filer:/projects  9T  4T  5T  45% /projects\n"
+LOCAL = "overlay  90G  9G  81G  10% /\n"
+
+
+def on_nodes(*logs: str, nodes: tuple[str, ...] = ("n1", "n2", "n2")) -> set[str]:
+    return entries(*(LogStream(log, rank=rank, node=nodes[rank]) for rank, log in enumerate(logs)))
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "is_platform"),
+    [
+        (LOCAL + NOT_FOUND, MOUNTED, True),
+        (NOT_FOUND, "found 812 files in /projects/speech/wav\n", True),
+        (MOUNTED + NOT_FOUND, MOUNTED, False),  # the path is not there although the file system is
+        (LOCAL + NOT_FOUND, LOCAL, False),
+        (NOT_FOUND, "data: /projects/speech/wav\n", False),  # a setting that all ranks print
+        (NOT_FOUND, "found 812 files in /projects/speech/wav\n" + NOT_FOUND, False),  # not there either
+    ],
+)
+def test_a_path_that_only_one_node_lacks_is_a_matter_of_the_node(here: str, there: str, *, is_platform: bool) -> None:
+    found = on_nodes(there, here)
+    assert ("python.path-on-other-nodes" in found) is is_platform
+
+
+def test_a_path_of_two_ranks_on_one_node_is_not_compared() -> None:
+    found = on_nodes("found 812 files in /projects/speech/wav\n", NOT_FOUND, nodes=("n1", "n1"))
+    assert "python.path-on-other-nodes" not in found
+
+
+LACKING = "ImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory\n"
+STARTED = "2026-11-20 10:00:00 imports done\n"
+
+
+@pytest.mark.parametrize(
+    ("logs", "is_platform"),
+    [
+        ((STARTED, LACKING, LACKING), True),
+        ((LACKING, LACKING, LACKING), False),
+        ((STARTED, STARTED, LACKING), False),  # the other rank of the node has it
+        ((LACKING, STARTED, STARTED), False),  # rank 0 alone may need it
+    ],
+)
+def test_a_library_that_only_one_node_lacks_is_a_matter_of_the_node(
+    logs: tuple[str, ...], *, is_platform: bool
+) -> None:
+    assert ("python.software-on-other-nodes" in on_nodes(*logs)) is is_platform
+
+
+TRUNCATED = "NCCL WARN Message truncated : received 104 bytes instead of 72\n"
+
+
+@pytest.mark.parametrize(("other", "is_platform"), [("2.21.5+cuda12.4", True), ("2.27.3+cuda12.4", False)])
+def test_nodes_with_different_versions_of_nccl_are_a_matter_of_the_platform(other: str, *, is_platform: bool) -> None:
+    found = on_nodes("NCCL version 2.27.3+cuda12.4\n", f"NCCL version {other}\n{TRUNCATED}")
+    assert ("pytorch.nccl-versions-differ" in found) is is_platform
+
+
+OLD_DRIVER = "RuntimeError: CUDA driver version is insufficient for CUDA runtime version\n"
+
+
+def test_a_driver_of_one_node_that_is_older_than_the_others_is_a_matter_of_the_platform() -> None:
+    found = on_nodes("Driver Version: 570.86.15\n", "Driver Version: 535.104.05\n" + OLD_DRIVER)
+    assert ("cuda.driver-differs" in found, "cuda.driver-insufficient" in found) == (True, False)
+    found = on_nodes("Driver Version: 535.104.05\n", "Driver Version: 535.104.05\n" + OLD_DRIVER)
+    assert ("cuda.driver-differs" in found, "cuda.driver-insufficient" in found) == (False, True)
+
+
+PEER_GONE = "RuntimeError: Connection closed by peer [10.0.0.7]:4411, gloo allreduce failed\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "is_early"),
+    [
+        ("training finished after 990 steps\nclosing the log\n", True),
+        ("training finished after 990 steps\nTypeError: save() got an unexpected keyword\n", False),
+        ("step 990 loss 1.5\n", False),
+    ],
+)
+def test_a_rank_that_has_done_its_work_before_the_others_left_them(end: str, *, is_early: bool) -> None:
+    assert ("wordings.left-early" in on_nodes(PEER_GONE, end)) is is_early
+    assert "wordings.left-early" not in on_nodes("step 1 loss 2\n", end)  # nothing was lost
+
+
+def test_the_table_of_nvidia_smi_does_not_make_a_process_one_of_the_job() -> None:
+    row = "|    0   N/A  N/A        771      C   /home/x/env/bin/python            71900MiB |\n"
+    found = entries(LogStream(row + OUT_OF_MEMORY.format(pid=771, held="70.20"), rank=0))
+    assert "pytorch.oom-held-by-others" in found

@@ -1,0 +1,80 @@
+"""What a process prints after it was asked to end, had lost the others, or ended once before, began no failure."""
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import Evidence, JobFacts, LogStream, RawCase
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+
+EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+STEPS = "".join(f"2026-11-20 10:{n:02}:00 step {n} loss 1.5\n" for n in range(20))
+ERROR = 'Traceback (most recent call last):\n  File "a.py", line 3, in save\n    write(ema)\n{error}\n'
+KEY = "KeyError: 'momentum'"
+TIMEOUT = (
+    "[rank0]:[E1120 10:40:00.000000000 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation "
+    "timeout: WorkNCCL(SeqNum=700, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600010 "
+    "milliseconds before timing out.\n"
+)
+
+
+def first(*texts: str) -> Evidence:
+    """The first line of evidence of ranks with these logs."""
+    streams = tuple(LogStream(text, rank=rank, node=f"n{rank}") for rank, text in enumerate(texts))
+    job = JobFacts(status="failed", gpus=2, nodes=("n0", "n1"), scheduler="slurm")
+    return EXTRACTOR.extract(RawCase(job=job, streams=streams)).case.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["2026-11-20 10:21:00 got SIGTERM, saving the state", "2026-11-20 10:21:00 caught signal 15 (agent)"],
+)
+def test_an_error_of_a_process_that_was_asked_to_end_is_not_the_beginning(asked: str) -> None:
+    late = first(STEPS + asked + "\n" + ERROR.format(error=KEY))
+    assert late.text == asked
+    assert first(STEPS + ERROR.format(error=KEY) + asked + "\n").text == KEY
+
+
+def test_a_rank_that_was_asked_to_end_leaves_the_error_of_the_other_rank() -> None:
+    asked = "2026-11-20 10:21:00 got SIGTERM\n" + ERROR.format(error=KEY)
+    assert first(STEPS + asked, STEPS + ERROR.format(error="ValueError: odd length")).text == "ValueError: odd length"
+
+
+def test_an_error_after_a_rank_waited_in_vain_is_not_the_beginning() -> None:
+    assert "Watchdog" in first(STEPS + TIMEOUT + ERROR.format(error=KEY), STEPS).text
+    full = "OSError: [Errno 28] No space left on device: 'emergency.pt'"
+    assert "Watchdog" in first(STEPS + TIMEOUT + ERROR.format(error=full), STEPS).text
+
+
+def test_a_device_that_fails_is_the_beginning_also_where_it_is_reported_late() -> None:
+    fault = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+    assert first(STEPS + TIMEOUT + ERROR.format(error=fault), STEPS).text == fault
+
+
+@pytest.mark.parametrize(
+    ("boundary", "is_last"),
+    [
+        ("run.sh: attempt 2 of this job starts", True),
+        ("run.sh: SLURM_RESTART_COUNT=1", True),
+        ("http: attempt 2 of 5", False),  # of a request
+    ],
+)
+def test_what_ended_an_earlier_attempt_did_not_end_the_last_one(boundary: str, *, is_last: bool) -> None:
+    preempted = "slurmstepd: error: *** JOB 7 ON n0 CANCELLED AT 2026-11-20T10:20:00 DUE TO PREEMPTION ***\n"
+    missing = "ModuleNotFoundError: No module named 'apex'"
+    found = first(STEPS + preempted + boundary + "\n" + ERROR.format(error=missing)).text
+    assert (found == missing) is is_last
+
+
+def test_an_attempt_that_shows_no_end_leaves_the_earlier_one() -> None:
+    preempted = "slurmstepd: error: *** JOB 7 ON n0 CANCELLED AT 2026-11-20T10:20:00 DUE TO PREEMPTION ***"
+    assert first(f"{STEPS}{preempted}\nrun.sh: attempt 2 of this job starts\nreading the settings\n").text == preempted
+
+
+def test_a_general_complaint_does_not_come_before_the_reason_that_a_service_gives() -> None:
+    general = (
+        "'(MaxRetryError(\"HTTPSConnectionPool(host='hub.test.org', port=443): Max retries exceeded with url: "
+        "/api/sets/tree\"))' thrown while requesting GET, retrying in 2s [Retry 1/5].\n"
+    )
+    reason = "hub.errors.HTTPError: 429 Client Error: Too Many Requests for url: https://hub.test.org/api/sets/paths"
+    assert first(general + STEPS + ERROR.format(error=reason)).text == reason
