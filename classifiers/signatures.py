@@ -68,7 +68,8 @@ Strength = Literal["decisive", "strong", "weak"]
 # their own; most of a device's memory is held by a process of somebody else; again and again the same rank alone
 # computes numbers that are not finite, or others than its replicas; ranks waited in different collectives; a job that
 # did not end in time got slower; one rank ended as if its work were done while the others lost it; a path or a library
-# that one node lacks is there on another one; the nodes have different versions of a part of the platform.
+# that one node lacks is there on another one; the nodes have different versions of a part of the platform; a process
+# was asked to end before another one lost it.
 FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
 MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
 ONE_RANK_NOT_FINITE: Final = "observation.one-rank-not-finite"
@@ -78,12 +79,11 @@ PATH_ON_OTHER_NODES: Final = "observation.path-on-other-nodes"
 LEFT_EARLY: Final = "observation.left-early"
 SOFTWARE_ON_OTHER_NODES: Final = "observation.software-on-other-nodes"
 VERSIONS_DIFFER: Final = "observation.versions-differ"
-OBSERVATIONS: Final = frozenset(
-    {
-        FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
-        PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER,
-    }
-)  # fmt: skip
+ASKED_TO_END_FIRST: Final = "observation.asked-to-end-first"
+OBSERVATIONS: Final = frozenset({
+    FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
+    PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER, ASKED_TO_END_FIRST,
+})  # fmt: skip
 
 
 class LinePattern:

@@ -10,11 +10,12 @@ from typing import Final
 
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
-from classifiers.extraction.line_headers import parse_header
+from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance.event_rules import deadlines, waits
 from classifiers.signatures import (
+    ASKED_TO_END_FIRST,
     COLLECTIVES_DIFFER,
     FAULT_ON_SEVERAL_RANKS,
     LEFT_EARLY,
@@ -79,6 +80,9 @@ _VERSION_LINES: Final = {
 _SMI_ROW: Final = re.compile(
     r"(?m)^.*\|\s+\d+\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+\d+\s+[CGM+]{1,3}\s.*\|\s*$|^\d{2,8}, [^\n]*MiB\s*$"
 )
+_ASKED_TO_END: Final = frozenset({"shell.asked-to-end-first"})
+# Judgement: a process that is asked to end because of a failure is asked at once.
+_ASKED_WITHIN_S: Final = 120.0
 _FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
 # Judgement: a process that holds more than this share of the memory leaves too little for the job's own.
 _MOST_OF_DEVICE: Final = 0.5
@@ -276,6 +280,28 @@ def _versions_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     return False
 
 
+def _asked_to_end_first(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether a process was asked to end before another one lost it, and nothing had failed before.
+
+    A process that dies, or whose node does, is asked nothing: somebody, or the platform, ended this one.
+    """
+    logs = [stream for stream in streams if not stream.is_scheduler]
+    asked = [(time, stream.index) for stream, line in _lines_with(logs, _ASKED_TO_END) if (time := time_of(line.text))]
+    if not asked:
+        return False
+    first, where = min(asked)
+    lost = [(time_of(line.text), stream.index) for stream, line in _lines_with(logs, waits())]
+    if not lost or any(time is None or time <= first or index == where for time, index in lost):
+        return False
+    return not any(
+        hit.role == "initiating" and hit.strength != "weak" and hit.id not in waits() | _ASKED_TO_END
+        for stream in logs
+        for line in stream.lines
+        for hit in line.hits
+        if first - _ASKED_WITHIN_S <= (time_of(line.text) or 0.0) <= first
+    )
+
+
 _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {
     FAULT_ON_SEVERAL_RANKS: _fault_on_several_ranks,
     MEMORY_HELD_BY_OTHERS: _memory_held_by_others,
@@ -286,4 +312,5 @@ _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], boo
     PATH_ON_OTHER_NODES: _path_on_other_nodes,
     SOFTWARE_ON_OTHER_NODES: _software_on_other_nodes,
     VERSIONS_DIFFER: _versions_differ,
+    ASKED_TO_END_FIRST: _asked_to_end_first,
 }

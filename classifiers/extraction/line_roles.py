@@ -202,6 +202,7 @@ def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
         (entry.strength != "decisive" or (_is_of_user(entry) and not entry.needs))
         and facts.traceback is None
         and (_WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE) or _LOW_LEVEL_HEAD.match(facts.message))
+        and "NCCL WARN " not in facts.line.text[:_RANGE]  # its level of errors: it has none above
     ):
         return "initiating", Onset.RETRIED  # the program goes on: it comes first only where nothing else does
     if entry.strength == "weak" and (facts.traceback is not None or facts.exception):

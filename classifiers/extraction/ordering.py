@@ -14,6 +14,7 @@ from classifiers.taxonomy import Role
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
 # A file, a path or an address that a line names.
 _OBJECT: Final = re.compile(r"[\w@%+=~.-]{0,80}[\w-]{3}\.[A-Za-z]\w{1,11}\b|/[\w.-]{2,60}(?=[/'\"\s:,)]|$)")
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+]{1,9}://[^\s'\"?#,;)>]{2,200}[\w/]")
 _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
 _WEAK_WORDS: Final = frozenset(
     {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
@@ -269,7 +270,10 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
         if not _is_harmless(item)
         and not _says_less(item, first)
         and (
-            not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+            (
+                not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+                and not _names_other_address(item, first)
+            )
             or (not item.survived and any(hit.id in entries for hit in item.hits) and announces_retry(item.message))
         )
     ]
@@ -287,6 +291,14 @@ def _says_less(item: EvidenceItem, first: EvidenceItem) -> bool:
     hits = [hit for hit in item.hits if hit.role == "initiating"]
     named = {hit.id for hit in first.hits if hit.role == "initiating" and hit.strength != "weak"}
     return bool(hits and named) and all(hit.strength == "weak" and hit.id not in named for hit in hits)
+
+
+def _names_other_address(item: EvidenceItem, first: EvidenceItem) -> bool:
+    """Whether both lines name addresses, and none of one is a part of one of the other: one host has many objects."""
+    own, others = (_ADDRESS.findall(one.message[:_OBJECT_RANGE]) for one in (item, first))
+    if not own or not others:
+        return False
+    return not any(a.startswith(b) or b.startswith(a) for a in own for b in others)
 
 
 def complete_times(items: Sequence[EvidenceItem]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from classifiers import line_hashes
@@ -95,10 +96,11 @@ def read_streams(extraction: Extraction) -> None:
 def read_node_events(extraction: Extraction) -> None:
     """Read the node events that the catalogue knows; the others are no evidence."""
     items, found, of_nodes = extraction.items, extraction.node_hits, len(extraction.streams)
+    entries_of_node = cache(lambda node: _entries_of_node(extraction, node))
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
-            present = extraction.present | {hit.id for hit in hits}
+            present = extraction.present | entries_of_node(event.node)
             hits = applicable_hits(line, extraction.raw, NODE, present)
         hits = _of_one_kind(hits, is_change=event.source == CHANGE)
         if event.source == CHANGE and not hits:
@@ -108,6 +110,14 @@ def read_node_events(extraction: Extraction) -> None:
         if line is None or not hits:
             continue
         found.append(NodeHit(index, len(items) + len(found), text, event.node, tuple(hits), line.error_words))
+
+
+def _entries_of_node(extraction: Extraction, node: str | None) -> frozenset[str]:
+    """Ids of all entries that match an event of a node."""
+    events = zip(extraction.raw.node_events, extraction.node_events, strict=True)
+    return frozenset(
+        hit.id for event, (_, line) in events if line is not None and event.node == node for hit in line.hits
+    )
 
 
 def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:

@@ -22,7 +22,7 @@ _SHORTEST_WORD: Final = 3
 _SEGMENT: Final = re.compile(r"[A-Za-z_][A-Za-z_ ()]{2,40}[:=|]?")
 _COMPLAINTS: Final = (
     "error", "timeout", "timed out", "fail", "exception", "traceback", "abort", "warn", 'file "', "frame #", "signal",
-    "closed", "retry", "killed", "nccl info", " at 0x",
+    "closed", "retry", "killed", "nccl info", " at 0x", "waiting for", "still waiting", "pending",
 )  # fmt: skip
 _FRAME: Final = '  File "'
 # When a shape counts as progress (judgement).

@@ -12,7 +12,7 @@ from typing import Final
 from classifiers.contracts import Progress
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.event_questions import is_word_in
+from classifiers.relevance.event_places import is_word_in
 from classifiers.relevance.records import short_name
 
 _STEP: Final = re.compile(

@@ -149,12 +149,14 @@ class Judgement:
         reason: why it is not used; None if it is used.
         support: what speaks for it; None if it is not used.
         explains: the places of the later events that a change explains, since it names what they are about.
+        leads: the places of other used events that it caused.
     """
 
     index: int
     reason: Reason | None = None
     support: Support | None = None
     explains: tuple[int, ...] = ()
+    leads: tuple[int, ...] = ()
 
 
 class Fit(IntEnum):

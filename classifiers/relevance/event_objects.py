@@ -34,6 +34,7 @@ _SERVER: Final = re.compile(
 _FILESYSTEM: Final = re.compile(r"(?i)\b([\w.]{1,40})-(?:OST|MDT)(?:[0-9a-f]{4})?\b|\bfile ?system (\w{3,30})\b")
 _MOUNT: Final = re.compile(r"(?<![\w/.])(/(?:[\w.-]+/?){1,8})")
 _DISK: Final = re.compile(r"\b(nvme\d{1,2}(?:n\d)?|sd[a-z]{1,2}\d{0,2}|dm-\d{1,3}|md\d{1,3})\b")
+_IMAGE: Final = re.compile(r"\bimage \"?((?=[\w.-]{1,80}[/:])[\w./:@-]{3,200}[\w])")
 _PID: Final = re.compile(
     r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?[Pp]rocess (\d{2,8})\b|\b[a-z][\w.-]{1,30}\[(\d{2,8})\](?=:| trap)"
     r"|\bLustreError: (\d{2,8}):|\bSIG[A-Z]{2,5} to [\w./-]{1,40}:(\d{2,8})\b"
@@ -62,7 +63,7 @@ _CORRECTED: Final = re.compile(
     r"|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
-    r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
+    r"|\bbelow threshold\b|\brecovery errors:? 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
     r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b|-> False\b"
     r"|\bKubeletHas(?:Sufficient|No)\w+|\|CE(?:CC)?\||\bMachine check events logged$"
     # Bit 61 of the status that a bank of x86 reports: the error was not corrected.
@@ -84,6 +85,7 @@ _RECOVERY: Final = re.compile(
     r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
     r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
     r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
+    r"|\bsuccessfully (?:pulled|mounted|attached|created|started)\b|\b(?:attach|mount\w*|setup)\S* succeeded\b"
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
@@ -95,6 +97,7 @@ _DISCLAIMED: Final = re.compile(
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
     r"|\boperation continuing\b|\bstays? (?:up|online)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
+    r"|\btriggered scale-up\b"
 )
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(
@@ -151,7 +154,7 @@ class EventObjects:
 
     Attributes:
         gpus: indexes of GPUs.
-        names: devices, ports, servers and disks, in lower case.
+        names: devices, ports, servers, disks and images of containers, in lower case.
         mounts: paths.
         filesystems: names of file systems, without their servers, in lower case.
         pids: process ids.
@@ -244,7 +247,7 @@ class EventObjects:
 _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "gpus": lambda one: frozenset(map(int, one.found(_GPU))),
     "names": lambda one: frozenset(
-        name for pattern in (_PCI, _UUID, _PORT, _SERVER, _DISK) for name in one.found(pattern, low=True)
+        name for pattern in (_PCI, _UUID, _PORT, _SERVER, _DISK, _IMAGE) for name in one.found(pattern, low=True)
     ),
     "mounts": lambda one: frozenset(path.rstrip("/") for path in one.found(_MOUNT)),
     "filesystems": lambda one: frozenset(one.found(_FILESYSTEM, low=True)),
@@ -298,8 +301,8 @@ _READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
-        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PIDS, _PROCESS_NAME, _JOB, _POD, _SLICE,
-        _NODE,
+        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _JOB, _POD,
+        _SLICE, _NODE,
         _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _CHECK, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip

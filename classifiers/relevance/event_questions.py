@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
+from classifiers.relevance.event_places import asks_node, is_own_pod, is_word_in
 from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
-from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
 
 _Read = tuple[EventSeen, EventObjects]
@@ -21,13 +20,14 @@ _SAME_MOMENT_S: Final = 2.0
 _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
+_OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that speak of GPUs alone
 # A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
 _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
 
 def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
     """Why a candidate is not used, None if nothing speaks against it."""
-    for ask in (_asks_words, _asks_node, _asks_process, _asks_device):
+    for ask in (_asks_words, asks_node, _asks_process, _asks_device):
         reason = ask(one, job)
         if reason is not None:
             return reason
@@ -141,71 +141,6 @@ def _asks_words(one: Candidate, _job: JobSeen) -> Reason | None:
     return Reason.RECOVERED if is_general and one.event.entries and one.objects.is_recovery else None
 
 
-def _asks_node(one: Candidate, job: JobSeen) -> Reason | None:
-    """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
-    if not job.nodes:
-        return None
-    is_of_job = not _names_other_node(one, job) and (_is_on_job_node(one, job) or _is_of_used_service(one, job))
-    return None if is_of_job else Reason.OTHER_NODE
-
-
-def _names_other_node(one: Candidate, job: JobSeen) -> bool:
-    """Whether the text names nodes, and none of them is one of the job's."""
-    named = set(_hosts_like(job.nodes, one.event.text))
-    if "node" in one.traits.objects and _are_hosts(one.objects.nodes):
-        named |= one.objects.nodes
-    return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
-
-
-def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
-    node = one.event.node
-    if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
-        return True
-    named = any(is_word_in(name, one.event.text) for name in job.nodes) or job.mentions(short_name(node))
-    named = named or _is_own_pod(one.objects, job)
-    return named or any(map(job.knows_process, one.objects.pids))
-
-
-def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
-    return "service" in one.traits.objects and (one.fits or not job.own_entries)
-
-
-def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
-    """The words of a text that are written like the nodes of the job: the same letters, then a number."""
-    found: set[str] = set()
-    for prefix in _host_prefixes(names):
-        at = text.find(prefix)
-        while at >= 0:
-            end = at + len(prefix)
-            while end < len(text) and text[end].isdigit():
-                end += 1
-            if end > at + len(prefix) and not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
-                found.add(text[at:end])
-            at = text.find(prefix, end)
-    return frozenset(found)
-
-
-@lru_cache(maxsize=256)
-def _host_prefixes(names: frozenset[str]) -> frozenset[str]:
-    """The letters before the numbers of names."""
-    return frozenset(name.rstrip("0123456789") for name in names if name[-1:].isdigit()) - {""}
-
-
-def is_word_in(name: str, text: str) -> bool:
-    """Whether a name is in a text, with no letter or digit after it."""
-    at = text.find(name)
-    while at >= 0:
-        if not text[at + len(name) : at + len(name) + 1].isalnum():
-            return True
-        at = text.find(name, at + 1)
-    return False
-
-
-def _are_hosts(names: frozenset[str]) -> bool:
-    """Whether words after "node" look like host names: they have a digit."""
-    return bool(names) and all(any(char.isdigit() for char in name) for name in names)
-
-
 def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
     if is_shown_until_repair(one, job):
         return None  # whichever process met it first: the object stays broken
@@ -230,29 +165,11 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
 
 def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
     """Whether an event is the trouble of a pod of another job, such as its eviction."""
-    if not one.objects.pods or _is_own_pod(one.objects, job) or any(rule.shared for rule in one.rules):
+    if not one.objects.pods or is_own_pod(one.objects, job) or any(rule.shared for rule in one.rules):
         return False
     confirmed = any(job.status in rule.status for rule in one.rules)
     at_the_end = job.ended is None or one.event.time is None or abs(job.ended - one.event.time) <= BESIDE_S
     return not (confirmed and at_the_end)
-
-
-def _is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
-    """Whether a pod that an event names is one of the job."""
-    name = (job.job_id or "").rsplit("/", 1)[-1]
-    pods = [pod.rsplit("/", 1)[-1] for pod in objects.pods]
-    return any(
-        (name and name in pod)
-        or any(map(job.mentions, _with_first_of_role(pod)))
-        or not job.job_names().isdisjoint(names_of_pod(pod))
-        for pod in pods
-    )
-
-
-def _with_first_of_role(pod: str) -> tuple[str, ...]:
-    """A pod, and the first pod of its role, which the logs of all pods name as the meeting point: name-worker-0."""
-    stem, _, number = pod.rpartition("-")
-    return (pod, f"{stem}-0") if stem and number.isdigit() else (pod,)
 
 
 def _is_of_job(program: str, job: JobSeen) -> bool:
@@ -278,8 +195,8 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
 def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
     failed = job.failed_or_ended
-    if one.fit is Fit.SLOWER:
-        return False  # the job stayed slow
+    if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
+        return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
     has_hit = _is_just_before(one, failed) and one.fits
     for end, objects in ends:
@@ -295,10 +212,15 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
-        repaired = objects.is_repair and not of_other
+        repaired = objects.is_repair and not of_other and not _is_of_other_part(end, one)
         if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
+
+
+def _is_of_other_part(end: EventSeen, one: Candidate) -> bool:
+    """Whether a report that the GPUs are fine says nothing of what an event is about, as a clock or a disk."""
+    return end.source in _OF_GPUS and one.traits.objects.isdisjoint({"gpu", "node", "process"}) and bool(one.rules)
 
 
 def _is_of_kubernetes(entry: str) -> bool:
@@ -329,4 +251,16 @@ def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
     if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
-    return None if alone_enough else Reason.NO_TRACE
+    return None if alone_enough or _ended_the_job(one, job) or _kept_from_start(one, job) else Reason.NO_TRACE
+
+
+def _kept_from_start(one: Candidate, job: JobSeen) -> bool:
+    """Whether a pod could not start and the job, whose logs show no failure of its own, never began."""
+    return job.last_progress is None and any(rule.before_logs for rule in one.rules)
+
+
+def _ended_the_job(one: Candidate, job: JobSeen) -> bool:
+    """Whether a process was ended from outside just before the job ended, of which its log has no line."""
+    if "ends" not in one.traits.effects or one.event.time is None or job.ended is None:
+        return False
+    return job.ended - one.event.time <= one.traits.within_s

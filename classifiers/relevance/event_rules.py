@@ -26,6 +26,8 @@ _KEYS: Final = frozenset(
         "explains_named",
         "explains_at_once",
         "until_repair",
+        "leads_to",
+        "before_logs",
         "status",
         "within_s",
         "source",
@@ -63,6 +65,8 @@ class EventRule:
         explains_at_once: further ones, which count where the failure shows at once after the event, as programs alone
             may be the cause of them too.
         until_repair: those of them that jobs show which start later, before the object is repaired.
+        leads_to: ids of the catalogue entries of other events that it causes.
+        before_logs: whether it happens to a pod before that has a log, so that no log names its node.
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
         source: where this is known from.
@@ -81,6 +85,8 @@ class EventRule:
     explains_named: frozenset[str]
     explains_at_once: frozenset[str]
     until_repair: frozenset[str]
+    leads_to: frozenset[str]
+    before_logs: bool
     status: frozenset[str]
     within_s: int
     source: str
@@ -222,6 +228,12 @@ def shown_until_repair(entries: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*(rule.until_repair for rule in rules_of(entries)))
 
 
+@lru_cache(maxsize=4_096)
+def leads_to(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries of other events that such an event causes."""
+    return frozenset().union(*(rule.leads_to for rule in rules_of(entries)))
+
+
 @cache
 def _read() -> Mapping[str, Any]:
     return tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
@@ -255,6 +267,8 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         explains_named=frozenset(_resolve(row.get("explains_named", []), known, row["id"])),
         explains_at_once=frozenset(_resolve(row.get("explains_at_once", []), known, row["id"])),
         until_repair=frozenset(_resolve(row.get("until_repair", []), known, row["id"])),
+        leads_to=frozenset(_resolve(row.get("leads_to", []), known, row["id"])),
+        before_logs=bool(row.get("before_logs", False)),
         status=frozenset(row["status"]),
         within_s=within_s,
         source=row["source"],

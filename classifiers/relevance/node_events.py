@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
+from classifiers.relevance.event_chains import effects_of, speaks_for
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
     explained_at_once,
@@ -61,7 +62,7 @@ def judge(
     _withdraw_recoveries(found, job)
     _credit_changes(found)
     _keep_best(found, job)
-    return [_judgement(one, found, job) for one in found]
+    return _with_causes(found, companions, job)
 
 
 class _Fits:
@@ -74,8 +75,8 @@ class _Fits:
         self._has_own_failure = bool(lines)
         self._own = frozenset().union(*lines) - general
         self._others = job.other_entries - general
-        reported = job.other_entries.union(*job.own_entries)
-        self._is_unanswered = not reported.isdisjoint(unanswered())
+        self._reported = job.other_entries.union(*job.own_entries)
+        self._is_unanswered = not self._reported.isdisjoint(unanswered())
 
     def of(self, one: Candidate) -> Fit:
         return self._of_change(one) if "changes" in one.traits.effects else self._of_event(one)
@@ -91,10 +92,12 @@ class _Fits:
             return Fit.SLOWER
         if any(job.status in rule.status for rule in one.rules):
             return Fit.SCHEDULER
-        return Fit.NONE if self._has_own_failure else self._by_other_processes(one, explained)
+        if self._has_own_failure and (self._own or self._others.isdisjoint(explained)):
+            return Fit.NONE
+        return self._by_other_processes(one, explained)
 
     def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
-        """How well what processes say of others fits an event, where none reports a failure of its own."""
+        """How well what processes say of others fits an event, where none reports a known failure of its own."""
         job = self._job
         is_port = self._is_unanswered and any(rule.object == "port" for rule in one.rules)
         if is_port or not self._others.isdisjoint(explained):
@@ -243,6 +246,28 @@ def _explains_all(change: Candidate, others: Sequence[Candidate]) -> bool:
     """Whether a change explains the other events for which the log speaks."""
     explained = explained_by(change.event.entries)
     return all(not explained.isdisjoint(one.event.entries) or _meets(change, one) for one in others)
+
+
+def _with_causes(found: Sequence[Candidate], companions: Companions, job: JobSeen) -> list[Judgement]:
+    """The judgements, in which the cause of an event that is used is used as well."""
+    used = [one for one in found if one.reason is None]
+    judged = {one.event.index: _judgement(one, found, job) for one in found}
+    for one in sorted(found, key=_latest_first):  # the cause of a cause last
+        effects = effects_of(one, used)
+        if not effects:
+            continue
+        if one.reason is not None:
+            if not speaks_for(one, effects, companions, job):
+                continue
+            one.reason = None
+            used.append(one)
+            judged[one.event.index] = Judgement(one.event.index, support=judged[effects[0].event.index].support)
+        judged[one.event.index].leads = tuple(effect.event.index for effect in effects)
+    return [judged[one.event.index] for one in found]
+
+
+def _latest_first(one: Candidate) -> tuple[float, int]:
+    return -one.event.time if one.event.time is not None else 0.0, -one.event.index
 
 
 def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -> Judgement:

@@ -7,7 +7,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.relevance.event_candidates import EventSeen, Judgement, Support
 from classifiers.relevance.event_objects import read_objects
-from classifiers.relevance.event_questions import is_word_in
+from classifiers.relevance.event_places import is_word_in
 from classifiers.relevance.event_rules import explained_at_once, explained_by, explained_by_name, traits_of
 from classifiers.relevance.event_times import CLOCK_SKEW_S
 
@@ -35,6 +35,26 @@ def lead(
         if "changes" in traits_of(event.entries).effects and judgement.support is Support.LOG:
             explained = explained_by(event.entries) - frozenset(event.entries)
             _subordinate([one for one in [*of_logs, *used] if one is not item], explained)
+
+    _lead_effects(used, judgements)
+
+
+def _lead_effects(used: Sequence[EvidenceItem], judgements: Mapping[int, Judgement]) -> None:
+    """Let the events that others caused be their consequences."""
+    latest_first = sorted(used, key=lambda item: -(item.time or 0.0))  # an effect may be a cause itself
+    begins = {item.offset: item for item in latest_first if item.role == "initiating"}
+    pairs = [
+        (cause, begins[effect])
+        for cause in begins.values()
+        for effect in judgements[cause.offset].leads
+        if effect in begins
+    ]
+    for cause, effect in pairs:
+        cause.onset = min(cause.onset, effect.onset)
+        if cause.time is not None and effect.time is not None:
+            cause.time = min(cause.time, effect.time - _JUST_BEFORE_S)
+    for _, effect in pairs:
+        effect.role = "cascade"
 
 
 def _subordinate(items: Sequence[EvidenceItem], explained: frozenset[str]) -> None:

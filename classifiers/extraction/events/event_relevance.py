@@ -18,7 +18,7 @@ from classifiers.relevance import node_events
 from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others
-from classifiers.relevance.event_questions import is_word_in
+from classifiers.relevance.event_places import is_word_in
 from classifiers.relevance.event_times import CLOCK_BROKEN_S
 from classifiers.relevance.own_names import own_names
 from classifiers.relevance.records import short_name
@@ -41,6 +41,10 @@ _MEMBER: Final = re.compile(r"\b(?P<bond>bond\d{1,3}): \(slave (?P<member>\w{1,1
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
 _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
+# A launcher's last word on pods that it waits for says nothing of why they do not come.
+_WAITS: Final = re.compile(
+    r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
+)
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 _FRONT: Final = 40_000  # characters of a log in which devices are searched (judgement)
 
@@ -160,8 +164,9 @@ def _job_seen(
 ) -> JobSeen:
     own = [item for item in of_logs if _is_own_failure(item)]
     others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
+    of_failure = [item for item in of_logs if _is_failure(item)]
     # Only times that the lines give themselves: that of a line before is often hours earlier.
-    times = [time for item in of_logs if _is_failure(item) and (time := time_of(item.text)) is not None]
+    times = [time for item in of_failure if (time := time_of(item.text)) is not None]
     last_progress = [
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
@@ -214,7 +219,7 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
     text = stream.text.rstrip()
     begin = text.rfind("\n") + 1
     line = text[begin:]
-    if not line or training_progress.step_of(line) is not None or benign_lines.is_benign(line):
+    if not line or training_progress.step_of(line) is not None or benign_lines.is_benign(line) or _WAITS.search(line):
         return False
     own = [item for item in of_logs if item.stream == stream.index]
     last = [item for item in own if item.offset >= begin]

@@ -223,3 +223,26 @@ def test_the_table_of_nvidia_smi_does_not_make_a_process_one_of_the_job() -> Non
     row = "|    0   N/A  N/A        771      C   /home/x/env/bin/python            71900MiB |\n"
     found = entries(LogStream(row + OUT_OF_MEMORY.format(pid=771, held="70.20"), rank=0))
     assert "pytorch.oom-held-by-others" in found
+
+
+ASKED = "2026-11-20 09:{:02d}:00 received SIGTERM, leaving the loop\n"
+LOST = "2026-11-20 09:{:02d}:00 RuntimeError: Connection closed by peer [10.0.0.1]:401\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "lost", "before", "is_first"),
+    [
+        (30, 31, "", True),
+        (31, 30, "", False),  # asked to end because of the failure
+        (30, 31, "2026-11-20 09:29:50 CUDA error: an illegal memory access was encountered\n", False),
+    ],
+)
+def test_a_process_that_was_asked_to_end_before_the_others_lost_it_did_not_fail(
+    asked: int, lost: int, before: str, *, is_first: bool
+) -> None:
+    found = entries(LogStream(before + ASKED.format(asked), rank=8), LogStream(LOST.format(lost), rank=0))
+    assert ("shell.asked-to-end-first" in found) is is_first
+
+
+def test_a_process_that_lost_another_one_and_is_then_asked_to_end_was_not_asked_first() -> None:
+    assert "shell.asked-to-end-first" not in entries(LogStream(LOST.format(29) + ASKED.format(30), rank=8))

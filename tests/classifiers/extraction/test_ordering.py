@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from classifiers import signatures
 from classifiers.extraction import ordering, survival
 from classifiers.extraction.evidence_items import EvidenceItem, fold_repeats
@@ -120,3 +122,19 @@ def test_the_first_of_repeated_attempts_leads() -> None:
     last = item("no such key, gave up", "initiating", Onset.TRACEBACK, 1, hits=missing, start_offset=100)
     assert ordering.promote_first_mention([last, first])
     assert first.role == "initiating"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "leads"),
+    [
+        ("https://store.example/b/faces/o", True),
+        ("https://store.example/b/faces", True),
+        ("https://store.example/b/ckpt", False),
+    ],
+)
+def test_a_complaint_about_another_object_of_the_same_host_is_no_first_mention(earlier: str, *, leads: bool) -> None:
+    words = frozenset({"unavailable"})
+    first = item(f"503 for {earlier}: unavailable", "context", Onset.WITHDRAWN, 0, error_words=words)
+    text = "403 for https://store.example/b/faces/o: forbidden"
+    last = item(text, "initiating", Onset.TRACEBACK, 1, start_offset=100)
+    assert ordering.promote_first_mention([last, first]) is leads

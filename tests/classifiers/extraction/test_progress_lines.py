@@ -103,3 +103,8 @@ def test_the_time_of_the_last_progress_lines() -> None:
 @given(st.text(max_size=3_000), st.integers(0, 64))
 def test_the_last_offset_is_within_any_text(text: str, ranks: int) -> None:
     assert 0 <= progress_of(text, ranks).last_offset() <= len(text)
+
+
+def test_seconds_of_waiting_for_others_are_no_progress() -> None:
+    waiting = "".join(f"[rank0] waiting for 1 more peer ({20 * number}/900 s)\n" for number in range(46))
+    assert progress_of(waiting).last_offset() == 0

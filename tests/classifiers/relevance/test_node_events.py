@@ -278,7 +278,7 @@ def test_the_text_of_an_event_names_its_objects(text: str, field: str, value: ob
 def test_every_rule_names_entries_of_the_catalogue_and_a_source() -> None:
     rules = {rule.id: rule for rule in event_rules.load().values()}
     assert len(rules) >= 15
-    assert all(rule.source and (rule.explains or rule.explains_named) for rule in rules.values())
+    assert all(rule.source and (rule.explains or rule.explains_named or rule.leads_to) for rule in rules.values())
     assert event_rules.load()["nvidia.xid-79"].object == "gpu"
 
 

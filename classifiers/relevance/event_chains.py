@@ -1,0 +1,64 @@
+"""Node events that cause other events: a cause counts by what speaks for its effect, and comes before it.
+
+The log of a job often shows the last effect only. A certificate of a node expires, a controller declares the node lost
+and removes its pods, and the log shows that a peer went away: of the events, only the last fits the log.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from classifiers.relevance.event_candidates import Candidate, JobSeen, Reason
+from classifiers.relevance.event_places import is_word_in
+from classifiers.relevance.event_questions import Companions, reason_against
+from classifiers.relevance.event_rules import explained_by_name, leads_to
+from classifiers.relevance.event_times import comes_before
+
+# The reasons by which an event is set aside because log and scheduler do not speak for it. Its effect may.
+_UNSUPPORTED: Final = frozenset(
+    {Reason.NOT_SHOWN, Reason.NO_TRACE, Reason.LONG_BEFORE, Reason.SURVIVED, Reason.LATER, Reason.OTHER_NODE}
+)
+_SHORTEST_NAME: Final = 5  # shorter words are in many texts (judgement)
+# Judgement: a service's failure shows its effects on nodes within an hour. A change may show them days later.
+_SHARED_WITHIN_S: Final = 3_600.0
+
+
+def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
+    """The used events that an event caused: of its node or of its service's users, and not long after it."""
+    caused, named = leads_to(one.event.entries), explained_by_name(one.event.entries)
+    if not caused and not named:
+        return []
+    return [
+        other
+        for other in used
+        if other is not one
+        and (
+            not caused.isdisjoint(other.event.entries)
+            or (not named.isdisjoint(other.event.entries) and _shares_name(one, other))
+        )
+        and _leads(one, other)
+    ]
+
+
+def speaks_for(one: Candidate, effects: Sequence[Candidate], companions: Companions, job: JobSeen) -> bool:
+    """Whether the effects of an event that was set aside speak for it: nothing else speaks against it."""
+    if not effects or one.reason not in _UNSUPPORTED:
+        return False
+    reason = reason_against(one, companions, job) or companions.reason(one)
+    if reason is Reason.OTHER_NODE:  # a service's failure is reported where the service runs
+        return "service" in one.traits.objects
+    return reason is None or reason in _UNSUPPORTED
+
+
+def _shares_name(one: Candidate, other: Candidate) -> bool:
+    """Whether an event names something that a part of a name in another event is, such as the host of an image."""
+    text = other.event.text.lower()
+    return any(is_word_in(name, text) for name in one.objects.specific_names if len(name) >= _SHORTEST_NAME)
+
+
+def _leads(one: Candidate, other: Candidate) -> bool:
+    is_shared = "service" in one.traits.objects or one.event.node is None
+    if not (is_shared or one.event.node == other.event.node) or not comes_before(one.event, other.event):
+        return False
+    if one.event.time is None or other.event.time is None:
+        return True
+    return other.event.time - one.event.time <= (one.traits.within_s or _SHARED_WITHIN_S)

@@ -1,0 +1,112 @@
+"""The question whose an event is: of a node, a service or a pod of the job, or of others."""
+
+from functools import lru_cache
+
+from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen, Reason
+from classifiers.relevance.event_objects import EventObjects
+from classifiers.relevance.own_names import names_of_pod
+from classifiers.relevance.records import short_name
+
+
+def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
+    """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
+    if not job.nodes:
+        return None
+    is_of_job = not _names_other_node(one, job) and (
+        _is_on_job_node(one, job) or _is_of_used_service(one, job) or _is_of_start(one, job)
+    )
+    return None if is_of_job else Reason.OTHER_NODE
+
+
+def _names_other_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether the text names nodes, and none of them is one of the job's."""
+    named = set(_hosts_like(job.nodes, one.event.text))
+    if "node" in one.traits.objects and _are_hosts(one.objects.nodes):
+        named |= one.objects.nodes
+    return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
+
+
+def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
+    node = one.event.node
+    if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
+        return True
+    named = any(is_word_in(name, one.event.text) for name in job.nodes) or job.mentions(short_name(node))
+    named = named or is_own_pod(one.objects, job)
+    return named or any(map(job.knows_process, one.objects.pids))
+
+
+def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is of a service or of file servers that the job uses: it is reported where they run."""
+    objects = one.traits.objects
+    if "filesystem" in objects and "service" not in objects:
+        is_client = bool(_hosts_like(job.nodes, short_name(one.event.node or "")))  # another node that uses them
+        return (
+            not is_client
+            and one.fits
+            and (not one.objects.filesystems or any(map(job.mentions, one.objects.filesystems)))
+        )
+    return "service" in objects and (one.fits or not job.own_entries)
+
+
+def _is_of_start(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event kept a pod from its start and the job, which waited for its pods, never began.
+
+    A pod that has not started has no log: the node that was chosen for it is then in no log of the job.
+    """
+    if job.last_progress is not None or not any(rule.before_logs for rule in one.rules):
+        return False
+    return one.fit is not Fit.NONE or not job.own_entries
+
+
+def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
+    """The words of a text that are written like the nodes of the job: the same letters, then a number."""
+    found: set[str] = set()
+    for prefix in _host_prefixes(names):
+        at = text.find(prefix)
+        while at >= 0:
+            end = at + len(prefix)
+            while end < len(text) and text[end].isdigit():
+                end += 1
+            if end > at + len(prefix) and not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
+                found.add(text[at:end])
+            at = text.find(prefix, end)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=256)
+def _host_prefixes(names: frozenset[str]) -> frozenset[str]:
+    """The letters before the numbers of names."""
+    return frozenset(name.rstrip("0123456789") for name in names if name[-1:].isdigit()) - {""}
+
+
+def is_word_in(name: str, text: str) -> bool:
+    """Whether a name is in a text, with no letter or digit after it."""
+    at = text.find(name)
+    while at >= 0:
+        if not text[at + len(name) : at + len(name) + 1].isalnum():
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _are_hosts(names: frozenset[str]) -> bool:
+    """Whether words after "node" look like host names: they have a digit."""
+    return bool(names) and all(any(char.isdigit() for char in name) for name in names)
+
+
+def is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
+    """Whether a pod that an event names is one of the job."""
+    name = (job.job_id or "").rsplit("/", 1)[-1]
+    pods = [pod.rsplit("/", 1)[-1] for pod in objects.pods]
+    return any(
+        (name and name in pod)
+        or any(map(job.mentions, _with_first_of_role(pod)))
+        or not job.job_names().isdisjoint(names_of_pod(pod))
+        for pod in pods
+    )
+
+
+def _with_first_of_role(pod: str) -> tuple[str, ...]:
+    """A pod, and the first pod of its role, which the logs of all pods name as the meeting point: name-worker-0."""
+    stem, _, number = pod.rpartition("-")
+    return (pod, f"{stem}-0") if stem and number.isdigit() else (pod,)
