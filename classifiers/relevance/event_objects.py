@@ -10,8 +10,7 @@ import re2
 # An address, or a name of its own: with a digit, slash, dot, dash or underscore in it, or in capitals; no time, no
 # version.
 _SPECIFIC: Final = re.compile(
-    r"(?<![\w/.-])(?=[^\s]{0,60}[\d/._-]|[A-Z]{3})[A-Za-z/][\w/.-]{2,60}[\w]"
-    r"|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?\b"
+    r"(?<![\w/.-])(?=[\w/.-]{0,60}[\d/._])[A-Za-z/][\w/.-]{2,60}[\w]|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?\b"
 )
 # What a change makes of something: the new version or value, which has a digit.
 _CHANGED_TO: Final = re.compile(r"(?:\bto|->|→)\s{0,2}([\w.+-]{0,30}\d[\w.+-]{0,30})(?<![.,])")
@@ -64,7 +63,7 @@ _CORRECTED: Final = re.compile(
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\brecovery errors:? 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
-    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b|-> False\b"
+    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b|\bcondition (?:Read[Oo]nly|Memory|Disk|PID|Kernel|Frequent|Corrupt)\w* is now: False\b|-> False\b"
     r"|\bKubeletHas(?:Sufficient|No)\w+|\|CE(?:CC)?\||\bMachine check events logged$"
     # Bit 61 of the status that a bank of x86 reports: the error was not corrected.
     r"|\b(?:Bank \d{1,3}: |STATUS\S{0,80}: (?:0x)?)[89cd][0-9a-f]{15}\b"
@@ -102,8 +101,6 @@ _DISCLAIMED: Final = re.compile(
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(
     r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
-    # The kernel has taken a broken page out of use: the process that used it is killed.
-    r"|\bmemory failure\b[^\n]{0,80}?\brecovery action\b"
     r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b|\b(?:drained|draining)\b[^\n]{0,60}?\bplanned\b"
 )
 _REPAIR: Final = re.compile(

@@ -151,12 +151,14 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
     objects, kinds = one.objects, one.traits.objects
     if any(map(job.knows_process, objects.pids)):
         return False
-    if not kinds.isdisjoint({"node", "process"}) and _is_of_other_pod(one, job):
+    if not kinds.isdisjoint({"node", "process", "service"}) and _is_of_other_pod(one, job):
         return True
-    if not kinds.isdisjoint({"node", "service", "port"}):
+    if not kinds.isdisjoint({"node", "port"}):
         return False
     if _names_other_job(objects, job):
         return True
+    if "service" in kinds:
+        return False
     names_program = bool(objects.programs) and not kinds.isdisjoint({"process", "gpu"})
     if names_program and not any(_is_of_job(name, job) for name in objects.programs):
         return True
@@ -248,6 +250,8 @@ def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
         return Reason.NO_TRACE
     if one.fit:
         return None
+    if "changes" in one.traits.effects:
+        return Reason.NOT_SHOWN
     if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
@@ -256,7 +260,8 @@ def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
 
 def _kept_from_start(one: Candidate, job: JobSeen) -> bool:
     """Whether a pod could not start and the job, whose logs show no failure of its own, never began."""
-    return job.last_progress is None and any(rule.before_logs for rule in one.rules)
+    never_began = job.last_progress is None and any(rule.before_logs for rule in one.rules)
+    return never_began and (not one.objects.pods or is_own_pod(one.objects, job))
 
 
 def _ended_the_job(one: Candidate, job: JobSeen) -> bool:

@@ -126,6 +126,12 @@ def operations() -> frozenset[str]:
 
 
 @cache
+def consequences() -> frozenset[str]:
+    """Ids of the entries by which processes and launchers report what any failure makes them report; read once."""
+    return frozenset(entry.id for entry in signatures.packaged().entries if entry.role in {"cascade", "teardown"})
+
+
+@cache
 def of_programs() -> frozenset[str]:
     """Ids of the entries whose causes are all on the user's side, without those of deadlines."""
     side_of = taxonomy.load().side_of

@@ -13,6 +13,7 @@ from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, Jo
 from classifiers.relevance.event_chains import effects_of, speaks_for
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
+    consequences,
     explained_at_once,
     explained_by,
     explained_by_name,
@@ -92,7 +93,7 @@ class _Fits:
             return Fit.SLOWER
         if any(job.status in rule.status for rule in one.rules):
             return Fit.SCHEDULER
-        if self._has_own_failure and (self._own or self._others.isdisjoint(explained)):
+        if self._has_own_failure and (self._own or self._others.isdisjoint(explained - consequences())):
             return Fit.NONE
         return self._by_other_processes(one, explained)
 

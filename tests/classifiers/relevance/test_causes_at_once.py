@@ -85,13 +85,6 @@ def test_steps_that_got_slower_speak_for_a_device_that_did(seconds: float, *, le
     assert (case.evidence[0].text == HOT) is leads
 
 
-def test_a_page_that_the_kernel_took_out_of_use_has_not_recovered() -> None:
-    action = read_objects("Memory failure: 0x1b2: recovery action for dirty LRU page: Recovered")
-    assert not action.is_recovery
-    assert not action.is_corrected
-    assert read_objects("mlx5_2: link recovered").is_recovery
-
-
 def test_a_change_that_brought_in_the_version_which_the_log_shows_leads() -> None:
     change = "modules: default of toolkit moved from 11.8 to 12.6"
     log = "loading toolkit 12.6\nImportError: /x/ops.so: undefined symbol: _ZN3c10\n"
