@@ -8,7 +8,6 @@ from classifiers import signatures
 from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.relevance.event_objects import read_objects
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 END = datetime(2026, 11, 20, 12, tzinfo=UTC)
