@@ -63,7 +63,8 @@ _CORRECTED: Final = re.compile(
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\brecovery errors:? 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
-    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b|\bcondition (?:Read[Oo]nly|Memory|Disk|PID|Kernel|Frequent|Corrupt)\w* is now: False\b|-> False\b"
+    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b"
+    r"|\bcondition (?:Read[Oo]nly|Memory|Disk|PID|Kernel|Frequent|Corrupt)\w* is now: False\b|-> False\b"
     r"|\bKubeletHas(?:Sufficient|No)\w+|\|CE(?:CC)?\||\bMachine check events logged$"
     # Bit 61 of the status that a bank of x86 reports: the error was not corrected.
     r"|\b(?:Bank \d{1,3}: |STATUS\S{0,80}: (?:0x)?)[89cd][0-9a-f]{15}\b"

@@ -155,10 +155,12 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
         return True
     if not kinds.isdisjoint({"node", "port"}):
         return False
-    if _names_other_job(objects, job):
-        return True
-    if "service" in kinds:
-        return False
+    return _names_other_job(objects, job) or ("service" not in kinds and _is_of_other_program(one, job))
+
+
+def _is_of_other_program(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is of programs that no training job starts, or of the node's own services."""
+    objects, kinds = one.objects, one.traits.objects
     names_program = bool(objects.programs) and not kinds.isdisjoint({"process", "gpu"})
     if names_program and not any(_is_of_job(name, job) for name in objects.programs):
         return True
