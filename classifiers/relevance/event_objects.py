@@ -84,7 +84,8 @@ _RECOVERY: Final = re.compile(
     r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
     r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
     r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
-    r"|\btemperature(?:/speed)? (?:is )?normal\b|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
+    r"|\btemperature(?:/speed)? (?:is )?normal\b"
+    r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
     r"|\bsuccessfully (?:pulled|mounted|attached|created|started)\b|\b(?:attach|mount\w*|setup)\S* succeeded\b"
 )
 # Nobody uses it, or nothing was lost by it.
