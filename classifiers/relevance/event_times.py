@@ -54,7 +54,7 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
     waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
     # A service of all jobs that is away when a job starts is what the job meets first.
-    lasts = one.fits and any(rule.shared or rule.object in {"filesystem", "service"} for rule in one.rules)
+    lasts = one.fits and any(rule.shared or rule.object == "filesystem" for rule in one.rules)
     is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S and not lasts
     began = failed if job.stalled is None else min(failed, job.stalled)
     if is_before_start or (time < began - within - waited and not when_stopped):
