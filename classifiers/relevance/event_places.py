@@ -13,13 +13,13 @@ def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
     """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
     if not job.nodes:
         return None
-    is_of_job = not _names_other_node(one, job) and (
+    is_of_job = not names_other_node(one, job) and (
         _is_on_job_node(one, job) or _is_of_used_service(one, job) or _is_of_start(one, job)
     )
     return None if is_of_job else Reason.OTHER_NODE
 
 
-def _names_other_node(one: Candidate, job: JobSeen) -> bool:
+def names_other_node(one: Candidate, job: JobSeen) -> bool:
     """Whether the text names nodes, and none of them is one of the job's."""
     named = set(_hosts_like(job.nodes, written_out(one.event.text)))
     if "node" in one.traits.objects and _are_hosts(one.objects.nodes):

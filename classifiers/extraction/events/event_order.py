@@ -38,7 +38,9 @@ def lead(
 
     _lead_effects(used, judgements)
     for item in used:
-        if item.role == "initiating" and judgements[item.offset].leads:
+        judgement = judgements[item.offset]
+        is_shown = judgement.leads or judgement.support in {Support.LOG, Support.SCHEDULER}
+        if item.role == "initiating" and is_shown:
             _lead_reports_of_effects(leads_to(seen[item.offset].entries), of_logs)
 
 
