@@ -12,9 +12,9 @@ from typing import Final
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
-from classifiers.extraction.events.compared_events import compared_with_events
 from classifiers.extraction.comparisons import observations
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
+from classifiers.extraction.events.compared_events import compared_with_events
 from classifiers.extraction.events.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,

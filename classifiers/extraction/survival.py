@@ -28,7 +28,8 @@ _NEXT_ATTEMPT: Final = re.compile(
 _ATTEMPT_WORDS: Final = ("attempt", "Attempt", "estart count", "estart_count", "RESTART_COUNT")
 # What Slurm writes into the log of a job that it takes back and starts again.
 _REQUEUED: Final = re.compile(
-    r"\*\*\* JOB \d{1,12} ON \S{1,200} CANCELLED AT (?P<at>\S{1,40}) DUE TO (?:PREEMPTION|NODE FAILURE|JOB REQUEUE)\b[^\n]*"
+    r"\*\*\* JOB \d{1,12} ON \S{1,200} CANCELLED AT (?P<at>\S{1,40}) DUE TO "
+    r"(?:PREEMPTION|NODE FAILURE|JOB REQUEUE)\b[^\n]*"
 )
 _REQUEUED_WORDS: Final = " DUE TO "
 # Judgement: of the first lines of a log so many, and so long ones, come again where its script begins anew.

@@ -6,7 +6,7 @@ page shows. What is left is used where the log shows something that such an even
 scheduler confirms it, or where the log shows no failure of its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -272,7 +272,7 @@ def _with_causes(found: Sequence[Candidate], companions: Companions, job: JobSee
     return [judged[one.event.index] for one in found]
 
 
-def _prefer_trouble(used: Sequence[Candidate], judged: Mapping[int, Judgement]) -> None:
+def _prefer_trouble(used: Sequence[Candidate], judged: dict[int, Judgement]) -> None:
     """Set aside a change for whose effects trouble of their own node is known, which the change does not explain."""
     causes = [one for one in used if "changes" not in one.traits.effects and judged[one.event.index].leads]
     for change in used:

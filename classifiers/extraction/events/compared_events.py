@@ -8,19 +8,21 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from classifiers.case_builder import RawCase
-from classifiers.contracts import NodeEvent
+from classifiers.contracts import NodeEvent, RawCase
 from classifiers.extraction.comparisons import rank_of
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.signatures import DISK_FILLED_BY_JOB, SAME_DEVICE_AGAIN
 
 _NO_SPACE: Final = frozenset({"python.no-space", "python.no-space-own"})
-_MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access", "cuda.illegal-access-on-several", "cuda.illegal-access-again"})
+_MEMORY_FAULTS: Final = frozenset(
+    {"cuda.illegal-access", "cuda.illegal-access-on-several", "cuda.illegal-access-again"}
+)
 _PATH: Final = re.compile(r"(?<![\w.])(?:/[\w.@%+=-]{1,120}){2,16}")
 # Who holds how much of a disk: "3.4T job_17", "/local/job_17: 3.4 TiB".
+_SIZE: Final = r"(?P<{size}>\d{{1,6}}(?:\.\d{{1,3}})?) ?(?P<{unit}>[KMGTP])i?B?"
 _HELD: Final = re.compile(
-    r"\b(?P<size>\d{1,6}(?:\.\d{1,3})?) ?(?P<unit>[KMGTP])i?B?\s{1,3}(?:in |by |of |under )?(?P<name>[/\w][\w./@-]{3,200})"
-    r"|(?P<name_first>[/\w][\w./@-]{3,200})[ :=(]{1,3}(?P<size_last>\d{1,6}(?:\.\d{1,3})?) ?(?P<unit_last>[KMGTP])i?B?\b"
+    rf"\b{_SIZE.format(size='size', unit='unit')}\s{{1,3}}(?:in |by |of |under )?(?P<name>[/\w][\w./@-]{{3,200}})"
+    rf"|(?P<name_first>[/\w][\w./@-]{{3,200}})[ :=(]{{1,3}}{_SIZE.format(size='size_last', unit='unit_last')}\b"
 )
 _UNITS: Final = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _IS_NAME: Final = re.compile(r"[/\d_-]")  # common words have none of these
@@ -51,7 +53,9 @@ def _filled_by_job(events: Sequence[NodeEvent], streams: Sequence[StreamText]) -
 
     The line names the path that could not be written; the event names a part of this path as what holds the space.
     """
-    parts = {part for _, text in _lines(streams, _NO_SPACE) for path in _PATH.findall(text) for part in _own_parts(path)}
+    parts = {
+        part for _, text in _lines(streams, _NO_SPACE) for path in _PATH.findall(text) for part in _own_parts(path)
+    }
     if not parts:
         return False
     for event in events:
