@@ -268,11 +268,11 @@ def _with_causes(found: Sequence[Candidate], companions: Companions, job: JobSee
             used.append(one)
             judged[one.event.index] = Judgement(one.event.index, support=judged[effects[0].event.index].support)
         judged[one.event.index].leads = tuple(effect.event.index for effect in effects)
-    _prefer_trouble(used, judged)
+    _set_aside_changes_of_other_cause(used, judged)
     return [judged[one.event.index] for one in found]
 
 
-def _prefer_trouble(used: Sequence[Candidate], judged: dict[int, Judgement]) -> None:
+def _set_aside_changes_of_other_cause(used: Sequence[Candidate], judged: dict[int, Judgement]) -> None:
     """Set aside a change for whose effects trouble of their own node is known, which the change does not explain."""
     causes = [one for one in used if "changes" not in one.traits.effects and judged[one.event.index].leads]
     for change in used:

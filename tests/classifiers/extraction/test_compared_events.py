@@ -72,7 +72,7 @@ def test_a_fault_that_stays_on_one_device_while_ranks_move_is_of_the_device() ->
     assert "cuda.illegal-access-again" not in entries(LogStream(f"[rank5]: {FAULT}[rank5]: {FAULT}"), events=again)
 
 
-def test_ranks_are_told_apart_where_a_launcher_labels_the_lines() -> None:
+def test_ranks_are_distinguished_where_a_launcher_labels_the_lines() -> None:
     assert "cuda.illegal-access-on-several" in entries(LogStream(f"0: [rank0]: {FAULT}9: [rank9]: {FAULT}"))
     assert "cuda.illegal-access-on-several" not in entries(LogStream(f"9: [rank9]: {FAULT}9: [rank9]: {FAULT}"))
 
