@@ -64,12 +64,7 @@ from classifiers.contracts import JobFacts
 from classifiers.taxonomy import RetryOutlook, Role
 
 Strength = Literal["decisive", "strong", "weak"]
-# What the lines of a case show together (`classifiers.extraction.comparisons`): several ranks report a memory fault of
-# their own; most of a device's memory is held by a process of somebody else; again and again the same rank alone
-# computes numbers that are not finite, or others than its replicas; ranks waited in different collectives; a job that
-# did not end in time got slower; one rank ended as if its work were done while the others lost it; a path or a library
-# that one node lacks is there on another one; the nodes have different versions of a part of the platform; a process
-# was asked to end before another one lost it.
+# What a case shows beside a single line (`extraction.comparisons`, `extraction.events.compared_events`).
 FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
 MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
 ONE_RANK_NOT_FINITE: Final = "observation.one-rank-not-finite"
@@ -80,9 +75,12 @@ LEFT_EARLY: Final = "observation.left-early"
 SOFTWARE_ON_OTHER_NODES: Final = "observation.software-on-other-nodes"
 VERSIONS_DIFFER: Final = "observation.versions-differ"
 ASKED_TO_END_FIRST: Final = "observation.asked-to-end-first"
+DISK_FILLED_BY_JOB: Final = "observation.disk-filled-by-job"
+SAME_DEVICE_AGAIN: Final = "observation.same-device-again"
 OBSERVATIONS: Final = frozenset({
     FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
-    PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER, ASKED_TO_END_FIRST,
+    PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER, ASKED_TO_END_FIRST, DISK_FILLED_BY_JOB,
+    SAME_DEVICE_AGAIN,
 })  # fmt: skip
 
 

@@ -101,11 +101,17 @@ def _lines_with(streams: Sequence[StreamText], entries: frozenset[str]) -> Itera
                 yield stream, line
 
 
+def rank_of(line: str) -> int | None:
+    """The rank that a line names by its header, which a launcher may have labelled with the rank again."""
+    rank = parse_header(line).rank
+    return parse_header(line, labelled=True).rank if rank is None else rank
+
+
 def _fault_on_several_ranks(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether several ranks report a memory fault of their own."""
     ranks: set[tuple[str, int]] = set()
     for stream, line in _lines_with(streams, _MEMORY_FAULTS):
-        rank = parse_header(line.text).rank
+        rank = rank_of(line.text)
         rank = stream.source.rank if rank is None else rank
         ranks.add(("stream", stream.index) if rank is None else ("rank", rank))
     return len(ranks) > 1

@@ -14,6 +14,7 @@ from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, Ra
 from classifiers.extraction import benign_lines
 from classifiers.extraction.comparisons import observations
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
+from classifiers.extraction.events.compared_events import compared_with_events
 from classifiers.extraction.events.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,
@@ -101,9 +102,10 @@ class Extractor:
         message = scheduler_message(raw)
         streams.append(StreamText(len(streams), message, _SCHEDULER_STREAM, self._scan_scheduler(message)))
         events = self._scan_events([one.text for one in raw.node_events])
-        # Without node events: what a log's line means must not change with what a node happens to report.
+        # Without node events: what a log's line means must not change with what a node happens to report. Only where an
+        # event is of the very path or device of the line, the two are compared.
         present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
-        present |= observations(raw.job, streams)
+        present |= observations(raw.job, streams) | compared_with_events(raw, streams)
         return Extraction(raw, streams, events, present, self._log_odds)
 
     def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:

@@ -26,6 +26,18 @@ _NEXT_ATTEMPT: Final = re.compile(
     r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:of|for) (?:the |this )?(?:job|run)\b)"
 )
 _ATTEMPT_WORDS: Final = ("attempt", "Attempt", "estart count", "estart_count", "RESTART_COUNT")
+# What Slurm writes into the log of a job that it takes back and starts again.
+_REQUEUED: Final = re.compile(
+    r"\*\*\* JOB \d{1,12} ON \S{1,200} CANCELLED AT (?P<at>\S{1,40}) DUE TO "
+    r"(?:PREEMPTION|NODE FAILURE|JOB REQUEUE)\b[^\n]*"
+)
+_REQUEUED_WORDS: Final = " DUE TO "
+# Judgement: of the first lines of a log so many, and so long ones, come again where its script begins anew.
+_FIRST_LINES: Final = 30
+_TELLING_LENGTH: Final = 10
+_FEWEST_AGAIN: Final = 2
+_ATTEMPT_RANGE: Final = 65_536  # characters in which the first time of an attempt is looked for
+_RESTARTED_AFTER_S: Final = 60.0  # clocks of nodes and logs agree to half of it (judgement)
 _ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike (judgement)
 _CLOCK_SKEW_S: Final = 10.0  # judgement
 
@@ -229,7 +241,39 @@ def withdraw_earlier_attempts(items: Sequence[EvidenceItem], texts: Sequence[str
 
 def _last_attempt(text: str) -> int:
     """Where the last attempt begins in a log of several, else 0."""
+    begin = _begin_after_requeue(text)[0]
     if not any(word in text for word in _ATTEMPT_WORDS):
-        return 0
+        return begin
     last = max((found.start() for found in _NEXT_ATTEMPT.finditer(text)), default=0)
-    return text.rfind("\n", 0, last) + 1
+    return max(begin, text.rfind("\n", 0, last) + 1)
+
+
+def last_attempt_since(text: str) -> float | None:
+    """When the last attempt began in a log of several, in seconds into the year; None if it holds one or is not timed.
+
+    It began after its predecessor was ended, and before its first line with a time.
+    """
+    begin, ended = _begin_after_requeue(text)
+    if not begin or ended is None:
+        return None
+    timed = (time_of(line) for line in text[begin : begin + _ATTEMPT_RANGE].split("\n"))
+    return next((time for time in timed if time is not None and time > ended), ended + _RESTARTED_AFTER_S)
+
+
+def _begin_after_requeue(text: str) -> tuple[int, float | None]:
+    """Where the log goes on after the scheduler took the job back, and when that was; 0 and None without.
+
+    The batch script begins anew: it prints the first lines of the log again.
+    """
+    if _REQUEUED_WORDS not in text:
+        return 0, None
+    ends = list(_REQUEUED.finditer(text))
+    if not ends:
+        return 0, None
+    first = {line for line in text[: ends[0].start()].split("\n")[:_FIRST_LINES] if len(line) >= _TELLING_LENGTH}
+    at, again = ends[-1].end() + 1, []
+    for line in text[at:].split("\n"):
+        if line in first:
+            again.append(at)
+        at += len(line) + 1
+    return (again[0], time_of(ends[-1]["at"])) if len(again) >= _FEWEST_AGAIN else (0, None)

@@ -19,11 +19,11 @@ _STEP: Final = re.compile(
     r"(?i)(?:(?<!skipped )(?<!nan )\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?"
     r"\s{0,8}[:=#\[(]{0,2}\s{0,8}"
     r"|num_updates\s{1,8})"
-    r"(?P<step>\d{1,12})(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
+    r"(?P<step>\d{1,12})(?![\d.]{0,20}\s{0,8}(?:ms|s(?:/|ec|\b)|it/s|GB|GiB|MB))"
 )
 _STEP_AT: Final = re.compile(
     r"(?i)(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}(?P<step>\d{1,12})"
-    r"(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
+    r"(?![\d.]{0,20}\s{0,8}(?:ms|s(?:/|ec|\b)|it/s|GB|GiB|MB))"
 )
 _LINE_TIME: Final = re.compile(r"[\[({]?(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:\d\d)?)")
 _WORDS: Final = ("step", "iter", "update", "batch")
@@ -44,7 +44,7 @@ _LINE_RANGE: Final = 500
 _BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
 # The duration of a step as programs print it, in a line with a time of its own.
 _DURATION: Final = re.compile(
-    r"(?i)\b(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:[ _]per[ _](?:step|iter\w*))?"
+    r"(?i)\b(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:(?:[ _]per[ _]|/)(?:step|it(?:er\w*)?|batch))?"
     r"|elapsed time per iteration \(ms\)|s(?:ec(?:onds)?)?(?:/| per )(?:step|it(?:er\w*)?|batch))"
     r"[\"']?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}(?:\.\d{1,6})?)"
 )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, JobSeen, Reason
-from classifiers.relevance.event_places import is_word_in
+from classifiers.relevance.event_places import is_word_in, names_other_node
 from classifiers.relevance.event_questions import Companions, reason_against
 from classifiers.relevance.event_rules import explained_by_name, leads_to
 from classifiers.relevance.event_times import comes_before
@@ -45,7 +45,7 @@ def speaks_for(one: Candidate, effects: Sequence[Candidate], companions: Compani
         return False
     reason = reason_against(one, companions, job) or companions.reason(one)
     if reason is Reason.OTHER_NODE:  # a service's failure is reported where the service runs
-        return "service" in one.traits.objects
+        return "service" in one.traits.objects and not names_other_node(one, job)
     return reason is None or reason in _UNSUPPORTED
 
 

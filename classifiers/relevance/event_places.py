@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import EventObjects
+from classifiers.relevance.host_lists import written_out
 from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
 
@@ -12,15 +13,15 @@ def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
     """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
     if not job.nodes:
         return None
-    is_of_job = not _names_other_node(one, job) and (
+    is_of_job = not names_other_node(one, job) and (
         _is_on_job_node(one, job) or _is_of_used_service(one, job) or _is_of_start(one, job)
     )
     return None if is_of_job else Reason.OTHER_NODE
 
 
-def _names_other_node(one: Candidate, job: JobSeen) -> bool:
+def names_other_node(one: Candidate, job: JobSeen) -> bool:
     """Whether the text names nodes, and none of them is one of the job's."""
-    named = set(_hosts_like(job.nodes, one.event.text))
+    named = set(_hosts_like(job.nodes, written_out(one.event.text)))
     if "node" in one.traits.objects and _are_hosts(one.objects.nodes):
         named |= one.objects.nodes
     return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
@@ -30,7 +31,8 @@ def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     node = one.event.node
     if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
         return True
-    named = any(is_word_in(name, one.event.text) for name in job.nodes) or job.mentions(short_name(node))
+    text = written_out(one.event.text)
+    named = any(is_word_in(name, text) for name in job.nodes) or job.mentions(short_name(node))
     named = named or is_own_pod(one.objects, job)
     return named or any(map(job.knows_process, one.objects.pids))
 

@@ -199,6 +199,8 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
 def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
     failed = job.failed_or_ended
+    if failed is not None and job.stalled is not None:
+        failed = min(failed, job.stalled)  # time-outs are reported long after what the ranks waited for
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.

@@ -7,6 +7,7 @@ scheduler confirms it, or where the log shows no failure of its own.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
@@ -245,8 +246,11 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
 
 def _explains_all(change: Candidate, others: Sequence[Candidate]) -> bool:
     """Whether a change explains the other events for which the log speaks."""
-    explained = explained_by(change.event.entries)
-    return all(not explained.isdisjoint(one.event.entries) or _meets(change, one) for one in others)
+    return all(map(partial(_is_explained, change), others))
+
+
+def _is_explained(change: Candidate, other: Candidate) -> bool:
+    return not explained_by(change.event.entries).isdisjoint(other.event.entries) or _meets(change, other)
 
 
 def _with_causes(found: Sequence[Candidate], companions: Companions, job: JobSeen) -> list[Judgement]:
@@ -264,7 +268,22 @@ def _with_causes(found: Sequence[Candidate], companions: Companions, job: JobSee
             used.append(one)
             judged[one.event.index] = Judgement(one.event.index, support=judged[effects[0].event.index].support)
         judged[one.event.index].leads = tuple(effect.event.index for effect in effects)
+    _set_aside_changes_of_other_cause(used, judged)
     return [judged[one.event.index] for one in found]
+
+
+def _set_aside_changes_of_other_cause(used: Sequence[Candidate], judged: dict[int, Judgement]) -> None:
+    """Set aside a change for whose effects trouble of their own node is known, which the change does not explain."""
+    causes = [one for one in used if "changes" not in one.traits.effects and judged[one.event.index].leads]
+    for change in used:
+        if "changes" not in change.traits.effects or not causes:
+            continue
+        explained = explained_by(change.event.entries)
+        effects = [one for one in used if one is not change and not explained.isdisjoint(one.event.entries)]
+        places = {one.event.index for one in effects}
+        others = [one for one in causes if not places.isdisjoint(judged[one.event.index].leads)]
+        if others and not any(map(partial(_is_explained, change), others)):
+            judged[change.event.index] = Judgement(change.event.index, reason=Reason.NO_TRACE)
 
 
 def _latest_first(one: Candidate) -> tuple[float, int]:

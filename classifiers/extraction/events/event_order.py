@@ -8,7 +8,7 @@ from classifiers.extraction.line_headers import time_of
 from classifiers.relevance.event_candidates import EventSeen, Judgement, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_places import is_word_in
-from classifiers.relevance.event_rules import explained_at_once, explained_by, explained_by_name, traits_of
+from classifiers.relevance.event_rules import explained_at_once, explained_by, explained_by_name, leads_to, traits_of
 from classifiers.relevance.event_times import CLOCK_SKEW_S
 
 _LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain
@@ -37,6 +37,11 @@ def lead(
             _subordinate([one for one in [*of_logs, *used] if one is not item], explained)
 
     _lead_effects(used, judgements)
+    for item in used:
+        judgement = judgements[item.offset]
+        is_shown = judgement.leads or judgement.support in {Support.LOG, Support.SCHEDULER}
+        if item.role == "initiating" and is_shown:
+            _lead_reports_of_effects(leads_to(seen[item.offset].entries), of_logs)
 
 
 def _lead_effects(used: Sequence[EvidenceItem], judgements: Mapping[int, Judgement]) -> None:
@@ -55,6 +60,14 @@ def _lead_effects(used: Sequence[EvidenceItem], judgements: Mapping[int, Judgeme
             cause.time = min(cause.time, effect.time - _JUST_BEFORE_S)
     for _, effect in pairs:
         effect.role = "cascade"
+
+
+def _lead_reports_of_effects(effects: frozenset[str], of_logs: Sequence[EvidenceItem]) -> None:
+    """Make consequences of the lines that report what an event caused, as the log and the scheduler do too."""
+    for line in of_logs:
+        begins = [hit.id for hit in line.hits if hit.role == "initiating"]
+        if line.role == "initiating" and begins and effects.issuperset(begins):
+            line.role = "cascade"
 
 
 def _subordinate(items: Sequence[EvidenceItem], explained: frozenset[str]) -> None:

@@ -1,13 +1,13 @@
 """Judges a case's node events: collects what logs and scheduler show, and sets aside what did not begin the failure."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Final
 
 from classifiers.contracts import RawCase
-from classifiers.extraction import benign_lines, training_progress
+from classifiers.extraction import benign_lines, survival, training_progress
 from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
@@ -180,7 +180,7 @@ def _job_seen(
         status=raw.job.status,
         own_entries=[_telling_entries(item) for item in own],
         other_entries=frozenset(hit.id for item in others for hit in item.hits),
-        started=clock.of(raw.job.started_at),
+        started=_latest([clock.of(raw.job.started_at), *map(survival.last_attempt_since, texts)]),
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
         failed=min(times, default=None) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
@@ -202,6 +202,10 @@ def _job_seen(
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
+
+
+def _latest(times: Iterable[float | None]) -> float | None:
+    return max((time for time in times if time is not None), default=None)
 
 
 def _text_from(item: EvidenceItem, streams: Sequence[StreamText]) -> str:

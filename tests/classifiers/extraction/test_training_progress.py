@@ -179,3 +179,14 @@ def test_the_node_of_a_rank_that_is_named_again_and_again_is_slow() -> None:
 def test_the_node_that_stands_beside_the_slowest_rank_is_slow() -> None:
     lines = naming(9, 9, 9, form="straggler: rank {rank} on cn2, 7 times the median\n")
     assert training_progress.slow_nodes([lines], frozenset({"cn1", "cn2"})) == {"cn2"}
+
+
+@pytest.mark.parametrize("pace", ["time/step 16.31s", "16 s/step", "step time 16.31 sec"])
+def test_the_duration_of_a_step_is_not_its_number(pace: str) -> None:
+    assert training_progress.step_of(f"step 1960 loss 2.68 {pace} (data 13.0 s)") == 1960
+
+
+def test_a_run_that_prints_how_long_its_steps_took_has_slowed_down() -> None:
+    lines = [f"2026-11-20 10:{n:02}:00 loss 2.5 time/step {2.0 if n < 20 else 16.0}s\n" for n in range(40)]
+    assert training_progress.has_slowed("".join(lines))
+    assert not training_progress.has_slowed("".join(lines[:20]))
