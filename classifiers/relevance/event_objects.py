@@ -54,7 +54,7 @@ _POD: Final = re.compile(
     r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})"
     r"|\bpod/([a-z0-9][\w.-]{0,80}(?:/[a-z0-9][\w.-]{0,80})?)"
 )
-_NUMBERED: Final = re.compile(r"[a-z][a-z0-9-]{1,60}-\d{1,4}")
+_OWN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,40}-[a-z0-9-]{1,60}")
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
@@ -244,10 +244,10 @@ class EventObjects:
         return bool(self.programs) and all(one.startswith(_OTHER_PROGRAMS) for one in self.programs)
 
 
-def _with_pod(name: str) -> tuple[str, ...]:
-    """A name, and where it is that of a namespace and one of its numbered pods, the pod's, which logs give alone."""
-    space, _, pod = name.partition("/")
-    return (name, pod) if space and _NUMBERED.fullmatch(pod) is not None else (name,)
+def _with_own(name: str) -> tuple[str, ...]:
+    """A name, and where it is that of an object in a namespace ("ml/fit-0"), the object's, which logs give alone."""
+    space, _, own = name.partition("/")
+    return (name, own) if space and _OWN_NAME.fullmatch(own) is not None else (name,)
 
 
 _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
@@ -265,7 +265,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
     "specific_names": lambda one: frozenset(
-        part for name in one.words(_SPECIFIC) for part in _with_pod(name.lower())
+        part for name in one.words(_SPECIFIC) for part in _with_own(name.lower())
     ),
     "new_versions": lambda one: frozenset(
         name for name in one.words(_CHANGED_TO) if sum(char.isdigit() for char in name) > 1
