@@ -54,6 +54,8 @@ _POD: Final = re.compile(
     r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})"
     r"|\bpod/([a-z0-9][\w.-]{0,80}(?:/[a-z0-9][\w.-]{0,80})?)"
 )
+# Names of kinds of devices in Kubernetes, which are not the name of one thing.
+_RESOURCE: Final = re.compile(r"(?:requests\.|limits\.)?(?:nvidia|amd|intel|habana|aws\.amazon|google)\.(?:com|ai)/[\w.-]+")
 _OWN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,40}-[a-z0-9-]{1,60}")
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
@@ -246,6 +248,8 @@ class EventObjects:
 
 def _with_own(name: str) -> tuple[str, ...]:
     """A name, and where it is that of an object in a namespace ("ml/fit-0"), the object's, which logs give alone."""
+    if _RESOURCE.fullmatch(name) is not None:
+        return ()
     space, _, own = name.partition("/")
     return (name, own) if space and _OWN_NAME.fullmatch(own) is not None else (name,)
 

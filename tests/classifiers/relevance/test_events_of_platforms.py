@@ -114,11 +114,37 @@ def test_an_upgrade_that_drains_a_node_of_the_job_ends_its_processes(extractor: 
     assert (beginnings(own)[:1], upgrade.format(7) in beginnings(other)) == ([upgrade.format(1)], False)
 
 
-def test_a_quota_that_was_lowered_leads_the_refusal_of_pods(extractor: Extractor) -> None:
-    lowered = "resourceQuota gpu of all teams: 128 -> 12"
-    refused = "Error creating: pods is forbidden: exceeded quota: gpu, requested: 16, used: 0, limited: 12"
-    found = items(extractor, WAITING, (lowered, None, 4_000), (refused, None, 1_200))
-    assert beginnings(found) == [lowered]
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        ("resourceQuota gpu of all teams: 128 -> 12", True),
+        ("resourceQuota of team speech: 128 -> 256", False),
+        ("resourceQuota of team speech: requests.nvidia.com/gpu 128 -> 96", False),
+    ],
+)
+def test_a_change_of_a_quota_leads_the_refusal_that_states_its_value(
+    extractor: Extractor, change: str, counts: bool
+) -> None:
+    refused = "Error creating: pods is forbidden: exceeded quota: gpu, requested: requests.nvidia.com/gpu=16, limited: {}=12"
+    refused = refused.format("requests.nvidia.com/gpu")
+    found = items(extractor, WAITING, (change, None, 4_000), (refused, None, 1_200))
+    assert beginnings(found) == [change if counts else refused]
+
+
+def test_a_broken_device_leads_the_refusal_of_its_node_for_a_pod_that_never_started(extractor: Extractor) -> None:
+    broken = "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x24:0xffff:1568)"
+    refused = "Pod was rejected: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. Requested: 8"
+    on_node, on_another = (
+        items(extractor, WAITING, (broken, node, 3_550), (refused, "gpu9", 3_500)) for node in ("gpu9", "gpu8")
+    )
+    assert (beginnings(on_node)[:1], broken in beginnings(on_another)) == ([broken], False)
+
+
+def test_a_volume_that_could_not_be_made_leads_the_pods_that_wait_for_it(extractor: Extractor) -> None:
+    failed = 'failed to provision volume with StorageClass "rwx": rpc error: code = Internal desc = pool is full'
+    waits = "0/9 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    found = items(extractor, WAITING, (failed, None, 3_500), (waits, None, 3_400))
+    assert beginnings(found) == [failed]
 
 
 def test_an_unknown_service_says_nothing_where_no_name_of_the_cluster_is_resolved(extractor: Extractor) -> None:
