@@ -55,7 +55,9 @@ _POD: Final = re.compile(
     r"|\bpod/([a-z0-9][\w.-]{0,80}(?:/[a-z0-9][\w.-]{0,80})?)"
 )
 # Names of kinds of devices in Kubernetes, which are not the name of one thing.
-_RESOURCE: Final = re.compile(r"(?:requests\.|limits\.)?(?:nvidia|amd|intel|habana|aws\.amazon|google)\.(?:com|ai)/[\w.-]+")
+_RESOURCE: Final = re.compile(
+    r"(?:requests\.|limits\.)?(?:nvidia|amd|intel|habana|aws\.amazon|google)\.(?:com|ai)/[\w.-]+"
+)
 _OWN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,40}-[a-z0-9-]{1,60}")
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
@@ -268,9 +270,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "jobs": lambda one: frozenset(one.found(_JOB, low=True)),
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
-    "specific_names": lambda one: frozenset(
-        part for name in one.words(_SPECIFIC) for part in _with_own(name.lower())
-    ),
+    "specific_names": lambda one: frozenset(part for name in one.words(_SPECIFIC) for part in _with_own(name.lower())),
     "new_versions": lambda one: frozenset(
         name for name in one.words(_CHANGED_TO) if sum(char.isdigit() for char in name) > 1
     ),

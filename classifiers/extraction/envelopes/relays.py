@@ -27,7 +27,7 @@ class Relay:
         with_time: whether the time of the head is kept, since the program writes none.
     """
 
-    def __init__(self, with_time: bool) -> None:
+    def __init__(self, *, with_time: bool) -> None:
         self._with_time = with_time
 
     def __call__(self, line: str) -> str | None:
@@ -46,4 +46,4 @@ def of_text(text: str) -> Relay | None:
     rests = [line[head.end() :] for line in text.split("\n") if (head := _HEAD.match(line)) is not None]
     if len(rests) < _FEWEST:
         return None
-    return Relay(sum(time_of(rest) is not None for rest in rests) <= _SHARE_WITH_TIME * len(rests))
+    return Relay(with_time=sum(time_of(rest) is not None for rest in rests) <= _SHARE_WITH_TIME * len(rests))
