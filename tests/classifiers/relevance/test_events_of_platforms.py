@@ -24,8 +24,8 @@ WEBHOOK = 'Error creating: failed calling webhook "inject.mesh.example": Post "h
 REFUSED = 'Error creating: admission webhook "gate.example" denied the request: resource Pod/ml/{} must set label'
 DROPPED = "hubble: ml/fit-1:50112 <> ml/{}:23456 Policy denied DROPPED (TCP Flags: SYN)"
 JOIN = (
-    "2026-11-20 09:59:00 torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients "
-    "joined.\n2026-11-20 09:59:01 The client socket has timed out while trying to connect to (fit-0.fit.ml.svc, 23456).\n"
+    "2026-11-20 09:59:00 DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients "
+    "joined.\n2026-11-20 09:59:01 The client has timed out while trying to connect to (fit-0.fit.ml.svc, 23456).\n"
 )
 NO_ANSWER = "dial tcp: lookup fit-0.fit.ml.svc.cluster.local on 10.96.0.10:53: no such host\n"
 NO_CLUSTER = "nslookup: can't resolve 'kubernetes.default'\n"
