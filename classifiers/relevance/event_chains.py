@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, JobSeen, Reason
-from classifiers.relevance.event_places import is_word_in, names_other_node
+from classifiers.relevance.event_places import is_whole_word_in, is_word_in, names_other_node
 from classifiers.relevance.event_questions import Companions, reason_against
-from classifiers.relevance.event_rules import explained_by_name, leads_to
+from classifiers.relevance.event_rules import explained_by_name, leads_stated, leads_to
 from classifiers.relevance.event_times import comes_before
 
 # The reasons by which an event is set aside because log and scheduler do not speak for it. Its effect may.
@@ -25,7 +25,8 @@ _SHARED_WITHIN_S: Final = 3_600.0
 def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
     """The used events that an event caused: of its node or of its service's users, and not long after it."""
     caused, named = leads_to(one.event.entries), explained_by_name(one.event.entries)
-    if not caused and not named:
+    stated = leads_stated(one.event.entries)
+    if not caused and not named and not stated:
         return []
     return [
         other
@@ -34,6 +35,7 @@ def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
         and (
             not caused.isdisjoint(other.event.entries)
             or (not named.isdisjoint(other.event.entries) and _shares_name(one, other))
+            or (not stated.isdisjoint(other.event.entries) and _states_new_value(one, other))
         )
         and _leads(one, other)
     ]
@@ -44,8 +46,10 @@ def speaks_for(one: Candidate, effects: Sequence[Candidate], companions: Compani
     if not effects or one.reason not in _UNSUPPORTED:
         return False
     reason = reason_against(one, companions, job) or companions.reason(one)
-    if reason is Reason.OTHER_NODE:  # a service's failure is reported where the service runs
-        return "service" in one.traits.objects and not names_other_node(one, job)
+    if reason is Reason.OTHER_NODE:
+        # A service's failure is reported where the service runs. The node of a pod that never started is in no log.
+        of_service = "service" in one.traits.objects and not names_other_node(one, job)
+        return of_service or any(_is_of_node(one, other) for other in effects)
     return reason is None or reason in _UNSUPPORTED
 
 
@@ -55,6 +59,11 @@ def _shares_name(one: Candidate, other: Candidate) -> bool:
     return any(is_word_in(name, text) for name in one.objects.specific_names if len(name) >= _SHORTEST_NAME)
 
 
+def _states_new_value(one: Candidate, other: Candidate) -> bool:
+    """Whether an event states the value that a change set, as a refusal states the limit that was met."""
+    return any(is_whole_word_in(value, other.event.text) for value in one.objects.new_versions)
+
+
 def _leads(one: Candidate, other: Candidate) -> bool:
     is_shared = "service" in one.traits.objects or one.event.node is None
     if not (is_shared or one.event.node == other.event.node) or not comes_before(one.event, other.event):
@@ -62,3 +71,7 @@ def _leads(one: Candidate, other: Candidate) -> bool:
     if one.event.time is None or other.event.time is None:
         return True
     return other.event.time - one.event.time <= (one.traits.within_s or _SHARED_WITHIN_S)
+
+
+def _is_of_node(one: Candidate, other: Candidate) -> bool:
+    return one.event.node is not None and one.event.node == other.event.node

@@ -52,8 +52,13 @@ _JOB: Final = re.compile(
 )
 _POD: Final = re.compile(
     r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})"
-    r"|\bpod/([a-z0-9][\w.-]{1,80})"
+    r"|\bpod/([a-z0-9][\w.-]{0,80}(?:/[a-z0-9][\w.-]{0,80})?)"
 )
+# Names of kinds of devices in Kubernetes, which are not the name of one thing.
+_RESOURCE: Final = re.compile(
+    r"(?:requests\.|limits\.)?(?:nvidia|amd|intel|habana|aws\.amazon|google)\.(?:com|ai)/[\w.-]+"
+)
+_OWN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,40}-[a-z0-9-]{1,60}")
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
@@ -243,6 +248,14 @@ class EventObjects:
         return bool(self.programs) and all(one.startswith(_OTHER_PROGRAMS) for one in self.programs)
 
 
+def _with_own(name: str) -> tuple[str, ...]:
+    """A name, and where it is that of an object in a namespace ("ml/fit-0"), the object's, which logs give alone."""
+    if _RESOURCE.fullmatch(name) is not None:
+        return ()
+    space, _, own = name.partition("/")
+    return (name, own) if space and _OWN_NAME.fullmatch(own) is not None else (name,)
+
+
 _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "gpus": lambda one: frozenset(map(int, one.found(_GPU))),
     "names": lambda one: frozenset(
@@ -257,7 +270,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "jobs": lambda one: frozenset(one.found(_JOB, low=True)),
     "pods": lambda one: frozenset(one.found(_POD, low=True)),
     "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
-    "specific_names": lambda one: frozenset(name.lower() for name in one.words(_SPECIFIC)),
+    "specific_names": lambda one: frozenset(part for name in one.words(_SPECIFIC) for part in _with_own(name.lower())),
     "new_versions": lambda one: frozenset(
         name for name in one.words(_CHANGED_TO) if sum(char.isdigit() for char in name) > 1
     ),

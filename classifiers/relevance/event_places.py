@@ -91,6 +91,17 @@ def is_word_in(name: str, text: str) -> bool:
     return False
 
 
+def is_whole_word_in(name: str, text: str) -> bool:
+    """Whether a name is in a text, with no letter or digit before or after it."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
 def _are_hosts(names: frozenset[str]) -> bool:
     """Whether words after "node" look like host names: they have a digit."""
     return bool(names) and all(any(char.isdigit() for char in name) for name in names)

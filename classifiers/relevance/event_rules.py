@@ -27,6 +27,7 @@ _KEYS: Final = frozenset(
         "explains_at_once",
         "until_repair",
         "leads_to",
+        "leads_stated",
         "before_logs",
         "status",
         "within_s",
@@ -66,6 +67,7 @@ class EventRule:
             may be the cause of them too.
         until_repair: those of them that jobs show which start later, before the object is repaired.
         leads_to: ids of the catalogue entries of other events that it causes.
+        leads_stated: ids of further ones, which a change causes where they state the value that it set.
         before_logs: whether it happens to a pod before that has a log, so that no log names its node.
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
@@ -86,6 +88,7 @@ class EventRule:
     explains_at_once: frozenset[str]
     until_repair: frozenset[str]
     leads_to: frozenset[str]
+    leads_stated: frozenset[str]
     before_logs: bool
     status: frozenset[str]
     within_s: int
@@ -240,6 +243,12 @@ def leads_to(entries: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*(rule.leads_to for rule in rules_of(entries)))
 
 
+@lru_cache(maxsize=4_096)
+def leads_stated(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries of other events that a change causes where they state the value that it set."""
+    return frozenset().union(*(rule.leads_stated for rule in rules_of(entries)))
+
+
 @cache
 def _read() -> Mapping[str, Any]:
     return tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
@@ -274,6 +283,7 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         explains_at_once=frozenset(_resolve(row.get("explains_at_once", []), known, row["id"])),
         until_repair=frozenset(_resolve(row.get("until_repair", []), known, row["id"])),
         leads_to=frozenset(_resolve(row.get("leads_to", []), known, row["id"])),
+        leads_stated=frozenset(_resolve(row.get("leads_stated", []), known, row["id"])),
         before_logs=bool(row.get("before_logs", False)),
         status=frozenset(row["status"]),
         within_s=within_s,

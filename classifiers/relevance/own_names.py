@@ -7,11 +7,13 @@ from typing import Final
 
 from classifiers.contracts import JobFacts, NodeEvent
 
-# What a text in lower case calls a job: "pytorchjob ml/bert", "job.batch/bert", "job_name=bert", "job bert-7".
+# What a text in lower case calls a job: "pytorchjob ml/bert", "job.batch/bert", "job_name=bert", "job bert-7",
+# "job bert: 2 of 4 ready".
 _JOB_NAME: Final = re.compile(
     r"job(?:s?(?:\.[a-z]{1,10}){0,2}(?:/|[ =:]{1,2}\"?[a-z0-9-]{1,60}/| [\"'])([a-z0-9][a-z0-9-]{1,60})"
     r"|[ _-]?name[\"']?[ =:]{1,3}[\"']?([a-z0-9][a-z0-9-]{1,60})"
-    r"|s?[ =]\"?((?=[a-z-]{0,60}\d)[a-z0-9]{1,40}-[a-z0-9-]{1,60}))"
+    r"|s?[ =]\"?((?=[a-z-]{0,60}\d)[a-z0-9]{1,40}-[a-z0-9-]{1,60})"
+    r"| ([a-z0-9][a-z0-9-]{2,60}): )"
 )
 # What operators of training jobs call their objects, and the name behind it: "RayCluster fraud-gnn", "jobset/pre-8b".
 _OBJECT: Final = re.compile(

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Final
 
 from classifiers.contracts import LogStream
-from classifiers.extraction.envelopes import ignored_exceptions, prefixes, records
+from classifiers.extraction.envelopes import ignored_exceptions, prefixes, records, relays
 from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.line_prefixes import detect_style, sample_lines
 
@@ -86,7 +86,9 @@ def _numbered_lines(stream: LogStream) -> Iterator[tuple[str, int | None, bool]]
 
 def _reader_of(text: str) -> Unwrap | None:
     """What takes the envelope of a line off, None where the lines of a log have none."""
-    envelope = _envelope_reader(text) if _may_have_envelopes(text) else None
+    envelope: Unwrap | None = relays.of_text(text)
+    if envelope is None and _may_have_envelopes(text):
+        envelope = _envelope_reader(text)
     if _BAR_SIGN not in text or _BAR.search(text) is None:
         return envelope
     return lambda line: _without_bar(line if envelope is None else envelope(line) or line)

@@ -172,3 +172,14 @@ def test_records_of_figures_among_records_of_lines_stay_as_they_are() -> None:
     read = unwrapped(LogStream("\n".join([*figures, *lines]))).text.split("\n")
     assert read[:20] == figures
     assert read[-1] == "2026-11-24T10:00:30Z ERROR: ERROR"
+
+
+@pytest.mark.parametrize("head", ["{pod_manager.py:472} INFO - [base] ", "{subprocess.py:93} INFO - "])
+def test_the_few_lines_that_an_engine_relays_among_its_own_are_read_as_the_programs(head: str) -> None:
+    own = [
+        f"[2026-03-01T10:00:{second:02d}.000+0000] {{pod.py:99}} INFO - state of pod: Running" for second in range(20)
+    ]
+    relayed = [f"[2026-03-01T10:00:21.500+0000] {head}{line}" for line in PROGRAM[-4:]]
+    lines = unwrapped(LogStream("\n".join([*own, *relayed]))).text.split("\n")
+    assert lines[:20] == own
+    assert lines[20:] == [f"2026-03-01T10:00:21.500+0000 {line}" for line in PROGRAM[-4:]]
