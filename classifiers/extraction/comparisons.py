@@ -11,11 +11,15 @@ from typing import Final
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header, time_of
+from classifiers.extraction.observed.phases import has_slow_storage, is_alive_when_given_up
+from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance.event_rules import deadlines, waits
 from classifiers.signatures import (
+    ALIVE_WHEN_GIVEN_UP,
     ASKED_TO_END_FIRST,
+    BUSY_ELSEWHERE,
     COLLECTIVES_DIFFER,
     FAULT_ON_SEVERAL_RANKS,
     LEFT_EARLY,
@@ -24,6 +28,7 @@ from classifiers.signatures import (
     PATH_ON_OTHER_NODES,
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
+    STORAGE_SLOWED,
     VERSIONS_DIFFER,
 )
 
@@ -319,4 +324,7 @@ _OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], boo
     SOFTWARE_ON_OTHER_NODES: _software_on_other_nodes,
     VERSIONS_DIFFER: _versions_differ,
     ASKED_TO_END_FIRST: _asked_to_end_first,
+    BUSY_ELSEWHERE: lambda _job, streams: is_busy_elsewhere(streams),
+    STORAGE_SLOWED: lambda _job, streams: has_slow_storage(streams),
+    ALIVE_WHEN_GIVEN_UP: lambda _job, streams: is_alive_when_given_up(streams),
 }

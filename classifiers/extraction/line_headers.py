@@ -18,6 +18,11 @@ _ISO: Final = re.compile(
 _GLOG: Final = re.compile(
     r"\b[EWIFD](?P<mo>[01]\d)(?P<d>[0-3]\d)\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>\.\d{1,9})?"
 )
+# vLLM: a level, month and day, then the time.
+_LEVEL_DAY: Final = re.compile(
+    r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<mo>[01]\d)-(?P<d>[0-3]\d) "
+    r"(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>\.\d{1,9})?"
+)
 _EPOCH: Final = re.compile(r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:)(?P<s>1[5-9]\d{8})(?P<f>\.\d{1,9})?")
 _SYSLOG: Final = re.compile(
     r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
@@ -115,6 +120,9 @@ def time_of(line: str) -> float | None:
     if hit is not None:
         return _seconds(hit, int(hit["mo"]))
     hit = _GLOG.search(head)
+    if hit is not None:
+        return _seconds(hit, int(hit["mo"]))
+    hit = _LEVEL_DAY.search(head)
     if hit is not None:
         return _seconds(hit, int(hit["mo"]))
     if "1" in head:

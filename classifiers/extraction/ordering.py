@@ -19,6 +19,7 @@ _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
 _WEAK_WORDS: Final = frozenset(
     {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
 )
+_MONITORS: Final = frozenset({"toolboxes.heartbeat-missed"})
 _TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 # All of these are a judgement.
 _OBJECT_RANGE: Final = 500
@@ -55,12 +56,20 @@ def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
         report = next((item for item in own if item.reports_exit and item.role == "teardown"), None)
         if report is not None:
             # A process that was killed prints nothing: the report of its end comes before what others say of it.
-            killed = report.reports_kill
+            killed = report.reports_kill and not _is_own_kill(report, own)
             report.role, report.onset = "initiating", Onset.PROCESS_END if killed else Onset.LAUNCHER_REPORT
             promoted = True
     only = None if promoted else only_line(items)
     if only is not None:
         only.role, only.onset = "initiating", Onset.ONLY_LINE
+
+
+def _is_own_kill(report: EvidenceItem, own: Sequence[EvidenceItem]) -> bool:
+    """Whether a launcher that reports a killed process said before that it got no heartbeat of it: it killed it."""
+    return any(
+        item.stream == report.stream and item.offset < report.offset and any(hit.id in _MONITORS for hit in item.hits)
+        for item in own
+    )
 
 
 def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> None:

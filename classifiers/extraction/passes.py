@@ -19,6 +19,7 @@ from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
+from classifiers.extraction.observed.unreached import withdraw_unreached
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import sample_ends
@@ -26,8 +27,9 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects import SuspectEvidence, find_suspect
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
+from classifiers.relevance.memory_tables import holds_more_than_killed
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
-from classifiers.signatures import Signature
+from classifiers.signatures import MEMORY_HELD_BY_OTHERS, Signature
 
 IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
 _LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)
@@ -115,9 +117,9 @@ def read_node_events(extraction: Extraction) -> None:
 def _entries_of_node(extraction: Extraction, node: str | None) -> frozenset[str]:
     """Ids of all entries that match an event of a node."""
     events = zip(extraction.raw.node_events, extraction.node_events, strict=True)
-    return frozenset(
-        hit.id for event, (_, line) in events if line is not None and event.node == node for hit in line.hits
-    )
+    own = [(text, line) for event, (text, line) in events if event.node == node]
+    found = frozenset(hit.id for _, line in own if line is not None for hit in line.hits)
+    return found | {MEMORY_HELD_BY_OTHERS} if holds_more_than_killed([text for text, _ in own]) else found
 
 
 def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
@@ -222,6 +224,7 @@ def withdraw_consequences(extraction: Extraction) -> None:
     survival.withdraw_earlier_attempts(extraction.items, [one.text for one in extraction.streams])
     several = [one is not None and one.has_several_ranks for one in extraction.attributions]
     survival.withdraw_after_loss(extraction.items, several)
+    withdraw_unreached(extraction.items, extraction.streams)
 
 
 def judge_node_events(extraction: Extraction) -> None:
@@ -240,6 +243,7 @@ def judge_node_events(extraction: Extraction) -> None:
             extraction.node_hits,
             extraction.attributions,
             classify,
+            extraction.present,
         )
         extraction.set_aside += set_aside
 

@@ -62,11 +62,14 @@ _FEWEST_BEFORE: Final = 3
 _MOST_BEFORE: Final = 20
 _FEWEST_SINCE: Final = 3
 _MUCH_SLOWER: Final = 3.0
-_SLOW_WORDS: Final = ("slowest", "straggler", "Straggler", "Slowest", "lagging", "behind the other")
+_MUCH_LONGER: Final = 1.5  # than the slow steps: an interruption
+_SLOW_WORDS: Final = ("slowest", "straggler", "Straggler", "STRAGGLER", "Slowest", "lagging", "behind the other")
 _SLOWEST: Final = re.compile(
     r"(?i)\b(?:slowest|stragglers?|lagging)\b[^\n]{0,60}?\brank[ :=#]{0,2}\[?(\d{1,6})\b"
     r"|\brank[ :=#]{0,2}(\d{1,6})\b[^\n]{0,60}?\b(?:slowest|straggler|lagging|behind the other)"
 )
+_SLOW_LIST: Final = re.compile(r"(?i)\b(?:slowest|stragglers?|lagging|worse|slower than)\b")
+_RANKS_LISTED: Final = re.compile(r"(?i)\branks?\b[^\n\d]{0,60}(?P<ranks>[\[(]{0,2}\d{1,6}\b[^\n]{0,400})")
 # A rank counts as slow where so many lines name one, and so many of them the same (judgement): who is last in a step
 # by chance changes from step to step.
 _FEWEST_NAMED: Final = 3
@@ -174,15 +177,21 @@ def slowed_since(text: str) -> float | None:
         text: a log whose lines name steps and times.
     """
     for paces in (_paces(text), _printed_durations(text)):
-        number = _first_slow([pace for _, pace in paces])
+        number = first_slow([pace for _, pace in paces])
         if number is not None:
-            return paces[number][0]
+            return paces[number + _is_interruption(paces, number)][0]
     return None
+
+
+def _is_interruption(paces: Sequence[tuple[float, float]], number: int) -> bool:
+    """Whether the first slow step is none, but the time between the end of an attempt and the next one."""
+    since = [pace for _, pace in paces[number + 1 :]]
+    return len(since) >= _FEWEST_SINCE and paces[number][1] > _MUCH_LONGER * median(since)
 
 
 def has_slowed(text: str) -> bool:
     """Whether the steps of a log took several times as long in the end as before, by its times or its printed rates."""
-    return slowed_since(text) is not None or _first_slow(_printed_paces(text)) is not None
+    return slowed_since(text) is not None or first_slow(_printed_paces(text)) is not None
 
 
 def has_more_work(text: str) -> bool:
@@ -190,7 +199,7 @@ def has_more_work(text: str) -> bool:
     if not any(word in text for word in _MORE_WORDS):
         return False
     paces = _paces(text)
-    number = _first_slow([pace for _, pace in paces])
+    number = first_slow([pace for _, pace in paces])
     if number is None:
         return False
     begin, end = paces[number - 1][0], paces[min(number + 1, len(paces) - 1)][0]
@@ -207,7 +216,7 @@ def _is_raised(line: str) -> bool:
     return found is not None and (found["after"] is None or float(found["after"]) > float(found["before"]))
 
 
-def _first_slow(paces: Sequence[float]) -> int | None:
+def first_slow(paces: Sequence[float]) -> int | None:
     """The place from which on all paces are several times the usual one before, None without one."""
     for number in range(_FEWEST_BEFORE, len(paces) - _FEWEST_SINCE + 1):
         before = paces[max(0, number - _MOST_BEFORE) : number]
@@ -261,10 +270,15 @@ def _printed_paces(text: str) -> list[float]:
 def slow_nodes(streams: Sequence[StreamText], nodes: frozenset[str]) -> frozenset[str]:
     """The node of the rank that several lines name as the slowest, empty without one or where it is not known.
 
+    Also the one node that lines name with all the ranks that they call slow.
+
     Args:
         streams: the logs.
         nodes: short names of the nodes of the job.
     """
+    listed = _nodes_of_slow_lists(streams, nodes)
+    if listed:
+        return listed if len(listed) == 1 else frozenset()
     found = [
         (int(rank), line)
         for stream in streams
@@ -282,3 +296,20 @@ def slow_nodes(streams: Sequence[StreamText], nodes: frozenset[str]) -> frozense
     if not named and not own and len(nodes) == 1:
         return nodes
     return frozenset(named if len(named) == 1 else own)
+
+
+def _nodes_of_slow_lists(streams: Sequence[StreamText], nodes: frozenset[str]) -> frozenset[str]:
+    """The nodes that lines name with several ranks that they call slow; one rank may be slow by chance."""
+    if len(nodes) < 2:  # noqa: PLR2004
+        return frozenset()
+    found: set[str] = set()
+    for stream in streams:
+        if not any(word in stream.text for word in _SLOW_WORDS):
+            continue
+        for line in stream.text.split("\n"):
+            if not any(word in line for word in _SLOW_WORDS) or _SLOW_LIST.search(line, 0, _LINE_RANGE) is None:
+                continue
+            ranks = _RANKS_LISTED.search(line, 0, _LINE_RANGE)
+            if ranks is not None and len(re.findall(r"(?<![\w.-])\d{1,6}(?![\w.-])", ranks["ranks"])) > 1:
+                found |= {node for node in nodes if is_word_in(node, line[:_LINE_RANGE])}
+    return frozenset(found)

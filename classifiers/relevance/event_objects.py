@@ -109,6 +109,10 @@ _DISCLAIMED: Final = re.compile(
 _STANDS: Final = re.compile(
     r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
     r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b|\b(?:drained|draining)\b[^\n]{0,60}?\bplanned\b"
+    # Beside what recovered, it names what did not.
+    r"|\b[1-9]\d* (?:writes?|transactions?|replies) (?:were )?(?:lost|discarded|dropped)\b"
+    r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
+    r"\b[^\n]{0,40}\b(?:discarded|lost|dropped)\b"
 )
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"

@@ -13,10 +13,17 @@ def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
     """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
     if not job.nodes:
         return None
-    is_of_job = not names_other_node(one, job) and (
-        _is_on_job_node(one, job) or _is_of_used_service(one, job) or _is_of_start(one, job)
-    )
+    is_of_job = not names_other_node(one, job) and (_is_of_known_place(one, job) or _may_be_of_silent_node(one, job))
     return None if is_of_job else Reason.OTHER_NODE
+
+
+def is_of_silent_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event that is used is of a node whose logs are missing."""
+    return job.has_more_nodes and bool(job.nodes) and not _is_of_known_place(one, job)
+
+
+def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
+    return _is_on_job_node(one, job) or _is_of_used_service(one, job) or _is_of_start(one, job)
 
 
 def names_other_node(one: Candidate, job: JobSeen) -> bool:
@@ -48,6 +55,13 @@ def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
             and (not one.objects.filesystems or any(map(job.mentions, one.objects.filesystems)))
         )
     return "service" in objects and (one.fits or not job.own_entries)
+
+
+def _may_be_of_silent_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event that the logs fit is of a node whose logs are missing: the job had more nodes than are known."""
+    if not job.has_more_nodes or one.fit < Fit.SLOWER or "changes" in one.traits.effects:
+        return False
+    return bool(_hosts_like(job.nodes, short_name(one.event.node or "")))
 
 
 def _is_of_start(one: Candidate, job: JobSeen) -> bool:

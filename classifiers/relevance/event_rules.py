@@ -256,7 +256,7 @@ def _read() -> Mapping[str, Any]:
 
 @cache
 def _known() -> frozenset[str]:
-    return frozenset(entry.id for entry in signatures.packaged().entries)
+    return frozenset(entry.id for entry in signatures.packaged().entries) | signatures.OBSERVATIONS
 
 
 def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
-from classifiers.relevance.event_rules import shown_until_repair
+from classifiers.relevance.event_rules import explained_at_once, shown_until_repair
 
 # Judgement: clocks of nodes and logs agree to this, in seconds.
 CLOCK_SKEW_S: Final = 30.0
@@ -21,6 +21,8 @@ _STOPPED_WITHIN_S: Final = 600.0
 # Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
 _LONGEST_WAIT_S: Final = 1_800.0
 
+# Judgement: what a file server keeps back of a file reaches its disks in this time, in seconds.
+_WRITTEN_WITHIN_S: Final = 180.0
 # Judgement: a node under suspicion is tested so soon after its job.
 _TESTED_WITHIN_S: Final = 86_400.0
 
@@ -35,7 +37,7 @@ def comes_before(one: EventSeen, other: EventSeen) -> bool:
 def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     """The reason against an event that does not lie between the last progress and the failure."""
     time, failed = one.event.time, job.failed_or_ended
-    if time is None or failed is None:
+    if time is None or failed is None or was_when_written(one, job):  # damage shows when the file is read
         return None
     traits = one.traits
     of_node, effects = "node" in traits.objects, traits.effects
@@ -61,6 +63,17 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
         return Reason.LONG_BEFORE
     goes_on_slowly = traits.slows and one.fit > Fit.WAITS
     return Reason.SURVIVED if last is not None and time < last - goes_on and not goes_on_slowly else None
+
+
+def was_when_written(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event of a file system or disk was when the file was written that the job could not read later."""
+    time = one.event.time
+    if time is None or one.traits.objects.isdisjoint({"filesystem", "disk"}):
+        return False
+    damages = explained_at_once(one.event.entries)
+    if not any(not damages.isdisjoint(entries) for entries in job.own_entries):
+        return False
+    return any(abs(time - written) <= _WRITTEN_WITHIN_S for written in job.written())
 
 
 def _is_found_later(one: Candidate, time: float, job: JobSeen) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
+from classifiers.relevance.event_places import is_of_silent_node
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
     consequences,
@@ -23,7 +24,7 @@ from classifiers.relevance.event_rules import (
     unanswered,
     waits,
 )
-from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, asks_time, comes_before
+from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, asks_time, comes_before, was_when_written
 from classifiers.relevance.records import short_name
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -88,10 +89,12 @@ class _Fits:
         explained = explained_by(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        if is_explained or is_named or self._shows_at_once(one) or _stopped_its_log(one, job):
+        if is_explained or is_named or self._shows_at_once(one):
             return Fit.LINE
         if _slowed_the_job(one, job):
             return Fit.SLOWER
+        if _stopped_its_log(one, job):
+            return Fit.LINE
         if any(job.status in rule.status for rule in one.rules):
             return Fit.SCHEDULER
         if self._has_own_failure and (self._own or self._others.isdisjoint(explained - consequences())):
@@ -128,7 +131,9 @@ class _Fits:
     def _shows_at_once(self, one: Candidate) -> bool:
         """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
         shown = self._own if self._has_own_failure else self._others
-        return not shown.isdisjoint(explained_at_once(one.event.entries)) and _is_at_once(one, self._job)
+        if shown.isdisjoint(explained_at_once(one.event.entries)):
+            return False
+        return _is_at_once(one, self._job) or was_when_written(one, self._job)
 
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""
@@ -169,7 +174,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return False
     if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
-    if may_slow and "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
+    if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
     since = job.slowed()
     if since is None:
@@ -228,6 +233,12 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
     used = [one for one in found if one.reason is None]
     if not used:
         return
+    known = [one for one in used if not is_of_silent_node(one, job)]
+    if known:  # a node whose logs are missing may as well be of another job
+        for one in used:
+            if is_of_silent_node(one, job):
+                one.reason = Reason.OTHER_NODE
+        used = known
     best = max(one.fit for one in used)
     others = [one for one in used if one.fit >= Fit.SLOWER and "changes" not in one.traits.effects]
     for one in used:

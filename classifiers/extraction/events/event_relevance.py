@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import cache
 from typing import Final
@@ -12,21 +13,25 @@ from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import seconds_into_year, time_of
+from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.observed.phases import write_times
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
 from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
-from classifiers.relevance.event_objects import may_concern_others
+from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_places import is_word_in
 from classifiers.relevance.event_times import CLOCK_BROKEN_S
 from classifiers.relevance.own_names import own_names
 from classifiers.relevance.records import short_name
 from classifiers.report_detection import is_prose
+from classifiers.signatures import OBSERVATIONS
 
 _FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
+_MOST_GPUS: Final = 8  # of a node, in nearly all machines for training
 _HALF_HOUR_S: Final = 1_800
 _LARGEST_ZONE_S: Final = 14 * 3_600
 # Judgement: a log begins and ends at most so long after and before its job, or clocks are set otherwise.
@@ -56,6 +61,7 @@ def judge_node_events(
     hits: Sequence[NodeHit],
     attributions: Sequence[LineAttribution | None],
     classify: Callable[[EvidenceItem], None],
+    present: AbstractSet[str] = frozenset(),
 ) -> tuple[list[EvidenceItem], list[EvidenceItem]]:
     """Separate the node events that have nothing to do with the failure from the others.
 
@@ -66,6 +72,7 @@ def judge_node_events(
         hits: its node events that the catalogue knows.
         attributions: who printed which line, by stream.
         classify: finds role and onset of a node event; most are set aside without.
+        present: the entries and observations of the logs.
 
     Returns:
         The items with those of the other events, and of the events that are set aside the first ones, each with the
@@ -78,7 +85,7 @@ def judge_node_events(
     judgements: dict[int, Judgement] = {}
     if suspects:
         clock = _ClockOfLogs(raw, streams)
-        job = _job_seen(raw, streams, items, attributions, clock)
+        job = _job_seen(raw, streams, items, attributions, clock, present)
         if _are_of_another_clock(raw, clock, job):
             clock.forget()
         seen = _EventsSeen(raw, clock, suspects)
@@ -94,6 +101,8 @@ def judge_node_events(
                 item.time = event.time if raw.node_events[hit.index].at is not None else time_of(item.text)
             if reason is None and item.role == "context" and judgement.support in {Support.ALONE, Support.TIME}:
                 reason = Reason.NO_TRACE  # it begins nothing, and nothing else fits it
+            if reason is None and judgement.support is Support.LOG and _is_called_overcome(item):
+                item.role, item.onset = "initiating", Onset.STRONG_ENTRY  # the log shows what it did all the same
             if reason is not None:
                 item.role, item.onset, item.set_aside = "context", Onset.NEUTRAL, reason.value
                 set_aside.append(item)
@@ -106,6 +115,13 @@ def judge_node_events(
         for item in items:  # the places in the one log are order enough, as without any event
             item.time = None
     return [*items, *used], set_aside
+
+
+def _is_called_overcome(item: EvidenceItem) -> bool:
+    """Whether an event that a strong entry knows is no beginning only because it names what recovered too."""
+    best = strongest(item.hits)
+    known = best is not None and best.role == "initiating" and best.strength != "weak"
+    return known and item.role == "context" and is_overcome(item.text) and read_objects(item.text).stands
 
 
 def _seriousness(hit: NodeHit) -> int:
@@ -161,6 +177,7 @@ def _job_seen(
     of_logs: Sequence[EvidenceItem],
     attributions: Sequence[LineAttribution | None],
     clock: "_ClockOfLogs",
+    present: AbstractSet[str],
 ) -> JobSeen:
     own = [item for item in of_logs if _is_own_failure(item)]
     others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
@@ -179,7 +196,7 @@ def _job_seen(
         job_id=raw.job.job_id,
         status=raw.job.status,
         own_entries=[_telling_entries(item) for item in own],
-        other_entries=frozenset(hit.id for item in others for hit in item.hits),
+        other_entries=frozenset(hit.id for item in others for hit in item.hits) | (present & OBSERVATIONS),
         started=_latest([clock.of(raw.job.started_at), *map(survival.last_attempt_since, texts)]),
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
         failed=min(times, default=None) if clock.is_aligned else None,
@@ -199,6 +216,10 @@ def _job_seen(
         if len(raw.job.nodes) <= 1
         else frozenset(),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
+        has_more_nodes=(raw.job.gpus or 0) > _MOST_GPUS * len(nodes),
+        written=cache(
+            lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
+        ),
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )

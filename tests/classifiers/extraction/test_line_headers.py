@@ -84,3 +84,8 @@ def test_any_line_has_a_header(line: str) -> None:
     assert 0 <= header.message_start <= len(line)
     line_headers.time_of(line)
     line_headers.rank_in_message(line)
+
+
+def test_the_time_of_a_level_with_month_and_day_is_read() -> None:
+    line = "(EngineCore pid=81) ERROR 12-01 08:09:10 [core.py:71] the engine failed"
+    assert line_headers.time_of(line) == line_headers.time_of("2026-12-01 08:09:10 the engine failed")

@@ -7,7 +7,10 @@ import pytest
 from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.scan import Scanner
+from classifiers.extraction.stream_reader import StreamText
+from classifiers.extraction.training_progress import slow_nodes, slowed_since
 from classifiers.relevance.event_candidates import JobSeen, Reason, Support
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
@@ -80,3 +83,35 @@ def test_a_run_that_gave_each_step_more_work_was_not_slowed_down(extractor: Extr
         items = extractor.extract(RawCase(facts, (LogStream(text),), node_events=(degraded,))).items
         slower = any(hit.id == "wordings.late-because-slower" for item in items for hit in item.hits)
         assert (slower, items[0].text == DEGRADED) == (is_slowed, is_slowed)
+
+
+def test_a_gap_between_two_attempts_is_no_slow_step() -> None:
+    first = [BEGAN + timedelta(seconds=10 * number) for number in range(20)]
+    second = [first[-1] + timedelta(seconds=900 + 60 * number) for number in range(8)]
+    text = "".join(f"{at:%Y-%m-%d %H:%M:%S} step {number} loss 2.0\n" for number, at in enumerate([*first, *second]))
+    assert slowed_since(text) == time_of(f"{second[0]:%Y-%m-%d %H:%M:%S} x")
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("STRAGGLER WARNING: Affected ranks: [(8, 'gpu2', 0.31), (9, 'gpu2', 0.33)] are slower than", {"gpu2"}),
+        ("slowest ranks: 8 9 10 11 on gpu2, 4.1 times the median", {"gpu2"}),
+        ("slowest ranks: 1 (gpu1) and 9 (gpu2)", set()),
+        ("slowest rank: 9 on gpu2", set()),  # one rank may be slow by chance
+    ],
+)
+def test_ranks_that_are_called_slow_name_their_node_if_it_is_one(line: str, found: set[str]) -> None:
+    stream = StreamText(0, line, LogStream(line, rank=0, node="gpu1"), [])
+    assert slow_nodes([stream], frozenset({"gpu1", "gpu2"})) == found
+
+
+def test_a_guard_that_stops_a_slow_run_is_a_limit_as_that_of_a_scheduler(extractor: Extractor) -> None:
+    text = log_with(60).replace("CANCELLED DUE TO TIME LIMIT", "RuntimeError: samples/s 10 below 40, aborting the run")
+    link = NodeEvent(DEGRADED, node="gpu1", at=BEGAN + timedelta(seconds=180), source="ib")
+    raw = RawCase(
+        job=JobFacts(status="failed", nodes=("gpu1",), started_at=BEGAN, ended_at=ENDED),
+        streams=(LogStream(text, rank=0, node="gpu1"),),
+        node_events=(link,),
+    )
+    assert next(item.text for item in extractor.extract(raw).items if item.role == "initiating") == DEGRADED

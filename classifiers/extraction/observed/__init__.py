@@ -1,0 +1,1 @@
+"""What the lines of several processes show together."""

@@ -1,0 +1,89 @@
+"""Phases of a run beside its steps, as logs show them: reading, saving, and what goes on while nobody steps."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.stream_reader import StreamText
+from classifiers.extraction.training_progress import first_slow
+
+# How long a step waited for its data, as timm, MMEngine and other programs print it.
+_DATA: Final = re.compile(
+    r"(?i)\bdata(?:[_ -]?(?:time|load(?:ing)?|wait))?(?: ?\((?:s|sec|ms)\))?[:= ]{1,3}(?P<value>\d{1,6}\.\d{1,6})"
+)
+# How long it took to save a checkpoint.
+_SAVED: Final = re.compile(
+    r"(?i)\b(?:sav(?:ed|ing|e)|wrote|writ(?:ten|ing))\b[^\n]{0,200}\b(?:checkpoint|ckpt|state)[^\n]{0,300}?"
+    r"(?P<value>\d{1,6}(?:\.\d{1,6})?) ?s(?:ec(?:onds)?)?\b"
+)
+_DATA_WORDS: Final = ("data", "Data")
+_SAVE_WORDS: Final = ("checkpoint", "Checkpoint", "ckpt")
+_LEAST_S: Final = 1.0  # judgement: less is no trouble for a step
+_RANGE: Final = 262_144  # characters of a log that are read (judgement)
+_SAVING: Final = re.compile(r"(?i)\b(?:sav(?:ed|ing|e)|wrote|writing|written|committ?(?:ed|ing))\b")
+_NUMBER: Final = re.compile(r"\d{2,12}")
+_FILE: Final = re.compile(r"/[\w.@%+=/-]{2,300}")
+_COUNT: Final = re.compile(r"\b(?P<count>\d{1,9}) ?/ ?(?P<total>\d{1,9})\b")
+_FEWEST_COUNTS: Final = 3  # judgement
+_MISSED: Final = frozenset({"toolboxes.heartbeat-missed"})
+
+
+def has_slow_storage(streams: Sequence[StreamText]) -> bool:
+    """Whether reading data or saving checkpoints took several times as long in the end as before."""
+    texts = [one.text[-_RANGE:] for one in streams if not one.is_scheduler]
+    return any(
+        _grew(pattern, text)
+        for text in texts
+        for pattern, words in ((_DATA, _DATA_WORDS), (_SAVED, _SAVE_WORDS))
+        if any(word in text for word in words)
+    )
+
+
+def _grew(pattern: re.Pattern[str], text: str) -> bool:
+    values = [float(found["value"]) for found in pattern.finditer(text)]
+    place = first_slow(values)
+    return place is not None and min(values[place:]) >= _LEAST_S
+
+
+def write_times(texts: Sequence[str], failure: str) -> tuple[float, ...]:
+    """When the logs say that the checkpoint was saved whose file a failure names, in seconds into the year.
+
+    Args:
+        texts: the logs.
+        failure: the lines of the failure. A path with the number of the step says which checkpoint it is.
+    """
+    numbers = {int(number) for path in _FILE.findall(failure[:_RANGE]) for number in _NUMBER.findall(path)}
+    if not numbers:
+        return ()
+    found: list[float] = []
+    for text in texts:
+        if not any(word in text for word in _SAVE_WORDS):
+            continue
+        now: float | None = None
+        for line in text[-_RANGE:].split("\n"):
+            now = time_of(line) or now
+            if now is not None and any(word in line for word in _SAVE_WORDS) and _SAVING.search(line) is not None:
+                named = {int(number) for number in _NUMBER.findall(line)}
+                found += [now] if not numbers.isdisjoint(named) else []
+    return tuple(found)
+
+
+def is_alive_when_given_up(streams: Sequence[StreamText]) -> bool:
+    """Whether a log shows a count that grows, up to the line by which a monitor gives its process up."""
+    return any(
+        any(hit.id in _MISSED for hit in line.hits) and _counts_before(stream.text, line.offset)
+        for stream in streams
+        if not stream.is_scheduler
+        for line in stream.lines
+    )
+
+
+def _counts_before(text: str, offset: int) -> bool:
+    """Whether the last lines before a place count towards one total."""
+    lines = text[max(0, offset - 2_000) : offset].rstrip("\n").split("\n")[-_FEWEST_COUNTS:]
+    counts = [match for match in map(_COUNT.search, lines) if match is not None]
+    if len(counts) < _FEWEST_COUNTS or len({one["total"] for one in counts}) != 1:
+        return False
+    numbers = [int(one["count"]) for one in counts]
+    return numbers == sorted(set(numbers))

@@ -1,0 +1,1 @@
+"""Tests of the envelopes of log lines."""

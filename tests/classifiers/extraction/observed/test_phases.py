@@ -1,0 +1,59 @@
+"""What logs show of reading, saving, and phases without steps."""
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.observed.phases import write_times
+from classifiers.extraction.scan import Scanner
+
+EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+MISSED = (
+    "[2026-12-01 08:00:00,100] [WARNING] [rank_monitor_server] Did not get subsequent heartbeat. Waited 90.0 seconds. "
+    "local_rank=0\n[2026-12-01 08:00:01,100] [ERROR] failed (exitcode: -9) local_rank: 0 (pid: 8) of binary: python3\n"
+)
+
+
+def observed(text: str) -> frozenset[str]:
+    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream(text, rank=0),))
+    return EXTRACTOR._scan(raw).present
+
+
+@pytest.mark.parametrize(
+    ("line", "values", "is_slow"),
+    [
+        ("Train: 3 [{n}/900] Loss: 2.1 Time: 1.2s Data: {value:.3f}", [0.02] * 10 + [9.0] * 5, True),
+        ("Train: 3 [{n}/900] Loss: 2.1 Time: 1.2s Data: {value:.3f}", [0.02] * 10 + [9.0] + [0.02] * 5, False),
+        ("iter {n} data_time: {value:.4f}", [0.001] * 10 + [0.01] * 5, False),  # no step waits for so little
+        ("saved checkpoint {n} to /ck in {value:.1f} s", [30.0] * 4 + [200.0] * 4, True),
+        ("saved checkpoint {n} to /ck in {value:.1f} s", [30.0] * 8, False),
+    ],
+)
+def test_reading_or_saving_that_takes_several_times_as_long_is_seen(
+    line: str, values: list[float], *, is_slow: bool
+) -> None:
+    text = "\n".join(line.format(n=n, value=value) for n, value in enumerate(values))
+    assert ("observation.storage-slowed" in observed(text)) is is_slow
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_alive"), [((3, 4, 5), True), ((4, 4, 4), False), ((), False)], ids=["grows", "stands", "none"]
+)
+def test_a_process_that_counts_on_until_a_monitor_ends_it_was_alive(counts: tuple[int, ...], *, is_alive: bool) -> None:
+    text = "step 80 loss 1.0\n" + "".join(f"evaluating: {count}/90\n" for count in counts) + MISSED
+    assert ("observation.alive-when-given-up" in observed(text)) is is_alive
+
+
+def test_a_process_that_its_launcher_gave_up_was_not_killed_by_others() -> None:
+    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream("step 80 loss 1.0\n" + MISSED, rank=0),))
+    first = next(item for item in EXTRACTOR.extract(raw).items if item.role == "initiating")
+    assert "heartbeat" in first.text
+
+
+def test_the_time_of_a_save_is_that_of_the_checkpoint_that_the_failure_names() -> None:
+    log = "".join(f"2026-12-01 0{h}:00:00 step {h}00\nsaving checkpoint step_{h}00\n" for h in (8, 9))
+    found = write_times([log], "RuntimeError: cannot read /ck/step_00900/rank1.pt")
+    assert found == (time_of("2026-12-01 09:00:00 x"),)
+    assert write_times([log], "RuntimeError: cannot read the file") == ()
