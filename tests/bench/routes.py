@@ -201,6 +201,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         **both("/groups", groups, page=("?view=board", f"?view=board&team={at.team}")),
         "/groups/{group_id}": (f"/groups/{at.group}", f"/groups/{at.small_group}"),
         f"{API}/groups/{{group_id}}": (f"{API}/groups/{at.group}",),
+        f"{API}/groups/{{group_id}}/labels": (f"{API}/groups/{at.group}/labels",),
         **both("/nodes", ("", f"?cluster={at.cluster}", "?sort=node")),
         "/nodes/{cluster}/{node:path}": (f"/nodes/{node}",),
         f"{API}/nodes/{{cluster}}/{{node:path}}": (f"{API}/nodes/{node}",),
