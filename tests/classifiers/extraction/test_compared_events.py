@@ -16,7 +16,7 @@ FAULT = "RuntimeError: CUDA error: an illegal memory access was encountered\n"
 SCRIPT = "loading modules for the run\n+ srun python train.py --resume\n"
 STEPS = "".join(f"2026-11-20 09:{n:02}:00 step {n} loss 1.5\n" for n in range(1, 20))
 REQUEUED = "slurmstepd: error: *** JOB 8 ON b1 CANCELLED AT 2026-11-20T09:50:00 DUE TO {why} ***\n"
-EXISTS = "FileExistsError: [Errno 17] File exists: '/work/out'\n"
+EXISTS = "FileExistsError: [Errno 17] File exists: '/scratch/out'\n"
 
 
 def extracted(*logs: LogStream, events: tuple[NodeEvent, ...] = ()) -> ExtractedCase:
