@@ -15,8 +15,8 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.process_exits import ProcessExit, parse_ranks
-from classifiers.relevance.event_places import is_word_in
 from classifiers.relevance.event_rules import Object, traits_of
+from classifiers.relevance.words_in_text import is_word_in
 
 _FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
 _OF_NODES: Final[frozenset[Object]] = frozenset({"gpu", "process", "port", "disk", "node"})

@@ -12,8 +12,8 @@ from typing import Final
 from classifiers.contracts import Progress
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.event_places import is_word_in
 from classifiers.relevance.records import short_name
+from classifiers.relevance.words_in_text import is_word_in
 
 _STEP: Final = re.compile(
     r"(?i)(?:(?<!skipped )(?<!nan )\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?"

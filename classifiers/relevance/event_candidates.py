@@ -8,6 +8,7 @@ from typing import Final
 from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, timeouts, traits_of, waits
 from classifiers.relevance.records import short_name
+from classifiers.relevance.words_in_text import is_whole_word_in
 
 PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process
 
@@ -122,7 +123,7 @@ class JobSeen:
     def failure_names(self, names: frozenset[str]) -> bool:
         """Whether the lines of the failure name one of some things, none of which is a node of the job."""
         text = self.failure_text().lower()
-        return any(_is_whole_in(name, text) for name in names if short_name(name) not in self.nodes)
+        return any(is_whole_word_in(name, text) for name in names if short_name(name) not in self.nodes)
 
     def knows_process(self, pid: str) -> bool:
         """Whether the logs name a process by its id; few logs hold the number at all."""
@@ -161,16 +162,6 @@ class Judgement:
     support: Support | None = None
     explains: tuple[int, ...] = ()
     leads: tuple[int, ...] = ()
-
-
-def _is_whole_in(name: str, text: str) -> bool:
-    """Whether a name is in a text, with no letter or digit beside it."""
-    at = text.find(name)
-    while at >= 0:
-        if not text[max(0, at - 1) : at].isalnum() and not text[at + len(name) : at + len(name) + 1].isalnum():
-            return True
-        at = text.find(name, at + 1)
-    return False
 
 
 class Fit(IntEnum):

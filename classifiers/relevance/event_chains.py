@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, JobSeen, Reason
-from classifiers.relevance.event_places import is_whole_word_in, is_word_in, names_other_node
+from classifiers.relevance.event_places import names_other_node
 from classifiers.relevance.event_questions import Companions, reason_against
 from classifiers.relevance.event_rules import explained_by_name, leads_stated, leads_to
 from classifiers.relevance.event_times import comes_before
+from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
 # The reasons by which an event is set aside because log and scheduler do not speak for it. Its effect may.
 _UNSUPPORTED: Final = frozenset(

@@ -7,6 +7,7 @@ from classifiers.relevance.event_objects import EventObjects
 from classifiers.relevance.host_lists import written_out
 from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
+from classifiers.relevance.words_in_text import is_word_in
 
 
 def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
@@ -93,27 +94,6 @@ def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
 def _host_prefixes(names: frozenset[str]) -> frozenset[str]:
     """The letters before the numbers of names."""
     return frozenset(name.rstrip("0123456789") for name in names if name[-1:].isdigit()) - {""}
-
-
-def is_word_in(name: str, text: str) -> bool:
-    """Whether a name is in a text, with no letter or digit after it."""
-    at = text.find(name)
-    while at >= 0:
-        if not text[at + len(name) : at + len(name) + 1].isalnum():
-            return True
-        at = text.find(name, at + 1)
-    return False
-
-
-def is_whole_word_in(name: str, text: str) -> bool:
-    """Whether a name is in a text, with no letter or digit before or after it."""
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        if not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
-            return True
-        at = text.find(name, at + 1)
-    return False
 
 
 def _are_hosts(names: frozenset[str]) -> bool:

@@ -6,10 +6,11 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
-from classifiers.relevance.event_places import asks_node, is_own_pod, is_word_in
+from classifiers.relevance.event_places import asks_node, is_own_pod
 from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
 from classifiers.relevance.records import short_name
+from classifiers.relevance.words_in_text import is_word_in
 
 _Read = tuple[EventSeen, EventObjects]
 # Judgement: events of one node so close together may be of the same trouble.

@@ -78,8 +78,7 @@ class _Fits:
         self._has_own_failure = bool(lines)
         self._own = frozenset().union(*lines) - general
         self._others = job.other_entries - general
-        self._reported = job.other_entries.union(*job.own_entries)
-        self._is_unanswered = not self._reported.isdisjoint(unanswered())
+        self._is_unanswered = not job.other_entries.union(*job.own_entries).isdisjoint(unanswered())
 
     def of(self, one: Candidate) -> Fit:
         return self._of_change(one) if "changes" in one.traits.effects else self._of_event(one)

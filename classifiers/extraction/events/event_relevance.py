@@ -21,10 +21,10 @@ from classifiers.relevance import node_events
 from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
-from classifiers.relevance.event_places import is_word_in
 from classifiers.relevance.event_times import CLOCK_BROKEN_S
 from classifiers.relevance.own_names import own_names
 from classifiers.relevance.records import short_name
+from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
 from classifiers.signatures import OBSERVATIONS
 
