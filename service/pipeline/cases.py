@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from classifiers.case_builder import build_case
 from classifiers.contracts import GoodRun, LogStream, NodeEvent, RawCase
-from classifiers.relevance.recent_changes import ALL_NODES, CHANGE
+from classifiers.relevance.recent_changes import ALL_NODES, CHANGE, RecentChange
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.good_runs.collection import last_good_runs
@@ -23,7 +23,7 @@ class KnownBefore:
     """
 
     good_run: GoodRun | None
-    changes: tuple[NodeEvent, ...]
+    changes: tuple[RecentChange, ...]
 
 
 def known_before(store: Store, events: Sequence[JobCompletion]) -> list[KnownBefore]:
@@ -36,14 +36,14 @@ def known_before(store: Store, events: Sequence[JobCompletion]) -> list[KnownBef
     with store.reading() as reading:
         changes = changes_before(reading, [(one.cluster, one.nodes, bounded(one.ended_at)) for one in events])
     return [
-        KnownBefore(
-            run,
-            tuple(NodeEvent(one.text, one.at, None if one.node == ALL_NODES else one.node, CHANGE) for one in found),
-        )
+        KnownBefore(run, tuple(RecentChange(one.node, one.at, one.text) for one in found))
         for run, found in zip(runs, changes, strict=True)
     ]
 
 
 def case_of(event: JobCompletion, streams: Sequence[LogStream], known: KnownBefore) -> RawCase:
     """The case of an event with its logs."""
-    return build_case(event, streams, known.good_run, known.changes)
+    changes = [
+        NodeEvent(one.text, one.at, None if one.node == ALL_NODES else one.node, CHANGE) for one in known.changes
+    ]
+    return build_case(event, streams, known.good_run, changes)

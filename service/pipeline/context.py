@@ -4,16 +4,24 @@ from collections.abc import Sequence
 
 from classifiers.contracts import Verdict
 from classifiers.relevance.fleet_evidence import update_verdict
-from classifiers.relevance.recent_changes import RecentChange, with_changes
+from classifiers.relevance.recent_changes import with_changes
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.nodes.failure_evidence import FailedAttempt, read
-from service.nodes.recent_changes import changes_before
 from service.nodes.safe_times import bounded
+from service.pipeline.cases import KnownBefore
 
 
-def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdict of each event, updated with the fleet evidence, in order.
+def in_context(
+    store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict], before: Sequence[KnownBefore]
+) -> list[Verdict]:
+    """The verdict of each event, updated with the fleet evidence and the changes before it, in order.
+
+    Args:
+        store: the database.
+        events: the events.
+        verdicts: the verdict of each.
+        before: what is known of the time before each.
 
     Raises:
         Unavailable: the database does not answer.
@@ -26,12 +34,7 @@ def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence
     ]
     with store.reading() as reading:
         evidence = read(reading, attempts)
-        changes = changes_before(reading, [(one.cluster, one.nodes, one.ended_at) for one in attempts])
     return [
-        with_changes(
-            update_verdict(verdict, known),
-            [RecentChange(change.node, change.at, change.text) for change in changed],
-            known.ended_at,
-        )
-        for verdict, known, changed in zip(verdicts, evidence, changes, strict=True)
+        with_changes(update_verdict(verdict, known), earlier.changes, known.ended_at)
+        for verdict, known, earlier in zip(verdicts, evidence, before, strict=True)
     ]

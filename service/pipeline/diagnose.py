@@ -169,7 +169,7 @@ class Diagnose:
             )
         verdicts = refine(self._store, [item.event for item in failed], verdicts)
         with self._timed("context"):
-            verdicts = in_context(self._store, [item.event for item in failed], verdicts)
+            verdicts = in_context(self._store, [item.event for item in failed], verdicts, before)
         for item, verdict in zip(failed, verdicts, strict=True):
             if item.event.status is not Status.CANCELLED or shows_failure(verdict):
                 item.verdict = verdict
@@ -335,9 +335,10 @@ class Diagnose:
         if logs.pending and self._clock.now() < entry.until:
             return False
         streams = with_arrived(earlier, logs.streams)
-        case = case_of(stored, streams, *known_before(self._store, [stored]))
+        known = known_before(self._store, [stored])
+        case = case_of(stored, streams, known[0])
         [verdict] = refine(self._store, [stored], self._classifier.diagnose([case]))
-        [verdict] = in_context(self._store, [stored], [verdict])
+        [verdict] = in_context(self._store, [stored], [verdict], known)
         [stored_logs] = store_logs(self._store, [(stored, streams)])
         with self._store.unit_of_work() as work:
             wire, advised = self._again(work, entry.failure_id, entry.attempt_id, stored, verdict)

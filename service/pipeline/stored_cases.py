@@ -11,7 +11,7 @@ from service.db.session import Store
 from service.errors import NotFound
 from service.failures.records import AttemptLogs, FailureDetail
 from service.failures.revised_verdict import event_of, logs_of_failed_attempt
-from service.pipeline.cases import case_of, known_before
+from service.pipeline.cases import KnownBefore, case_of, known_before
 from service.pipeline.context import in_context
 from service.pipeline.refine import refine
 
@@ -35,11 +35,12 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True)
 class StoredCase:
-    """A stored failure with its event and its case."""
+    """A stored failure with its event, its case and what is known of the time before it."""
 
     detail: FailureDetail
     event: JobCompletion
     case: RawCase
+    before: KnownBefore
 
 
 def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
@@ -62,7 +63,7 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
         with suppress(NotFound):
             streams = logs.readable_streams()
             if streams or not event.logs:  # else retention removed them
-                cases.append(StoredCase(detail, event, case_of(event, streams, known)))
+                cases.append(StoredCase(detail, event, case_of(event, streams, known), known))
     return cases
 
 
@@ -79,5 +80,5 @@ def verdicts_of(store: Store, cases: Sequence[StoredCase], classifier: Classifie
     found: list[Verdict] = []
     for start in range(0, len(cases), IN_CONTEXT):
         part = slice(start, start + IN_CONTEXT)
-        found += in_context(store, events[part], verdicts[part])
+        found += in_context(store, events[part], verdicts[part], [one.before for one in cases[part]])
     return found
