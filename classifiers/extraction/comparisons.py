@@ -6,16 +6,17 @@ line can mean something else where the case shows more than the line. They are l
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeAlias
 
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header, time_of
-from classifiers.extraction.observed.phases import has_slow_storage, is_alive_when_given_up
+from classifiers.extraction.observed.phases import MISSED_HEARTBEATS, is_alive_when_given_up
 from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.event_rules import deadlines, waits
+from classifiers.relevance.event_rules import deadlines, timeouts, waits
 from classifiers.signatures import (
     ALIVE_WHEN_GIVEN_UP,
     ASKED_TO_END_FIRST,
@@ -28,7 +29,6 @@ from classifiers.signatures import (
     PATH_ON_OTHER_NODES,
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
-    STORAGE_SLOWED,
     VERSIONS_DIFFER,
 )
 
@@ -93,9 +93,20 @@ _FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fa
 _MOST_OF_DEVICE: Final = 0.5
 
 
-def observations(job: JobFacts, streams: Sequence[StreamText]) -> frozenset[str]:
-    """The observations that hold of a case."""
-    return frozenset(name for name, holds in _OBSERVATIONS.items() if holds(job, streams))
+def observations(job: JobFacts, streams: Sequence[StreamText], present: AbstractSet[str]) -> frozenset[str]:
+    """The observations that hold of a case.
+
+    Args:
+        job: the facts of the job.
+        streams: its texts.
+        present: the catalogue entries that match a line of the case. Most observations are about lines of a few
+            entries, and are not looked for without one.
+    """
+    return frozenset(
+        name
+        for name, (entries, holds) in _OBSERVATIONS.items()
+        if (entries is None or not present.isdisjoint(entries())) and holds(job, streams)
+    )
 
 
 def _lines_with(streams: Sequence[StreamText], entries: frozenset[str]) -> Iterator[tuple[StreamText, ScannedLine]]:
@@ -313,18 +324,19 @@ def _asked_to_end_first(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     )
 
 
-_OBSERVATIONS: Final[Mapping[str, Callable[[JobFacts, Sequence[StreamText]], bool]]] = {
-    FAULT_ON_SEVERAL_RANKS: _fault_on_several_ranks,
-    MEMORY_HELD_BY_OTHERS: _memory_held_by_others,
-    ONE_RANK_NOT_FINITE: _one_rank_not_finite,
-    COLLECTIVES_DIFFER: _collectives_differ,
-    SLOWED_DOWN: _slowed_down,
-    LEFT_EARLY: _left_early,
-    PATH_ON_OTHER_NODES: _path_on_other_nodes,
-    SOFTWARE_ON_OTHER_NODES: _software_on_other_nodes,
-    VERSIONS_DIFFER: _versions_differ,
-    ASKED_TO_END_FIRST: _asked_to_end_first,
-    BUSY_ELSEWHERE: lambda _job, streams: is_busy_elsewhere(streams),
-    STORAGE_SLOWED: lambda _job, streams: has_slow_storage(streams),
-    ALIVE_WHEN_GIVEN_UP: lambda _job, streams: is_alive_when_given_up(streams),
+_Holds: TypeAlias = Callable[[JobFacts, Sequence[StreamText]], bool]
+# By observation: the entries of which one has to match a line, None where it is not about such lines; how it is made.
+_OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Holds]]] = {
+    FAULT_ON_SEVERAL_RANKS: (lambda: _MEMORY_FAULTS, _fault_on_several_ranks),
+    MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | _OUT_OF_MEMORY, _memory_held_by_others),
+    ONE_RANK_NOT_FINITE: (lambda: _NOT_FINITE, _one_rank_not_finite),
+    COLLECTIVES_DIFFER: (lambda: _TIMEOUTS, _collectives_differ),
+    SLOWED_DOWN: (deadlines, _slowed_down),
+    LEFT_EARLY: (waits, _left_early),
+    PATH_ON_OTHER_NODES: (lambda: _NOT_THERE, _path_on_other_nodes),
+    SOFTWARE_ON_OTHER_NODES: (lambda: _NOT_INSTALLED, _software_on_other_nodes),
+    VERSIONS_DIFFER: (None, _versions_differ),
+    ASKED_TO_END_FIRST: (lambda: _ASKED_TO_END, _asked_to_end_first),
+    BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),
+    ALIVE_WHEN_GIVEN_UP: (lambda: MISSED_HEARTBEATS, lambda _job, streams: is_alive_when_given_up(streams)),
 }

@@ -105,7 +105,7 @@ class Extractor:
         # Without node events: what a log's line means must not change with what a node happens to report. Only where an
         # event is of the very path or device of the line, the two are compared.
         present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
-        present |= observations(raw.job, streams) | compared_with_events(raw, streams)
+        present |= observations(raw.job, streams, present) | compared_with_events(raw, streams)
         return Extraction(raw, streams, events, present, self._log_odds)
 
     def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:

@@ -24,7 +24,14 @@ from classifiers.relevance.event_rules import (
     unanswered,
     waits,
 )
-from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, asks_time, comes_before, was_when_written
+from classifiers.relevance.event_times import (
+    BUFFERED_S,
+    CLOCK_SKEW_S,
+    READ_AHEAD_S,
+    asks_time,
+    comes_before,
+    was_when_written,
+)
 from classifiers.relevance.records import short_name
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -309,7 +316,7 @@ def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -
         support = Support.SLOWER
     elif one.fit is Fit.SCHEDULER:
         support = Support.SCHEDULER
-    elif one.fit is Fit.WAITS and one.event.time is not None and job.last_progress is not None:
+    elif one.fit is Fit.WAITS and _is_when_stopped(one, job):
         support = Support.TIME
     elif any(_is_second_source(one, other) for other in all_of_them):
         support = Support.SECOND_SOURCE
@@ -318,6 +325,15 @@ def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -
     of_change = "changes" in one.traits.effects
     met = [other.event.index for other in all_of_them if of_change and other.reason is None and _meets(one, other)]
     return Judgement(one.event.index, support=support, explains=tuple(met))
+
+
+def _is_when_stopped(one: Candidate, job: JobSeen) -> bool:
+    """Whether it is known that the processes of the job stopped or waited from the time of an event on."""
+    if one.event.time is None:
+        return False
+    if job.last_progress is not None or any(rule.before_logs for rule in one.rules):
+        return True  # its time was compared with the progress; the others waited for what it kept from starting
+    return job.stalled is not None and abs(one.event.time - job.stalled) <= BUFFERED_S
 
 
 def _is_second_source(one: Candidate, other: Candidate) -> bool:

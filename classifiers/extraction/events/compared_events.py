@@ -10,8 +10,9 @@ from typing import Final
 
 from classifiers.contracts import NodeEvent, RawCase
 from classifiers.extraction.comparisons import rank_of
+from classifiers.extraction.observed.phases import has_slow_storage
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.signatures import DISK_FILLED_BY_JOB, SAME_DEVICE_AGAIN
+from classifiers.signatures import DISK_FILLED_BY_JOB, SAME_DEVICE_AGAIN, STORAGE_SLOWED
 
 _NO_SPACE: Final = frozenset({"python.no-space", "python.no-space-own"})
 _MEMORY_FAULTS: Final = frozenset(
@@ -34,11 +35,12 @@ _ONE_RUN: Final = timedelta(minutes=2)
 
 
 def compared_with_events(raw: RawCase, streams: Sequence[StreamText]) -> frozenset[str]:
-    """The observations that hold of lines and events together."""
+    """The observations that hold of lines and events together, or that only the meaning of events depends on."""
     if not raw.node_events:
         return frozenset()
     found = ((DISK_FILLED_BY_JOB, _filled_by_job), (SAME_DEVICE_AGAIN, _same_device_again))
-    return frozenset(name for name, holds in found if holds(raw.node_events, streams))
+    names = [name for name, holds in found if holds(raw.node_events, streams)]
+    return frozenset([*names, STORAGE_SLOWED] if has_slow_storage(streams) else names)
 
 
 def _lines(streams: Sequence[StreamText], entries: frozenset[str]) -> Iterator[tuple[StreamText, str]]:

@@ -26,7 +26,7 @@ _NUMBER: Final = re.compile(r"\d{2,12}")
 _FILE: Final = re.compile(r"/[\w.@%+=/-]{2,300}")
 _COUNT: Final = re.compile(r"\b(?P<count>\d{1,9}) ?/ ?(?P<total>\d{1,9})\b")
 _FEWEST_COUNTS: Final = 3  # judgement
-_MISSED: Final = frozenset({"toolboxes.heartbeat-missed"})
+MISSED_HEARTBEATS: Final = frozenset({"toolboxes.heartbeat-missed"})
 
 
 def has_slow_storage(streams: Sequence[StreamText]) -> bool:
@@ -72,7 +72,7 @@ def write_times(texts: Sequence[str], failure: str) -> tuple[float, ...]:
 def is_alive_when_given_up(streams: Sequence[StreamText]) -> bool:
     """Whether a log shows a count that grows, up to the line by which a monitor gives its process up."""
     return any(
-        any(hit.id in _MISSED for hit in line.hits) and _counts_before(stream.text, line.offset)
+        any(hit.id in MISSED_HEARTBEATS for hit in line.hits) and _counts_before(stream.text, line.offset)
         for stream in streams
         if not stream.is_scheduler
         for line in stream.lines

@@ -59,6 +59,24 @@ def test_what_comes_long_after_the_processes_began_to_wait_did_not_stop_them() -
     assert judged(late, waiting(failed=END - 600, last_progress=None)).reason is Reason.LATER
 
 
+def test_the_time_since_when_processes_wait_supports_an_event_without_any_progress() -> None:
+    seen = waiting(stalled=END - 600, last_progress=None)
+    lost = ("kubernetes.node-lost",)
+    assert (
+        judged(event("Kubelet stopped posting node status.", at=END - 560, entries=lost), seen).support is Support.TIME
+    )
+    assert (
+        judged(event("Kubelet stopped posting node status.", at=END - 300, entries=lost), seen).support is Support.ALONE
+    )
+
+
+def test_processes_that_wait_support_what_kept_another_one_from_starting() -> None:
+    refused = event("OCI runtime create failed: runc create failed", at=END - 400, entries=("kubernetes.runc",))
+    seen = waiting(last_progress=None, started=END - 900)
+    assert judged(refused, seen).support is Support.TIME
+    assert judged(refused, waiting(frozenset(), last_progress=None, started=END - 900)).support is Support.ALONE
+
+
 def test_a_report_on_another_job_concerns_the_event_before_it() -> None:
     seen = waiting(PEER_GONE)
     text = "slurmstepd: error: Detected 1 oom_kill event in StepId=9999.batch. Some tasks have been OOM Killed."
