@@ -9,6 +9,7 @@ from service.clock import Clock
 from service.db.retention import PurgeResult
 from service.db.session import Store
 from service.failures.repository import verdict_seals
+from service.portions import in_portions
 
 log = logging.getLogger(__name__)
 
@@ -92,12 +93,16 @@ class Sealing:
             Unavailable: the database does not answer.
         """
         until, sealed = self._clock.now() - SEALED_BEHIND, 0
-        while True:
+
+        def seal_some() -> bool:
+            nonlocal sealed
             with self._store.unit_of_work() as work:
                 count = work.verdict_seals.seal(until)
             sealed += count
-            if count < verdict_seals.MOST:
-                return sealed
+            return count == verdict_seals.MOST
+
+        in_portions(seal_some)
+        return sealed
 
 
 class HourlyCounts:
@@ -113,10 +118,11 @@ class HourlyCounts:
         Raises:
             Unavailable: the database does not answer.
         """
-        while True:
-            with self._store.unit_of_work() as work:
-                if not work.rollups.recount(self._clock.now()):
-                    return
+        in_portions(self._fold_some)
+
+    def _fold_some(self) -> bool:
+        with self._store.unit_of_work() as work:
+            return work.rollups.recount(self._clock.now()) > 0
 
 
 class UndeliverableMessages:

@@ -27,6 +27,7 @@ from service.groups.tables import group_deltas
 from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import counters, jobs, retired_events
+from service.portions import in_portions
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk
@@ -88,12 +89,16 @@ def purge(
 def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:
     """Repeat a step, each in its own transaction, until it finds no rows; returns the number of removed rows."""
     total = 0
-    while True:
+
+    def remove_some() -> bool:
+        nonlocal total
         with transaction() as connection:
             removed = step(connection)
-        if removed == 0:
-            return total
         total += removed
+        return removed > 0
+
+    in_portions(remove_some)
+    return total
 
 
 def _ids(connection: Connection, wanted: Select[int]) -> list[int]:

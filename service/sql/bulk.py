@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Table
+from sqlalchemy import ColumnElement, Connection, Table, and_, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.sql.chunks import CHUNK, chunks
@@ -28,6 +28,17 @@ def is_postgres(connection: Connection) -> bool:
 def sqlite_time(at: datetime) -> str:
     """An instant as SQLAlchemy stores it in SQLite: text that sorts."""
     return utc(at).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+def row_in(connection: Connection, columns: Sequence[ColumnElement[Any]], rows: Collection[Row]) -> ColumnElement[bool]:
+    """The condition that the values of some columns are one of some rows.
+
+    SQLite reads the whole table for a list of rows of several values. It uses an index for lists of single values.
+    """
+    found = tuple_(*columns).in_(rows)
+    if is_postgres(connection):
+        return found
+    return and_(*(column.in_({row[place] for row in rows}) for place, column in enumerate(columns)), found)
 
 
 def append(connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> None:

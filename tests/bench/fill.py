@@ -20,6 +20,7 @@ from service.db.all_tables import metadata
 from service.db.log_months import Month
 from service.db.session import Store
 from service.groups.count_updater import GroupCountUpdater
+from service.maintenance import SEALED_BEHIND
 from service.sql import bulk
 from service.sql.packing import pack
 from service.statistics.repository import rollups
@@ -64,11 +65,15 @@ def fill(url: str, count: int, days: float, *, newest: datetime | None = None) -
 
 
 def fold(store: Store, now: datetime) -> None:
-    """Run the background tasks: completed hours, and groups."""
+    """Run the background tasks: completed hours, seals, and groups."""
     while True:
         with store.unit_of_work() as work:
             if not work.rollups.recount(now, limit=200):
                 break
+    sealed = -1
+    while sealed:
+        with store.unit_of_work() as work:
+            sealed = work.verdict_seals.seal(now - SEALED_BEHIND)
     folding = GroupCountUpdater(store, SystemClock())
     while folding():
         pass

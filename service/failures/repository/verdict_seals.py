@@ -107,7 +107,7 @@ class VerdictSealReader:
                 .outerjoin(
                     logs, and_(logs.c.failure_id == verdicts.c.failure_id, logs.c.attempt_id == verdicts.c.failure_id)
                 )
-                .where(tuple_(verdicts.c.failure_id, verdicts.c.version).in_(part))
+                .where(bulk.row_in(self._connection, (verdicts.c.failure_id, verdicts.c.version), part))
             )
             for row in rows:
                 event = None if row.version > 1 or row.event is None else sha256(bytes(row.event)).hexdigest()

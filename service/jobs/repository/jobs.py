@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from sqlalchemy import Connection, select, tuple_, update
+from sqlalchemy import Connection, select, update
 
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assignments, Member, assign
@@ -63,7 +63,7 @@ class JobReader:
             rows = self._connection.execute(
                 select(jobs, failures.c.id.label("failure"), failures.c.side, failures.c.cause, failures.c.headline)
                 .outerjoin(failures, failures.c.id == jobs.c.failure_id)
-                .where(tuple_(jobs.c.cluster, jobs.c.job_id).in_(some))
+                .where(bulk.row_in(self._connection, (jobs.c.cluster, jobs.c.job_id), some))
                 .order_by(jobs.c.ended_at, jobs.c.id)
             )
             for row in rows.mappings():

@@ -123,11 +123,23 @@ def test_no_page_of_failures_scans_a_table(filled: Store) -> None:
             assert scans(text) == [], text
 
 
+def test_seals_read_the_verdicts_that_they_seal_and_no_others(filled: Store) -> None:
+    with filled.unit_of_work() as work:
+        assert work.verdict_seals.seal(NOON + timedelta(days=10_000)) > 0
+    with filled.reading() as reading, statements(filled) as seen:
+        assert reading.verdict_seals.check().intact > 0
+    with filled.reading() as reading:
+        for statement, parameters in seen:
+            text = plan(reading, statement, parameters)
+            assert set(scans(text)) <= {"SCAN seals"}, text
+
+
 def test_no_other_query_of_the_pages_scans_a_table(filled: Store) -> None:
     with filled.reading() as reading, statements(filled) as seen:
         number = reading.failures.page(limit=1).items[0].id
         reading.failures.get(number)
         reading.jobs.attempts("orion", "e1")
+        reading.jobs.attempts_of_jobs([("orion", "e1"), ("c7", "e2")])
         reading.jobs.known(["e1", "nothing"])
         reading.statistics.stats(NOON - timedelta(hours=1), NOON)
         reading.dead_letters.page()
