@@ -1,4 +1,4 @@
-"""Failures over time: counts by side in steps of an hour, six hours or a day."""
+"""Failures over time: counts by side in steps of an hour, six hours, a day or a week."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,12 @@ from service.statistics.repository.conditions import within
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-STEPS = ((timedelta(hours=48), HOUR), (timedelta(days=9), 6 * HOUR))  # up to this period, steps of this length
+WEEK = 7 * DAY
+# Up to this period, steps of this length; longer ones are in weeks, as 365 bars are more than a page can show.
+STEPS = ((timedelta(hours=48), HOUR), (timedelta(days=9), 6 * HOUR), (timedelta(days=92), DAY))
 MOST_PARTS = 400  # of a series; for longer periods the latest ones
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 _SECONDS = 3600
 _FAILED = tuple(sorted(FAILURE_STATUSES))
 _ENDED = (*_FAILED, Status.SUCCEEDED.value)
@@ -40,25 +43,28 @@ class _Part:
 
 def step_of(since: datetime, until: datetime) -> timedelta:
     """The length of the parts of a period."""
-    return next((step for longest, step in STEPS if until - since <= longest), DAY)
+    return next((step for longest, step in STEPS if until - since <= longest), WEEK)
 
 
 def read(
     connection: Connection, since: datetime, until: datetime, scope: Mapping[str, str | None]
 ) -> tuple[PeriodCount, ...]:
-    """The jobs that ended in [since, until), in parts that begin at whole hours or days (UTC); empty parts included."""
+    """The jobs that ended in [since, until), in parts that begin at whole hours, days or Mondays (UTC).
+
+    Empty parts are included.
+    """
     since, until = utc(since), utc(until)
     if since >= until:
         return ()
     step = step_of(since, until)
-    last = _EPOCH + -((_EPOCH - until) // step) * step
+    last = _MONDAY + -((_MONDAY - until) // step) * step
     since = max(since, last - MOST_PARTS * step)
-    first = _EPOCH + (since - _EPOCH) // step * step
+    first = _MONDAY + (since - _MONDAY) // step * step
     found: defaultdict[datetime, _Part] = defaultdict(_Part)
     split = rollups.split(connection, since, until)
 
     def part_of(at: datetime) -> _Part:
-        return found[_EPOCH + (at - _EPOCH) // step * step]
+        return found[_MONDAY + (at - _MONDAY) // step * step]
 
     for row in _jobs(connection, split, scope, step):
         part = part_of(row.at)

@@ -95,7 +95,7 @@ class StatisticsReader:
         queue: str | None = None,
         team: str | None = None,
     ) -> tuple[PeriodCount, ...]:
-        """Failures by side over [since, until), in parts of an hour (up to two days), six hours (nine) or a day."""
+        """Failures by side over [since, until), in parts whose length follows from the period (`series.STEPS`)."""
         return series.read(self._connection, since, until, {"cluster": cluster, "queue": queue, "team": team})
 
     def health(self, since: datetime) -> Health:

@@ -13,14 +13,15 @@ DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(
-    ("days", "step"), [(1, timedelta(hours=1)), (2, timedelta(hours=1)), (7, timedelta(hours=6)), (28, DAY)]
+    ("days", "step"),
+    [(1, timedelta(hours=1)), (2, timedelta(hours=1)), (7, timedelta(hours=6)), (28, DAY), (92, DAY), (365, 7 * DAY)],
 )
 def test_parts_have_a_length_that_suits_the_period(days: int, step: timedelta) -> None:
     assert step_of(NOON - days * DAY, NOON) == step
 
 
 @pytest.mark.parametrize("recounted", [False, True])
-@pytest.mark.parametrize("days", [1, 7, 28])
+@pytest.mark.parametrize("days", [1, 7, 28, 365])
 def test_the_series_sums_to_the_totals(store: Store, days: int, *, recounted: bool) -> None:
     rows = []
     for number in range(60):
@@ -46,6 +47,13 @@ def test_the_series_sums_to_the_totals(store: Store, days: int, *, recounted: bo
         assert parts[0].begin == since
         assert parts[-1].end == until
         assert all(one.end == two.begin for one, two in pairwise(parts))
+
+
+def test_weeks_begin_on_monday(store: Store) -> None:
+    with store.reading() as reading:
+        parts = reading.statistics.series(NOON - 365 * DAY, NOON)
+    assert {part.begin.weekday() for part in parts[1:]} == {0}
+    assert len(parts) <= 54
 
 
 def test_an_empty_period_has_no_parts(store: Store) -> None:

@@ -64,6 +64,8 @@ def charts(parts: Sequence[PeriodCount], zone: ZoneInfo) -> tuple[Chart, ...]:
 def per(parts: Sequence[PeriodCount]) -> str:
     """The length of the parts in words."""
     step = max((part.end - part.begin for part in parts), default=DAY)
+    if step > DAY:
+        return "week (UTC)"
     return "day (UTC)" if step >= DAY else "6 hours" if step > timedelta(hours=1) else "hour"
 
 
