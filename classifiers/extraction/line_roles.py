@@ -77,6 +77,8 @@ _CONSEQUENCE_EXCEPTIONS: Final = frozenset(
     }
 )  # fmt: skip
 _TIMEOUT_ENDINGS: Final = ("Timeout", "TimeoutError", "TimedOut")  # of what a program calls its own exceptions
+# Families of entries for what serves a program: a time limit that it reports is no consequence of the program's end.
+_SERVED: Final = frozenset({"kernel", "storage"})
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 _BY_STRENGTH: Final = {
     "decisive": Onset.DECISIVE_ENTRY, "strong": Onset.STRONG_ENTRY, "weak": Onset.WEAK_ENTRY,
@@ -162,7 +164,7 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
     if (low is None or contains_any(low, _RETRY_PARTS)) and announces_retry(message):
         return "initiating", Onset.RETRIED
     waited = facts.exception in _CONSEQUENCE_EXCEPTIONS or (facts.exception or "").endswith(_TIMEOUT_ENDINGS)
-    if undecided and (waited or _is_timeout(message, low)):
+    if undecided and (waited or (_is_timeout(message, low) and not _is_of_server(facts.hits))):
         return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)
     return "initiating", onset
 
@@ -170,6 +172,11 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
 def announces_retry(message: str) -> bool:
     """Whether a line says that something is tried again."""
     return _RETRY.search(message, 0, _RETRY_RANGE) is not None
+
+
+def _is_of_server(hits: Sequence[Signature]) -> bool:
+    """Whether an entry knows the line as a kernel's report that a file server or a disk does not answer."""
+    return any(hit.family in _SERVED and hit.strength != "weak" and hit.role == "initiating" for hit in hits)
 
 
 def _is_timeout(message: str, low: str | None) -> bool:
