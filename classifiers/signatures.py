@@ -80,10 +80,12 @@ SAME_DEVICE_AGAIN: Final = "observation.same-device-again"
 BUSY_ELSEWHERE: Final = "observation.busy-elsewhere"
 STORAGE_SLOWED: Final = "observation.storage-slowed"
 ALIVE_WHEN_GIVEN_UP: Final = "observation.alive-when-given-up"
+WORKED_MEANWHILE: Final = "observation.worked-meanwhile"
 OBSERVATIONS: Final = frozenset({
     FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
     PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER, ASKED_TO_END_FIRST, DISK_FILLED_BY_JOB,
-    SAME_DEVICE_AGAIN, BUSY_ELSEWHERE, STORAGE_SLOWED, ALIVE_WHEN_GIVEN_UP})  # fmt: skip
+    SAME_DEVICE_AGAIN, BUSY_ELSEWHERE, STORAGE_SLOWED, ALIVE_WHEN_GIVEN_UP,
+    WORKED_MEANWHILE})  # fmt: skip
 
 
 class LinePattern:

@@ -12,7 +12,12 @@ from typing import Final, TypeAlias
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header, time_of
-from classifiers.extraction.observed.phases import MISSED_HEARTBEATS, is_alive_when_given_up
+from classifiers.extraction.observed.phases import (
+    COLLECTIVE_TIMEOUTS,
+    MISSED_HEARTBEATS,
+    is_alive_when_given_up,
+    works_while_others_wait,
+)
 from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
@@ -30,6 +35,7 @@ from classifiers.signatures import (
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
     VERSIONS_DIFFER,
+    WORKED_MEANWHILE,
 )
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
@@ -339,4 +345,5 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     ASKED_TO_END_FIRST: (lambda: _ASKED_TO_END, _asked_to_end_first),
     BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),
     ALIVE_WHEN_GIVEN_UP: (lambda: MISSED_HEARTBEATS, lambda _job, streams: is_alive_when_given_up(streams)),
+    WORKED_MEANWHILE: (lambda: COLLECTIVE_TIMEOUTS, lambda _job, streams: works_while_others_wait(streams)),
 }

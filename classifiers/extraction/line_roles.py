@@ -49,11 +49,16 @@ _ERROR_LEVEL: Final = re.compile(
 )
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
+    # Points to lines that say more.
+    r"|\b[Ss]ee (?:the )?(?:\w+ ){0,3}(?:causes?|errors?|exceptions?|tracebacks?|traces?|messages?|logs?|output|details) \(?above"
+    r"|\b(?:[Ss]ee|[Cc]heck|[Rr]efer to) (?:the )?above (?:\w+ )?(?:errors?|exceptions?|tracebacks?|traces?|messages?|logs?|output)\b"
+    r"|\b(?:[Ss]ee above|[Ll]ook up|[Ss]croll up|[Ll]ook above) (?:for|to see|to find)\b"
+    r"|\bhas (?:already )?errored(?: already)?\b"
 )
 # One of these is part of every match of the expression above it, and is found faster.
 _RETRY_PARTS: Final = ("attempt ", "retry", "trying again", "falling back", "backing off")
 _TIMEOUT_PARTS: Final = ("time", "deadline", "heartbeat")
-_WITNESS_PARTS: Final = ("successfully reached", "Please check rank", "another ")
+_WITNESS_PARTS: Final = ("successfully reached", "Please check rank", "another ", "above", "ook up", "croll up", " errored")
 _TRACEBACK_PARTS: Final = (
     'File "', "raise ", "During handling of the above", "The above exception was the direct", "frame #",
     "Exception raised from ", "terminate called after throwing", "terminate called recursively",
@@ -67,10 +72,13 @@ _CONSEQUENCE_EXCEPTIONS: Final = frozenset(
         "EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError", "ConnectionRefusedError",
         "TimeoutError", "ProcessRaisedException", "ChildFailedError", "CalledProcessError", "SystemExit",
         "KeyboardInterrupt", "UnavailableError", "DeadlineExceededError", "CancelledError", "AbortedError",
-        "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
+        "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool", "EngineDeadError",
+        "AsyncEngineDeadError", "MQEngineDeadError",
     }
 )  # fmt: skip
 _TIMEOUT_ENDINGS: Final = ("Timeout", "TimeoutError", "TimedOut")  # of what a program calls its own exceptions
+# Families of entries for what serves a program: a time limit that it reports is no consequence of the program's end.
+_SERVED: Final = frozenset({"kernel", "storage"})
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 _BY_STRENGTH: Final = {
     "decisive": Onset.DECISIVE_ENTRY, "strong": Onset.STRONG_ENTRY, "weak": Onset.WEAK_ENTRY,
@@ -156,7 +164,7 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
     if (low is None or contains_any(low, _RETRY_PARTS)) and announces_retry(message):
         return "initiating", Onset.RETRIED
     waited = facts.exception in _CONSEQUENCE_EXCEPTIONS or (facts.exception or "").endswith(_TIMEOUT_ENDINGS)
-    if undecided and (waited or _is_timeout(message, low)):
+    if undecided and (waited or (_is_timeout(message, low) and not _is_of_server(facts.hits))):
         return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)
     return "initiating", onset
 
@@ -164,6 +172,11 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
 def announces_retry(message: str) -> bool:
     """Whether a line says that something is tried again."""
     return _RETRY.search(message, 0, _RETRY_RANGE) is not None
+
+
+def _is_of_server(hits: Sequence[Signature]) -> bool:
+    """Whether an entry knows the line as a kernel's report that a file server or a disk does not answer."""
+    return any(hit.family in _SERVED and hit.strength != "weak" and hit.role == "initiating" for hit in hits)
 
 
 def _is_timeout(message: str, low: str | None) -> bool:

@@ -163,6 +163,10 @@ def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
             item.role, item.onset = "cascade", Onset.NEUTRAL
 
 
+# Families of entries for lines of a scheduler or a kernel, which say why a process ended when it has ended.
+_REPORTS_END: Final = frozenset({"slurm", "kernel"})
+
+
 def withdraw_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[bool]) -> None:
     """Let an error of a program be a consequence where its process was asked to end, or had lost the others, before.
 
@@ -217,6 +221,8 @@ def _has_lost_others(item: EvidenceItem) -> bool:
 def _is_of_program(item: EvidenceItem) -> bool:
     """Whether a line is no report of a device, a node or a service: these may be late reports of what was first."""
     found = [hit for hit in item.hits if hit.role == "initiating"]
+    if any(hit.family in _REPORTS_END for hit in found):
+        return False
     of_hardware = any(cause.startswith("HW.") for hit in found for cause in hit.causes)
     return item.onset < Onset.LIKELY_CONSEQUENCE and not of_hardware and not _is_of_platform(item)
 

@@ -95,12 +95,12 @@ def _reader_of(text: str) -> Unwrap | None:
 
 
 def _without_bar(line: str) -> str:
-    """A line without the progress bars before it: a bar ends without a line break, so that the next text follows it."""
+    """A line with its last progress bar on a line of its own: a bar ends without a line break, so that text follows it."""
     if _BAR_SIGN not in line:
         return line
     last = line[line.rfind("\r", 0, len(line.rstrip("\r"))) + 1 :]
     bar = _BAR.search(last, 0, last.find(_BAR_SIGN) + 2 * _BAR_RANGE) if last.find(_BAR_SIGN) < _BAR_RANGE else None
-    return line if bar is None else last[bar.end() :]
+    return line if bar is None else f"{last[: bar.end()]}\n{last[bar.end() :]}"
 
 
 def _envelope_reader(text: str) -> Unwrap | None:

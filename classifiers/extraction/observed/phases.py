@@ -26,6 +26,15 @@ _NUMBER: Final = re.compile(r"\d{2,12}")
 _FILE: Final = re.compile(r"/[\w.@%+=/-]{2,300}")
 _COUNT: Final = re.compile(r"\b(?P<count>\d{1,9}) ?/ ?(?P<total>\d{1,9})\b")
 _FEWEST_COUNTS: Final = 3  # judgement
+# A progress bar of tqdm or Rich with its count, the time since it began and the time that is left.
+_BAR: Final = re.compile(
+    r"(?P<count>\d{1,12})/(?P<total>\d{1,12}) \[(?P<elapsed>(?:\d{1,3}:)?\d{1,2}:\d\d)<(?P<left>(?:\d{1,5}:)?\d{1,2}:\d\d)"
+)
+# How long a rank waited, as a watchdog says.
+_WAITED: Final = re.compile(r"ran for (?P<waited>\d{4,9}) milliseconds before timing out")
+# Judgement: how far the time of a bar may differ from that of the wait with which it began.
+_SAME_TIME: Final = 0.1
+COLLECTIVE_TIMEOUTS: Final = frozenset({"pytorch.nccl-watchdog-timeout"})
 MISSED_HEARTBEATS: Final = frozenset({"toolboxes.heartbeat-missed"})
 
 
@@ -87,3 +96,26 @@ def _counts_before(text: str, offset: int) -> bool:
         return False
     numbers = [int(one["count"]) for one in counts]
     return numbers == sorted(set(numbers))
+
+
+def works_while_others_wait(streams: Sequence[StreamText]) -> bool:
+    """Whether a progress bar began when the other ranks began to wait, and advanced until they gave up."""
+    texts = [one.text[-_RANGE:] for one in streams if not one.is_scheduler]
+    waits = [int(found["waited"]) / 1_000 for text in texts for found in _WAITED.finditer(text)]
+    if not waits:
+        return False
+    bars = [found for text in texts if "<" in text for found in _BAR.finditer(text)]
+    return any(
+        0 < int(bar["count"]) < int(bar["total"])
+        and any(abs(_seconds(bar["elapsed"]) - waited) <= _SAME_TIME * waited for waited in waits)
+        and _seconds(bar["left"]) > 0
+        for bar in bars
+    )
+
+
+def _seconds(clock: str) -> int:
+    """The seconds of a time such as 1:02:03."""
+    seconds = 0
+    for part in clock.split(":"):
+        seconds = 60 * seconds + int(part)
+    return seconds

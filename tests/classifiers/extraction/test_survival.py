@@ -78,3 +78,8 @@ def test_a_general_complaint_does_not_come_before_the_reason_that_a_service_give
     )
     reason = "hub.errors.HTTPError: 429 Client Error: Too Many Requests for url: https://hub.test.org/api/sets/paths"
     assert first(general + STEPS + ERROR.format(error=reason)).text == reason
+
+
+def test_what_a_scheduler_says_of_the_end_is_the_beginning_also_after_the_signal() -> None:
+    limit = "slurmstepd: error: *** STEP 71.0 ON n0 CANCELLED AT 2026-11-20T10:21:00 DUE TO TIME LIMIT ***"
+    assert first(STEPS + "2026-11-20 10:21:00 got SIGTERM, saving the state\n" + limit + "\n").text == limit

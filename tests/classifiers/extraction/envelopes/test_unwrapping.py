@@ -128,7 +128,7 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
 def test_text_that_follows_a_progress_bar_at_once_is_a_line_of_its_own() -> None:
     bar = "Epoch 3:  45%|####5     | 450/1000 [05:10<06:12,  1.47it/s, loss=2.31]"
     text = "\n".join([f"{bar}\r{bar}", f"\r{bar}{PROGRAM[4]}", *PROGRAM[5:]])
-    assert unwrapped(LogStream(text)).text == "\n".join([f"{bar}\r{bar}", *PROGRAM[4:]])
+    assert unwrapped(LogStream(text)).text == "\n".join([f"{bar}\r{bar}", bar, *PROGRAM[4:]])
 
 
 @pytest.mark.parametrize("prefix", ["", "[rank3]: ", "2026-11-24 10:00:00 "])

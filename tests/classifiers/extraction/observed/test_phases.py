@@ -57,3 +57,25 @@ def test_the_time_of_a_save_is_that_of_the_checkpoint_that_the_failure_names() -
     found = write_times([log], "RuntimeError: cannot read /ck/step_00900/rank1.pt")
     assert found == (time_of("2026-12-01 09:00:00 x"),)
     assert write_times([log], "RuntimeError: cannot read the file") == ()
+
+
+@pytest.mark.parametrize(
+    ("bar", "works"),
+    [
+        ("Packing: 31%|###1      | 310/1000 [14:58<33:10,  0.34it/s]\n", True),
+        ("Packing: 31%|###1      | 310/1000 [14:58<33:10,  0.34it/s]", True),  # the next text follows at once
+        ("Packing: 31%|###1      | 310/1000 [02:58<06:10,  1.74it/s]\n", False),  # ended long before
+        ("Packing: 100%|##########| 1000/1000 [14:58<00:00,  1.11it/s]\n", False),
+        ("", False),
+    ],
+    ids=["advances", "glued", "earlier", "done", "none"],
+)
+def test_a_bar_that_advanced_as_long_as_the_others_waited_tells_for_whom_they_waited(bar: str, *, works: bool) -> None:
+    waited = (
+        "[rank1]:[E1201 08:15:00.000000000 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=2, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=900000) ran for 900031 "
+        "milliseconds before timing out.\n"
+    )
+    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream(bar + waited, rank=0),))
+    case = EXTRACTOR.extract(raw).case
+    assert any(hit.startswith("pytorch.worked-meanwhile") for hit in (one.signature or "" for one in case.evidence)) is works
