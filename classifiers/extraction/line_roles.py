@@ -75,6 +75,7 @@ _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 _BY_STRENGTH: Final = {
     "decisive": Onset.DECISIVE_ENTRY, "strong": Onset.STRONG_ENTRY, "weak": Onset.WEAK_ENTRY,
 }  # fmt: skip
+_STORAGE: Final = "storage"  # the family of the catalogue
 # How far into a line an expression is searched, in characters (judgement: the reason stands near the front).
 _RETRY_RANGE: Final = 300
 _RANGE: Final = 400
@@ -156,7 +157,7 @@ def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]
     if (low is None or contains_any(low, _RETRY_PARTS)) and announces_retry(message):
         return "initiating", Onset.RETRIED
     waited = facts.exception in _CONSEQUENCE_EXCEPTIONS or (facts.exception or "").endswith(_TIMEOUT_ENDINGS)
-    if undecided and (waited or _is_timeout(message, low)):
+    if undecided and (waited or _is_timeout(message, low)) and not _is_of_storage(facts):
         return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)
     return "initiating", onset
 
@@ -168,6 +169,13 @@ def announces_retry(message: str) -> bool:
 
 def _is_timeout(message: str, low: str | None) -> bool:
     return (low is None or contains_any(low, _TIMEOUT_PARTS)) and _TIMEOUT.search(message, 0, _RANGE) is not None
+
+
+def _is_of_storage(facts: LineFacts) -> bool:
+    """Whether a client of a file system reports that its server or disk did not answer: no process waited for others."""
+    return facts.exception is None and any(
+        hit.family == _STORAGE and hit.role == "initiating" and hit.strength == "strong" for hit in facts.hits
+    )
 
 
 def _by_hits_or_form(facts: LineFacts) -> tuple[Role, Onset]:
