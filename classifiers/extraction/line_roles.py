@@ -173,7 +173,7 @@ def _is_timeout(message: str, low: str | None) -> bool:
 
 
 def _is_of_storage(facts: LineFacts) -> bool:
-    """Whether a client of a file system reports that its server or disk did not answer: no process waited for others."""
+    """Whether a client of a file system reports that its server or disk did not answer: no process waited."""
     return facts.exception is None and any(
         hit.family == _STORAGE and hit.role == "initiating" and hit.strength == "strong" for hit in facts.hits
     )

@@ -228,7 +228,7 @@ def withdraw_consequences(extraction: Extraction) -> None:
     survival.withdraw_after_loss(extraction.items, several)
     withdraw_unreached(extraction.items, extraction.streams)
     withdraw_missing_parts(extraction.items)
-    withdraw_unrelated(extraction.items)
+    withdraw_unrelated(extraction.items, extraction.streams)
 
 
 def judge_node_events(extraction: Extraction) -> None:

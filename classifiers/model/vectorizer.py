@@ -71,7 +71,11 @@ def is_single_process(extracted: ExtractedCase) -> bool:
 def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterable[tuple[str, float]]:
     """Lines and the weight of their role. The lines of a short log have the same, as none of them was selected."""
     for index, item in enumerate(extracted.items[: constants.EVIDENCE_ITEMS]):
-        if item.derived or item.explained or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text))):
+        if (
+            item.derived
+            or item.explained
+            or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)))
+        ):
             continue  # that a job failed is no word of its log, nor are notices, nor what follows from an earlier step
         if _is_earlier(item, extracted):
             yield item.message, constants.EARLIER_LINE_WEIGHT

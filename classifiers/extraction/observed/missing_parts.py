@@ -1,4 +1,4 @@
-"""Files, modules and commands that a job does not find because an earlier step, which should have provided them, failed.
+"""Files, modules and commands that a job does not find because an earlier step that should have brought them failed.
 
 Three steps are known: the working directory could not be entered; a command that copies or mounts files failed; an
 installation of packages or modules failed.
@@ -28,7 +28,7 @@ _NOT_ENTERED: Final = re.compile(
 )
 _DIRECTORY_PARTS: Final = ("chdir", "cd: ", "current directory")
 _COPY: Final = re.compile(
-    r"fatal: (?:unable to access|repository|could not read|authentication failed|the remote end)|(?i:could not resolve host: )"
+    r"fatal: (?:unable to access|repository|could not read|the remote end)|(?i:could not resolve host: )"
     r"|(?:rsync|scp|sftp|tar|unzip|gzip|cp|wget|curl|aws|gsutil|azcopy|rclone|mc)(?: error)?: "
     r"|(?:fatal|download failed|copy failed): |(?:Service|Command)Exception: |curl: \(\d+\)|wget: unable"
     r"|mount(?:\.\w+)?: |mount error|(?i:failed to mount |could not mount )"

@@ -8,7 +8,7 @@ from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
-IN_CODE = 'Traceback (most recent call last):\n  File "fit.py", line 8, in <module>\nKeyError: \'warmup\''
+IN_CODE = "Traceback (most recent call last):\n  File \"fit.py\", line 8, in <module>\nKeyError: 'warmup'"
 LOST = (
     'Traceback (most recent call last):\n  File "fit.py", line 8, in <module>\n'
     "OSError: [Errno 5] Input/output error: '/nfs/set/a.bin'"
@@ -30,6 +30,28 @@ def first_line(*parts: str) -> str:
 )
 def test_a_report_on_a_link_or_a_file_system_does_not_explain_an_error_in_the_code(report: str) -> None:
     assert first_line(report, IN_CODE).startswith("KeyError")
+
+
+NO_FILE = 'Traceback (most recent call last):\n  File "fit.py", line 8, in <module>\nFileNotFoundError: no set/a.csv'
+
+
+@pytest.mark.parametrize(
+    ("report", "back"),
+    [
+        ("nfs: server nas7 not responding, still trying", "nfs: server nas7 OK"),
+        ("mlx5_core 0000:3b:00.0 ib4: Link down", "mlx5_core 0000:3b:00.0 ib4: Link up"),
+    ],
+)
+def test_what_is_back_before_does_not_explain_a_file_that_is_not_there(report: str, back: str) -> None:
+    assert first_line(report, back, NO_FILE).startswith("FileNotFoundError")
+    assert first_line(report, NO_FILE) == report
+    other = back.replace("nas7", "nas8").replace("ib4", "ib5").replace("3b", "5e")
+    assert first_line(report, other, NO_FILE) == report
+
+
+def test_a_report_that_processes_felt_explains_what_they_say_as_they_end() -> None:
+    report = "mlx5_core 0000:3b:00.0 ib4: Link down"
+    assert first_line(report, "NCCL WARN NET/IB : Got completion from peer with status=12", IN_CODE) == report
 
 
 def test_it_explains_files_that_cannot_be_read() -> None:
