@@ -54,6 +54,7 @@ class EvidenceItem:
         uncorroborated: whether a node event is used although nothing but itself speaks for it.
         survived: whether the run went on after it.
         is_late: whether its process had been asked to end, or had lost the others, before it.
+        explained: whether an earlier step of the job failed that explains it, so that its own words say nothing of why.
     """
 
     text: str
@@ -86,6 +87,7 @@ class EvidenceItem:
     uncorroborated: bool = False
     survived: bool = False
     is_late: bool = False
+    explained: bool = False
 
     @property
     def message(self) -> str:

@@ -194,6 +194,9 @@ def _short_log_lines(extraction: Extraction, first: EvidenceItem | None) -> tupl
     if good_run is not None:
         lines = [line for line in lines if not line_hashes.has_line(good_run, line)]
         earlier = [line for line in earlier if not line_hashes.has_line(good_run, line)]
+    explained = {item.text.strip() for item in extraction.effects if item.explained}
+    if explained:
+        lines = [line for line in lines if line.strip() not in explained]
     kept = benign_lines.drop_benign(lines)
     return kept, tuple(line for line in earlier if not benign_lines.is_benign(line))
 

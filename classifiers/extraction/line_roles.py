@@ -25,6 +25,7 @@ from classifiers.taxonomy import Role
 
 _SHELL: Final = re.compile(
     r"^[\w./-]+: (?:line )?\d+: |^(?:sed|awk|grep|tar|cp|mv|rm|ln|mkdir|cat|ls|chmod|ssh|scp|rsync): "
+    r"|^(?:wget|curl|sftp|unzip|gzip|chown|touch|mount|umount|mktemp|azcopy|rclone): "
 )
 _RETRY: Final = re.compile(
     r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretrying\b|\btrying again|\bwill retry|\bfalling back|\bbacking off\b"

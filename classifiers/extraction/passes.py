@@ -19,7 +19,9 @@ from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
+from classifiers.extraction.observed.missing_parts import withdraw_missing_parts
 from classifiers.extraction.observed.unreached import withdraw_unreached
+from classifiers.extraction.observed.unrelated_reports import withdraw_unrelated
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import sample_ends
@@ -225,6 +227,8 @@ def withdraw_consequences(extraction: Extraction) -> None:
     several = [one is not None and one.has_several_ranks for one in extraction.attributions]
     survival.withdraw_after_loss(extraction.items, several)
     withdraw_unreached(extraction.items, extraction.streams)
+    withdraw_missing_parts(extraction.items)
+    withdraw_unrelated(extraction.items, extraction.streams)
 
 
 def judge_node_events(extraction: Extraction) -> None:

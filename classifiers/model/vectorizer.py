@@ -71,8 +71,12 @@ def is_single_process(extracted: ExtractedCase) -> bool:
 def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterable[tuple[str, float]]:
     """Lines and the weight of their role. The lines of a short log have the same, as none of them was selected."""
     for index, item in enumerate(extracted.items[: constants.EVIDENCE_ITEMS]):
-        if item.derived or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text))):
-            continue  # that a job failed is no word of its log, nor are notices
+        if (
+            item.derived
+            or item.explained
+            or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)))
+        ):
+            continue  # that a job failed is no word of its log, nor are notices, nor what follows from an earlier step
         if _is_earlier(item, extracted):
             yield item.message, constants.EARLIER_LINE_WEIGHT
         elif extracted.short_log_lines or extracted.chars == 0 or (not any_initiating and item.role != "initiating"):
@@ -116,7 +120,7 @@ def _add_words(lines: Iterable[tuple[str, float]], prefix: str, length: float, o
 def _add_entries(items: list[EvidenceItem], out: dict[str, float]) -> None:
     leading = True
     for item in items:
-        if not item.hits:
+        if not item.hits or item.explained:
             continue
         rank = 1.0 if leading else 0.6
         leading = leading and item.role != "initiating"
