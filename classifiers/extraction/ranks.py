@@ -148,17 +148,21 @@ def ranks_seen(raw: RawCase, items: Sequence[EvidenceItem]) -> int:
     return len(streams | {item.rank for item in items if item.rank is not None})
 
 
-def ranks_on_node(raw: RawCase, items: Sequence[EvidenceItem], node: str | None) -> set[int]:
-    """The ranks that ran on a node, as far as streams and lines tell."""
+def ranks_on_node(
+    raw: RawCase, items: Sequence[EvidenceItem], node: str | None, exits: Iterable[ProcessExit] = ()
+) -> set[int]:
+    """The ranks that ran on a node, as far as streams, lines and the reports of the agents of nodes tell."""
     if node is None:
         return set()
     name = node.split(".", 1)[0]
     sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in raw.streams]
     sources += [(one.rank, one.node) for one in items]
+    # A launcher of all ranks may number the processes that it started, of which each may have started several ranks.
+    sources += [(one.rank, one.node) for one in exits if one.reported_first and not one.sees_all_ranks]
     return {rank for rank, where in sources if rank is not None and where and where.split(".", 1)[0] == name}
 
 
-def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem]) -> set[int]:
+def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()) -> set[int]:
     """The ranks on the node of the node event that began the failure; none without such an event."""
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or first.line_number is not None or first.from_scheduler or first.derived:
@@ -167,5 +171,5 @@ def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem]) -> set[int]:
         return set()
     named = [node for node in raw.job.nodes if is_word_in(node.split(".", 1)[0], first.text)]
     # A switch or a controller is no node of the job, and names one.
-    ranks = (ranks_on_node(raw, items, node) for node in (first.node, *named))
+    ranks = (ranks_on_node(raw, items, node, exits) for node in (first.node, *named))
     return next((there for there in ranks if there), set())

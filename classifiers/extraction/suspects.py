@@ -89,7 +89,7 @@ class SuspectEvidence:
         ]
         first = next((item for item in self.items if item.role == "initiating"), None)
         if first is not None and first.rank is None and first.node is not None:
-            there = ranks_on_node(self.raw, self.items, first.node)
+            there = ranks_on_node(self.raw, self.items, first.node, self.exits)
             return [item for item in own if item.rank in there] or own
         return own
 
@@ -105,7 +105,7 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
 
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
-    there = ranks_of_event(evidence.raw, evidence.items)
+    there = ranks_of_event(evidence.raw, evidence.items, evidence.exits)
     for search in _RANK_SEARCHES:  # a loop: compiled code would compute all of an expression with a generator
         rank = search(evidence)
         if rank is not None and (not there or rank in there):
@@ -290,7 +290,11 @@ def _first_complaint(evidence: SuspectEvidence) -> int | None:
 def _rank_of_node(evidence: SuspectEvidence) -> int | None:
     """The lowest rank of the first node with a beginning."""
     for item in evidence.items:
-        ranks = ranks_on_node(evidence.raw, evidence.items, item.node) if item.role == "initiating" else set()
+        ranks = (
+            ranks_on_node(evidence.raw, evidence.items, item.node, evidence.exits)
+            if item.role == "initiating"
+            else set()
+        )
         if ranks:
             return min(ranks)
     return None
