@@ -21,7 +21,7 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.ranks import expected_ranks, ranks_of_event, ranks_on_node
+from classifiers.extraction.ranks import expected_ranks, nodes_of_event, ranks_of_event, ranks_on_node
 from classifiers.signatures import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (
@@ -370,8 +370,12 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
 
 def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:
     for item in evidence.items:
-        if item.role == "initiating" and item.node and (rank is None or item.rank in {None, rank}):
-            return item.node
+        if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
+            continue
+        is_event = item.line_number is None and not item.from_scheduler and not item.derived
+        node = next(iter(nodes_of_event(evidence.raw, item)), None) if is_event else item.node
+        if node:
+            return node
     if rank is not None:
         of_rank = [stream.node for stream in evidence.raw.streams if stream.rank == rank]
         of_rank += [one.node for one in evidence.exits if one.rank == rank]

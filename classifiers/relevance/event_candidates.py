@@ -94,6 +94,7 @@ class JobSeen:
         has_more_nodes: whether it has more GPUs than the nodes that are known, so that it ran on others as well.
         written: finds when the file was written that its failure names, as far as the logs say so.
         nodes_with_logs: short names of the nodes whose logs are known.
+        pods_that_began: finds the pods of which an event says that one of their containers started.
         names_processes: whether its logs may name processes by their ids; few do.
     """
 
@@ -120,6 +121,7 @@ class JobSeen:
     has_more_nodes: bool = False
     written: Callable[[], Sequence[float]] = tuple
     nodes_with_logs: frozenset[str] = frozenset()
+    pods_that_began: Callable[[], frozenset[str]] = frozenset
     names_processes: bool = True
 
     def failure_names(self, names: frozenset[str]) -> bool:

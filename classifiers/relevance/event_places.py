@@ -84,10 +84,10 @@ def is_of_absent_pod(one: Candidate, job: JobSeen) -> bool:
     """
     if not any(rule.before_logs for rule in one.rules) or not job.waited_to_begin or not is_own_pod(one.objects, job):
         return False
+    pods = {pod.rsplit("/", 1)[-1] for pod in one.objects.pods}
     node = one.event.node
-    if node is not None:
-        return short_name(node) not in job.nodes_with_logs
-    return not any(job.mentions(pod.rsplit("/", 1)[-1]) for pod in one.objects.pods)
+    has_log = any(map(job.mentions, pods)) if node is None else short_name(node) in job.nodes_with_logs
+    return not has_log and pods.isdisjoint(job.pods_that_began())
 
 
 def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:

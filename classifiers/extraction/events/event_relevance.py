@@ -22,7 +22,7 @@ from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_times import CLOCK_BROKEN_S
-from classifiers.relevance.own_names import own_names
+from classifiers.relevance.own_names import own_names, pods_that_began
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
@@ -226,6 +226,7 @@ def _job_seen(
             lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
         ),
         nodes_with_logs=frozenset(short_name(one.source.node) for one in streams if one.source.node and one.text),
+        pods_that_began=cache(lambda: pods_that_began(raw.node_events)),
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
