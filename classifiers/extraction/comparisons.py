@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header, time_of
-from classifiers.extraction.observed.phases import MISSED_HEARTBEATS, is_alive_when_given_up
 from classifiers.extraction.observed.paths import LOST_PATHS, REFUSED_PATHS, is_of_announced_work, was_written_before
+from classifiers.extraction.observed.phases import MISSED_HEARTBEATS, is_alive_when_given_up
 from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText

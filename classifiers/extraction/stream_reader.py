@@ -263,7 +263,6 @@ class StreamReader:
             # A process that aborts itself says why: the launcher's report of it comes afterwards.
             item.role, item.onset = "teardown", Onset.NEUTRAL
 
-
     def _node_of_agent(self, host: str | None) -> str | None:
         """The node of an agent that reports a process of its own node: on Kubernetes it knows its pod's name only."""
         node = self._stream.source.node

@@ -20,6 +20,7 @@ _HOLDS: Final = re.compile(
     r"(?:rss|res|resident|working set|memory|mem|uses|using|holds|holding)[ :=]{1,3}"
     r"(?P<size>\d{1,6}(?:\.\d{1,3})?) ?(?P<unit>[MGT])i?B?\b"
 )
+_OWN_LIMIT: Final = "Memory cgroup out of memory"
 _KB: Final = {"M": 1e3, "G": 1e6, "T": 1e9}
 _RANKS_OF_NODE: Final = 8  # processes of a job on a node, in nearly all machines for training
 _COMMON: Final = frozenset({"node", "host", "total", "system", "swap", "cgroup", "container", "pod", "top", "limit"})
@@ -55,7 +56,9 @@ def is_held_by_stranger(texts: Sequence[str], logs: Sequence[str]) -> bool:
         logs: the logs of the job. They name its own pods and programs.
     """
     killed = [text for text in texts if _KILLED.search(text) is not None]
-    sizes = [int(found["size"]) for text in killed if (found := _HELD_BY_KILLED.search(text)) is not None]
+    # Who reached a limit of its own was killed for it, however full the node is.
+    of_node = (text for text in killed if _OWN_LIMIT not in text)
+    sizes = [int(found["size"]) for text in of_node if (found := _HELD_BY_KILLED.search(text)) is not None]
     if not sizes:
         return False
     most = max(sizes) * _RANKS_OF_NODE

@@ -7,16 +7,18 @@ from typing import Final
 from classifiers.extraction.stream_reader import StreamText
 
 REFUSED_PATHS: Final = frozenset({"python.permission", "paths.right-lost"})
-LOST_PATHS: Final = frozenset(
-    {"python.stale-handle", "python.remote-io", "python.io-error", "paths.of-announced-work"}
-)
+LOST_PATHS: Final = frozenset({"python.stale-handle", "python.remote-io", "python.io-error", "paths.of-announced-work"})
 _PATH: Final = re.compile(r"(?<![\w.:/])(?:/[\w.@%+=,-]{1,160}){1,16}")
-_WROTE: Final = re.compile(r"(?i)\b(?:saved|wrote|written|stored|dumped|committed|flushed|(?:saving|writing)\b[^\n]* done)\b")
-_NOT_DONE: Final = re.compile(r"(?i)\b(?:fail\w*|errors?|denied|cannot|could not|not (?:saved|written)|would|skip\w*)\b")
+_WROTE: Final = re.compile(
+    r"(?i)\b(?:saved|wrote|written|stored|dumped|committed|flushed|(?:saving|writing)\b[^\n]* done)\b"
+)
+_NOT_DONE: Final = re.compile(
+    r"(?i)\b(?:fail\w*|errors?|denied|cannot|could not|not (?:saved|written)|would|skip\w*)\b"
+)
 # What a program that changes rights itself says or calls.
 _CHANGED_RIGHTS: Final = ("chmod", "chown", "umask", "setfacl")
 _ANNOUNCED: Final = re.compile(
-    r"(?i)\b(?:(?:planned|scheduled|announced|upcoming) (?:work|maintenance|downtime|outage|move|migration|upgrade|change)"
+    r"(?i)\b(?:(?:planned|scheduled|announced|upcoming) (?:work|maintenance|downtime|outage|move|migration|upgrade)"
     r"|(?:maintenance|downtime|migration|service) (?:window|notice|announcement))\b"
 )
 _ANNOUNCED_WORDS: Final = ("lanned", "cheduled", "nnounce", "pcoming", "aintenance", "owntime", "igration")
