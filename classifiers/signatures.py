@@ -17,12 +17,10 @@ A catalogue is a folder of TOML files, one for each family (`nvidia.toml`, `pyto
     cause = "HW.GPU.1"                     # or weights: cause = { "HW.GPU.1" = 0.8, "HW.GPU.2" = 0.2 }
     category = "none"                      # optional; a code, "none", or weights. Absent: the line is no evidence on it
     symptom = "D.1.3"                      # optional; as category. Only used where the job has several processes
-    retry = "helps_elsewhere"              # optional: helps | helps_elsewhere | after_repair | futile
-    # optional, any of: status, exit_code, signal, scheduler, stream
+    retry = "helps_elsewhere"              # optional: helps | helps_elsewhere | after_repair | futile; `when`: optional
     when = { status = ["failed"], exit_code = [139], signal = [11], scheduler = ["slurm"], stream = ["node"] }
     needs = ["nvidia.some-id"]             # optional: counts only if one of these is in the case too
-    unless = ["pytorch.cuda-oom", "python.*"]  # optional: counts only as context if one of these is in the case too
-                                               # both may also name observations (`OBSERVATIONS`)
+    unless = ["pytorch.cuda-oom", "python.*"]  # optional: only context if one is; both may name `OBSERVATIONS` too
     source = "CUDA driver API, CUresult"   # the document or the origin of the message
     examples = ["RuntimeError: CUDA error: uncorrectable ECC error encountered"]   # each must match this entry
     near_misses = ["0 uncorrectable volatile ECC errors since boot"]               # similar lines; none may match
@@ -43,8 +41,7 @@ the rest, launcher summary), `context` a line worth showing that proves nothing.
 before an initiating one of the same case.
 
 Strength: a `decisive` entry on the first initiating line decides the side, unless the trained text model is nearly
-certain of another one; `strong` ones have less weight, `weak` ones are only a feature of the text model. The weights
-are fitted (`classifiers/model/label_fusion.py`).
+certain of another one; `strong` ones have less weight, `weak` ones are only a feature of the text model.
 """
 
 import itertools
@@ -81,11 +78,13 @@ BUSY_ELSEWHERE: Final = "observation.busy-elsewhere"
 STORAGE_SLOWED: Final = "observation.storage-slowed"
 ALIVE_WHEN_GIVEN_UP: Final = "observation.alive-when-given-up"
 WORKED_MEANWHILE: Final = "observation.worked-meanwhile"
+PATH_WRITTEN_BEFORE: Final = "observation.path-written-before"
+PATH_OF_ANNOUNCED_WORK: Final = "observation.path-of-announced-work"
 OBSERVATIONS: Final = frozenset({
     FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
     PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER, ASKED_TO_END_FIRST, DISK_FILLED_BY_JOB,
     SAME_DEVICE_AGAIN, BUSY_ELSEWHERE, STORAGE_SLOWED, ALIVE_WHEN_GIVEN_UP,
-    WORKED_MEANWHILE})  # fmt: skip
+    WORKED_MEANWHILE, PATH_WRITTEN_BEFORE, PATH_OF_ANNOUNCED_WORK})  # fmt: skip
 
 
 class LinePattern:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header, time_of
+from classifiers.extraction.observed.paths import LOST_PATHS, REFUSED_PATHS, is_of_announced_work, was_written_before
 from classifiers.extraction.observed.phases import (
     COLLECTIVE_TIMEOUTS,
     MISSED_HEARTBEATS,
@@ -31,7 +32,9 @@ from classifiers.signatures import (
     LEFT_EARLY,
     MEMORY_HELD_BY_OTHERS,
     ONE_RANK_NOT_FINITE,
+    PATH_OF_ANNOUNCED_WORK,
     PATH_ON_OTHER_NODES,
+    PATH_WRITTEN_BEFORE,
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
     VERSIONS_DIFFER,
@@ -341,6 +344,8 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     LEFT_EARLY: (waits, _left_early),
     PATH_ON_OTHER_NODES: (lambda: _NOT_THERE, _path_on_other_nodes),
     SOFTWARE_ON_OTHER_NODES: (lambda: _NOT_INSTALLED, _software_on_other_nodes),
+    PATH_WRITTEN_BEFORE: (lambda: REFUSED_PATHS, lambda _job, streams: was_written_before(streams)),
+    PATH_OF_ANNOUNCED_WORK: (lambda: LOST_PATHS, lambda _job, streams: is_of_announced_work(streams)),
     VERSIONS_DIFFER: (None, _versions_differ),
     ASKED_TO_END_FIRST: (lambda: _ASKED_TO_END, _asked_to_end_first),
     BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),

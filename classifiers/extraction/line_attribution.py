@@ -36,6 +36,11 @@ _LOCAL_RANK: Final = re.compile(
     r"\[default(?P<l1>\d{1,4})\]:[^\n]{0,60}?\[rank ?(?P<r1>\d{1,6})\]"
     r"|\brank +: (?P<r2>\d{1,6}) \(local_rank: (?P<l2>\d{1,4})\)"
 )
+# NCCL names the device of a process in the head of its lines, and its rank once, when a group of ranks is set up.
+_NCCL_RANK: Final = re.compile(
+    r"(?P<host>[\w.-]{1,120}):\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO [^\n]{0,120}?"
+    r"\brank (?P<rank>\d{1,6}) n[Rr]anks (?P<size>\d{1,6}) cudaDev (?P<device>\d{1,3})\b"
+)
 _GLOG: Final = re.compile(r"^\W{0,3}[IWEF]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+(?P<pid>\d{2,8}) ")
 _HOST_AND_PID: Final = re.compile(r"\[[A-Za-z][\w.-]{0,80}:(?P<pid>\d{2,8})\s?(?::\d+:\d+)?\]")
 # Limits of what is read, in characters unless named otherwise (judgement: they bound the time of a long log).
@@ -76,6 +81,7 @@ class LineAttribution:
         self._ranks_by_pid: dict[str, int | None] | None = None
         self._ends: str | None = None
         self._ranks_by_local_rank: dict[int, int] | None = None
+        self._first_ranks: dict[str, int] | None = None
         self.complaint_patterns: set[str] = set()
         self.complaining_ranks: set[int] = set()
 
@@ -135,7 +141,8 @@ class LineAttribution:
             known = self.ranks_by_local_rank().get(header.rank)
             header = replace(header, rank=known, is_local=False) if known is not None else header
         if header.rank is None and header.pid is not None:
-            rank = self.rank_of_process(header.pid)
+            rank = self._rank_of_device(header)
+            rank = self.rank_of_process(header.pid) if rank is None else rank
             if rank is not None:
                 return replace(header, rank=rank)
         return header
@@ -193,6 +200,29 @@ class LineAttribution:
                 {} if base is None else {local: local + base for local in range(_MOST_LOCAL_RANKS)}
             )
         return self._ranks_by_local_rank
+
+    def _rank_of_device(self, header: LineHeader) -> int | None:
+        """The rank of the device that NCCL names in the head of a line; None for device 0, which may be any process's.
+
+        Where each process sees one device alone, all are called 0.
+        """
+        if not header.gpu or header.host is None:
+            return None
+        if self._first_ranks is None:
+            self._first_ranks = self._ranks_of_first_devices()
+        first = self._first_ranks.get(header.host)
+        return None if first is None else first + header.gpu
+
+    def _ranks_of_first_devices(self) -> dict[str, int]:
+        """By host, the rank with device 0, where the ranks of a host follow its devices."""
+        text = self._both_ends()
+        found = list(_NCCL_RANK.finditer(text)) if " cudaDev " in text else []
+        largest = max((int(one["size"]) for one in found), default=0)  # smaller groups number their members anew
+        offsets: dict[str, set[int]] = {}
+        for one in found:
+            if int(one["size"]) == largest:
+                offsets.setdefault(one["host"], set()).add(int(one["rank"]) - int(one["device"]))
+        return {host: min(seen) for host, seen in offsets.items() if len(seen) == 1 and min(seen) >= 0}
 
     def rank_of_process(self, pid: str) -> int | None:
         """The rank of a process, where a line of the log connects the two."""

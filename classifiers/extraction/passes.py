@@ -29,7 +29,7 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects import SuspectEvidence, find_suspect
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
-from classifiers.relevance.memory_tables import holds_more_than_killed
+from classifiers.relevance.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import MEMORY_HELD_BY_OTHERS, Signature
 
@@ -121,7 +121,9 @@ def _entries_of_node(extraction: Extraction, node: str | None) -> frozenset[str]
     events = zip(extraction.raw.node_events, extraction.node_events, strict=True)
     own = [(text, line) for event, (text, line) in events if event.node == node]
     found = frozenset(hit.id for _, line in own if line is not None for hit in line.hits)
-    return found | {MEMORY_HELD_BY_OTHERS} if holds_more_than_killed([text for text, _ in own]) else found
+    texts = [text for text, _ in own]
+    is_others = holds_more_than_killed(texts) or is_held_by_stranger(texts, [one.text for one in extraction.streams])
+    return found | {MEMORY_HELD_BY_OTHERS} if is_others else found
 
 
 def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:

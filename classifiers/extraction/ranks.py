@@ -15,8 +15,9 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.process_exits import ProcessExit, parse_ranks
+from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_rules import Object, traits_of
-from classifiers.relevance.words_in_text import is_word_in
+from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
 _FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
 _OF_NODES: Final[frozenset[Object]] = frozenset({"gpu", "process", "port", "disk", "node"})
@@ -148,24 +149,43 @@ def ranks_seen(raw: RawCase, items: Sequence[EvidenceItem]) -> int:
     return len(streams | {item.rank for item in items if item.rank is not None})
 
 
-def ranks_on_node(raw: RawCase, items: Sequence[EvidenceItem], node: str | None) -> set[int]:
-    """The ranks that ran on a node, as far as streams and lines tell."""
+def ranks_on_node(
+    raw: RawCase, items: Sequence[EvidenceItem], node: str | None, exits: Iterable[ProcessExit] = ()
+) -> set[int]:
+    """The ranks that ran on a node, as far as streams, lines and the reports of the agents of nodes tell."""
     if node is None:
         return set()
     name = node.split(".", 1)[0]
     sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in raw.streams]
     sources += [(one.rank, one.node) for one in items]
+    # A launcher of all ranks may number the processes that it started, of which each may have started several ranks.
+    sources += [(one.rank, one.node) for one in exits if one.reported_first and not one.sees_all_ranks]
     return {rank for rank, where in sources if rank is not None and where and where.split(".", 1)[0] == name}
 
 
-def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem]) -> set[int]:
+def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()) -> set[int]:
     """The ranks on the node of the node event that began the failure; none without such an event."""
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or first.line_number is not None or first.from_scheduler or first.derived:
         return set()
     if traits_of(tuple([hit.id for hit in first.hits])).objects.isdisjoint(_OF_NODES):
         return set()
-    named = [node for node in raw.job.nodes if is_word_in(node.split(".", 1)[0], first.text)]
-    # A switch or a controller is no node of the job, and names one.
-    ranks = (ranks_on_node(raw, items, node) for node in (first.node, *named))
+    ranks = (ranks_on_node(raw, items, node, exits) for node in nodes_of_event(raw, first))
     return next((there for there in ranks if there), set())
+
+
+def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
+    """The nodes of the job that a node event is about, the likeliest first; none of the job's: where it was reported.
+
+    A switch or a controller is no node of the job, and names one, or a pod whose log is of one.
+    """
+    short = {node.split(".", 1)[0]: node for node in raw.job.nodes}
+    own = short.get((event.node or "").split(".", 1)[0])
+    if own is not None:
+        return [own]
+    named = [node for name, node in short.items() if is_word_in(name, event.text)]
+    pods = [pod.rsplit("/", 1)[-1] for pod in read_objects(event.text).pods]
+    logs = [one for one in raw.streams if one.node and any(is_whole_word_in(pod, one.text) for pod in pods)]
+    of_pods = {one.node for one in logs if one.node}
+    found = named + (sorted(of_pods) if len(of_pods) == 1 else [])
+    return found or ([event.node] if event.node else [])

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from signal import SIGABRT, SIGTERM
 from typing import Final
@@ -129,6 +129,7 @@ class StreamReader:
         is_several = is_mixed or (is_shared and self.attribution.has_several_ranks)
         self._stream_rank = None if is_several else rank
         self._is_only_log = logs <= 1 and not stream.is_scheduler
+        self._has_pods = raw.job.scheduler == "kubernetes"
         self._needs_time = len(raw.streams) > 1 or bool(raw.node_events)
 
     def read(self, findings: StreamFindings) -> None:
@@ -244,7 +245,8 @@ class StreamReader:
         text = self._stream.text
         if is_root_cause_report(line.text):
             root_cause = root_cause_exit(text, line.offset)
-            findings.exits += [root_cause] if root_cause is not None else []
+            if root_cause is not None:
+                findings.exits.append(replace(root_cause, node=self._node_of_agent(root_cause.node)))
             return
         if line.error_words.isdisjoint(_EXIT_WORDS) and all(hit.role != "teardown" for hit in item.hits):
             return
@@ -260,6 +262,11 @@ class StreamReader:
         if exits and item.role == "initiating" and all(one.signal == SIGABRT for one in exits):
             # A process that aborts itself says why: the launcher's report of it comes afterwards.
             item.role, item.onset = "teardown", Onset.NEUTRAL
+
+    def _node_of_agent(self, host: str | None) -> str | None:
+        """The node of an agent that reports a process of its own node: on Kubernetes it knows its pod's name only."""
+        node = self._stream.source.node
+        return node if node is not None and self._has_pods else host
 
 
 def _has_other_ranks(text: str, rank: int | None) -> bool:

@@ -21,7 +21,7 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.ranks import expected_ranks, ranks_of_event, ranks_on_node
+from classifiers.extraction.ranks import expected_ranks, nodes_of_event, ranks_of_event, ranks_on_node
 from classifiers.signatures import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (
@@ -89,7 +89,7 @@ class SuspectEvidence:
         ]
         first = next((item for item in self.items if item.role == "initiating"), None)
         if first is not None and first.rank is None and first.node is not None:
-            there = ranks_on_node(self.raw, self.items, first.node)
+            there = ranks_on_node(self.raw, self.items, first.node, self.exits)
             return [item for item in own if item.rank in there] or own
         return own
 
@@ -105,7 +105,7 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
 
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
-    there = ranks_of_event(evidence.raw, evidence.items)
+    there = ranks_of_event(evidence.raw, evidence.items, evidence.exits)
     for search in _RANK_SEARCHES:  # a loop: compiled code would compute all of an expression with a generator
         rank = search(evidence)
         if rank is not None and (not there or rank in there):
@@ -290,7 +290,11 @@ def _first_complaint(evidence: SuspectEvidence) -> int | None:
 def _rank_of_node(evidence: SuspectEvidence) -> int | None:
     """The lowest rank of the first node with a beginning."""
     for item in evidence.items:
-        ranks = ranks_on_node(evidence.raw, evidence.items, item.node) if item.role == "initiating" else set()
+        ranks = (
+            ranks_on_node(evidence.raw, evidence.items, item.node, evidence.exits)
+            if item.role == "initiating"
+            else set()
+        )
         if ranks:
             return min(ranks)
     return None
@@ -366,8 +370,12 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
 
 def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:
     for item in evidence.items:
-        if item.role == "initiating" and item.node and (rank is None or item.rank in {None, rank}):
-            return item.node
+        if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
+            continue
+        is_event = item.line_number is None and not item.from_scheduler and not item.derived
+        node = next(iter(nodes_of_event(evidence.raw, item)), None) if is_event else item.node
+        if node:
+            return node
     if rank is not None:
         of_rank = [stream.node for stream in evidence.raw.streams if stream.rank == rank]
         of_rank += [one.node for one in evidence.exits if one.rank == rank]

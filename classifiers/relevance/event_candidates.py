@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 from classifiers.relevance.event_objects import EventObjects, read_objects
-from classifiers.relevance.event_rules import EventRule, EventTraits, timeouts, traits_of, waits
+from classifiers.relevance.event_rules import EventRule, EventTraits, joins, timeouts, traits_of, waits
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_whole_word_in
 
@@ -93,6 +93,8 @@ class JobSeen:
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
         has_more_nodes: whether it has more GPUs than the nodes that are known, so that it ran on others as well.
         written: finds when the file was written that its failure names, as far as the logs say so.
+        nodes_with_logs: short names of the nodes whose logs are known.
+        pods_that_began: finds the pods of which an event says that one of their containers started.
         names_processes: whether its logs may name processes by their ids; few do.
     """
 
@@ -118,6 +120,8 @@ class JobSeen:
     ends_in_words: bool = False
     has_more_nodes: bool = False
     written: Callable[[], Sequence[float]] = tuple
+    nodes_with_logs: frozenset[str] = frozenset()
+    pods_that_began: Callable[[], frozenset[str]] = frozenset
     names_processes: bool = True
 
     def failure_names(self, names: frozenset[str]) -> bool:
@@ -133,6 +137,11 @@ class JobSeen:
     def waits(self) -> bool:
         """Whether its processes report that another one is gone or late."""
         return not self.other_entries.isdisjoint(waits())
+
+    @property
+    def waited_to_begin(self) -> bool:
+        """Whether its processes report that not all of them came when they were to begin."""
+        return not self.other_entries.isdisjoint(joins())
 
     @property
     def timed_out(self) -> bool:

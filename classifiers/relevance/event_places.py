@@ -70,9 +70,24 @@ def _is_of_start(one: Candidate, job: JobSeen) -> bool:
 
     A pod that has not started has no log: the node that was chosen for it is then in no log of the job.
     """
-    if job.last_progress is not None or not any(rule.before_logs for rule in one.rules):
+    if not any(rule.before_logs for rule in one.rules):
+        return False
+    if job.last_progress is not None and not is_of_absent_pod(one, job):
         return False
     return one.fit is not Fit.NONE or not job.own_entries
+
+
+def is_of_absent_pod(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event kept one of the job's pods from its start, and the others waited for a process in vain.
+
+    What these report as progress, such as the preparation of their data, then needs no other process.
+    """
+    if not any(rule.before_logs for rule in one.rules) or not job.waited_to_begin or not is_own_pod(one.objects, job):
+        return False
+    pods = {pod.rsplit("/", 1)[-1] for pod in one.objects.pods}
+    node = one.event.node
+    has_log = any(map(job.mentions, pods)) if node is None else short_name(node) in job.nodes_with_logs
+    return not has_log and pods.isdisjoint(job.pods_that_began())
 
 
 def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:

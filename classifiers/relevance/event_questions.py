@@ -6,7 +6,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
-from classifiers.relevance.event_places import asks_node, is_own_pod
+from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
 from classifiers.relevance.records import short_name
@@ -265,6 +265,8 @@ def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
 
 def _kept_from_start(one: Candidate, job: JobSeen) -> bool:
     """Whether a pod could not start and the job, whose logs show no failure of its own, never began."""
+    if is_of_absent_pod(one, job):
+        return True
     never_began = job.last_progress is None and any(rule.before_logs for rule in one.rules)
     return never_began and (not one.objects.pods or is_own_pod(one.objects, job))
 

@@ -111,6 +111,12 @@ def timeouts() -> frozenset[str]:
 
 
 @cache
+def joins() -> frozenset[str]:
+    """Ids of the entries by which a process says that not all others came to begin; read once."""
+    return frozenset(_resolve(_read()["joins"], _known(), "joins"))
+
+
+@cache
 def unanswered() -> frozenset[str]:
     """Ids of the entries by which a process says that another one does not answer; read once."""
     return frozenset(_resolve(_read()["unanswered"], _known(), "unanswered"))

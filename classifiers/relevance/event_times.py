@@ -3,6 +3,7 @@
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
+from classifiers.relevance.event_places import is_of_absent_pod
 from classifiers.relevance.event_rules import explained_at_once, shown_until_repair
 
 # Judgement: clocks of nodes and logs agree to this, in seconds.
@@ -51,9 +52,9 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     if one.fit is Fit.SLOWER or traits.degrades_on or is_shown_until_repair(one, job):
         return None
     within = traits.within_s or _DEFAULT_WITHIN_S
-    goes_on = BUFFERED_S if effects & {"ends", "follows"} else READ_AHEAD_S if "stalls" in effects else within
+    goes_on_for = BUFFERED_S if effects & {"ends", "follows"} else READ_AHEAD_S if "stalls" in effects else within
     last = job.last_progress
-    when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
+    when_stopped = last is not None and last - goes_on_for <= time <= last + _STOPPED_WITHIN_S
     waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
     # A service of all jobs that is away when a job starts is what the job meets first.
     lasts = one.fits and any(rule.shared or rule.object == "filesystem" for rule in one.rules)
@@ -61,8 +62,8 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     began = failed if job.stalled is None else min(failed, job.stalled)
     if is_before_start or (time < began - within - waited and not when_stopped):
         return Reason.LONG_BEFORE
-    goes_on_slowly = traits.slows and one.fit > Fit.WAITS
-    return Reason.SURVIVED if last is not None and time < last - goes_on and not goes_on_slowly else None
+    goes_on = (traits.slows and one.fit > Fit.WAITS) or is_of_absent_pod(one, job)
+    return Reason.SURVIVED if last is not None and time < last - goes_on_for and not goes_on else None
 
 
 def was_when_written(one: Candidate, job: JobSeen) -> bool:

@@ -1,8 +1,11 @@
-"""The kernel's table of processes, which it prints when memory is out: who held most, and who was killed."""
+"""Who held most of a node's memory when it was out, by the kernel's table of processes or by what a monitor says."""
 
 import re
 from collections.abc import Sequence
 from typing import Final
+
+from classifiers.relevance.event_objects import TRAINING_PROGRAMS
+from classifiers.relevance.words_in_text import is_word_in
 
 # Linux, mm/oom_kill.c, dump_tasks: "[  pid  ]   uid  tgid total_vm      rss ... oom_score_adj name"; rss in pages.
 _ROW: Final = re.compile(
@@ -10,6 +13,17 @@ _ROW: Final = re.compile(
     r"+(?P<rss>\d{1,15}) [\d -]{1,120} (?P<name>\S[^\n]{0,40})"
 )
 _KILLED: Final = re.compile(r"\bKilled process (?P<pid>\d{1,9}) \((?P<name>[^)\n]{1,40})\)")
+_HELD_BY_KILLED: Final = re.compile(r"\banon-rss:(?P<size>\d{1,15})kB")
+# What monitors and agents say of a program or pod: "ledger-db-0 (team-b) rss 1.2TiB", "java using 410 GiB".
+_HOLDS: Final = re.compile(
+    r"(?i)\b(?P<name>[a-z][\w.-]{2,80})(?: \([^)\n]{0,160}\))?[,:]? "
+    r"(?:rss|res|resident|working set|memory|mem|uses|using|holds|holding)[ :=]{1,3}"
+    r"(?P<size>\d{1,6}(?:\.\d{1,3})?) ?(?P<unit>[MGT])i?B?\b"
+)
+_OWN_LIMIT: Final = "Memory cgroup out of memory"
+_KB: Final = {"M": 1e3, "G": 1e6, "T": 1e9}
+_RANKS_OF_NODE: Final = 8  # processes of a job on a node, in nearly all machines for training
+_COMMON: Final = frozenset({"node", "host", "total", "system", "swap", "cgroup", "container", "pod", "top", "limit"})
 _MORE: Final = 2.0  # judgement: so many times as much is no accident of the moment
 
 
@@ -32,3 +46,27 @@ def holds_more_than_killed(texts: Sequence[str]) -> bool:
             held[name] = held.get(name, 0) + int(row["rss"])
     own = held.pop(killed, 0)
     return own > 0 and max(held.values(), default=0) > _MORE * own
+
+
+def is_held_by_stranger(texts: Sequence[str], logs: Sequence[str]) -> bool:
+    """Whether a report says that something held more memory than all processes like the killed one could.
+
+    Args:
+        texts: the events of one node.
+        logs: the logs of the job. They name its own pods and programs.
+    """
+    killed = [text for text in texts if _KILLED.search(text) is not None]
+    # Who reached a limit of its own was killed for it, however full the node is.
+    of_node = (text for text in killed if _OWN_LIMIT not in text)
+    sizes = [int(found["size"]) for text in of_node if (found := _HELD_BY_KILLED.search(text)) is not None]
+    if not sizes:
+        return False
+    most = max(sizes) * _RANKS_OF_NODE
+    reports = (found for text in texts if text not in killed for found in _HOLDS.finditer(text))
+    return any(
+        float(one["size"]) * _KB[one["unit"].upper()] > most
+        and one["name"].lower() not in _COMMON
+        and not one["name"].startswith(TRAINING_PROGRAMS)
+        and not any(is_word_in(one["name"], log) for log in logs)
+        for one in reports
+    )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from classifiers.contracts import JobFacts, NodeEvent
@@ -21,6 +22,13 @@ _OBJECT: Final = re.compile(
     r"(?:\.[a-z.]{1,40})?[ /=:]{1,2}[\"']?(?:[a-z0-9-]{1,60}/)?((?=[a-z0-9]{0,60}-)[a-z0-9-]{3,60})"
 )
 _STARTED: Final = re.compile(r"\b(?:Started|Created|Pulled) pod/(?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
+_BEGAN: Final = re.compile(r"\bStarted\b[^\n]{0,60}?\bpod[/ ](?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
+# What a process calls its own machine: the head of NCCL's lines, torchelastic's report. On Kubernetes it is the pod.
+_OWN_HOST: Final = re.compile(
+    r"(?m)(?:^[ \t]*host[ \t]{1,9}: |(?=[^\n]{1,200}:\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL )(?:^|(?<=[ \]|])))"
+    r"(?P<name>[a-z0-9][a-z0-9-]{1,80}?)-(?:worker|master|launcher|head|chief|leader|ps|trainer|replica|node)s?-\d{1,4}\b"
+)
+_MOST_HOSTS: Final = 64  # of a log (judgement: all are of one job)
 # What Kubernetes and the operators of training jobs add to the name of a job: a role, an index, random letters.
 _ADDED_TO_NAME: Final = re.compile(
     r"workers?|master|launcher|head|chief|leader|ps|trainer|replicas?|node|server|driver|executor|evaluator|group|job"
@@ -40,6 +48,9 @@ def own_names(job: JobFacts, texts: Iterable[str], events: Sequence[NodeEvent]) 
     """
     written = [*texts, *(one for one in (job.message, job.reason) if one)]
     names = {name for text in written for name in _names_in(text)}
+    for text in written:
+        if " NCCL " in text or "host  " in text:
+            names.update(found["name"] for found in islice(_OWN_HOST.finditer(text), _MOST_HOSTS))
     if job.name:
         names.add(job.name.lower())
     started = _started_with(job, events)
@@ -52,6 +63,12 @@ def names_of_pod(pod: str) -> Iterator[str]:
     yield pod
     while len(parts) > 1 and _ADDED_TO_NAME.fullmatch(parts.pop()) is not None:
         yield "-".join(parts)
+
+
+def pods_that_began(events: Sequence[NodeEvent]) -> frozenset[str]:
+    """The pods of which an event says that one of their containers started."""
+    texts = (one.text for one in events if "Started" in one.text and "pod" in one.text)
+    return frozenset(found["pod"].rstrip(".") for text in texts if (found := _BEGAN.search(text)) is not None)
 
 
 def _names_in(text: str) -> list[str]:

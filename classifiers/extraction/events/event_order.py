@@ -39,7 +39,7 @@ def lead(
     _lead_effects(used, judgements)
     for item in used:
         judgement = judgements[item.offset]
-        is_shown = judgement.leads or judgement.support in {Support.LOG, Support.SCHEDULER}
+        is_shown = judgement.leads or judgement.support in {Support.LOG, Support.SCHEDULER, Support.TIME}
         if item.role == "initiating" and is_shown:
             _lead_reports_of_effects(leads_to(seen[item.offset].entries), of_logs)
 

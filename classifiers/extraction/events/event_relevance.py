@@ -22,11 +22,11 @@ from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_times import CLOCK_BROKEN_S
-from classifiers.relevance.own_names import own_names
+from classifiers.relevance.own_names import own_names, pods_that_began
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
-from classifiers.signatures import OBSERVATIONS
+from classifiers.signatures import OBSERVATIONS, Signature
 
 _FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
@@ -124,6 +124,11 @@ def _is_called_overcome(item: EvidenceItem) -> bool:
     return known and item.role == "context" and is_overcome(item.text) and read_objects(item.text).stands
 
 
+def _is_refuted(hit: Signature) -> bool:
+    """Whether an entry says nothing of an event since another entry explains its words (`unless`)."""
+    return hit.role == "context" and bool(hit.unless)
+
+
 def _seriousness(hit: NodeHit) -> int:
     best = strongest(hit.hits)
     return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
@@ -135,7 +140,7 @@ class _EventsSeen:
     def __init__(self, raw: RawCase, clock: "_ClockOfLogs", suspects: Sequence[NodeHit]) -> None:
         self._events = raw.node_events
         self._clock = clock
-        self._entries = {one.index: tuple([hit.id for hit in one.hits]) for one in suspects}
+        self._entries = {one.index: tuple([hit.id for hit in one.hits if not _is_refuted(hit)]) for one in suspects}
         self._made: dict[int, EventSeen] = {}
         self._offsets = clock_offsets(raw.node_events)
 
@@ -220,6 +225,8 @@ def _job_seen(
         written=cache(
             lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
         ),
+        nodes_with_logs=frozenset(short_name(one.source.node) for one in streams if one.source.node and one.text),
+        pods_that_began=cache(lambda: pods_that_began(raw.node_events)),
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )

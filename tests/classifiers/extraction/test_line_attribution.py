@@ -101,6 +101,25 @@ def test_local_ranks_of_a_second_node_become_ranks_by_its_report() -> None:
     assert attribution_of(text).parse_header("[default1]:KeyError: 'y'").rank == 5
 
 
+NCCL = "{host}:{pid}:9 [{device}] NCCL INFO comm 0x1 rank {rank} nranks {size} cudaDev {device} - Init COMPLETE\n"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "expected"),
+    [
+        ([(0, 8, 32)], 13),
+        ([(0, 8, 32), (3, 11, 32)], 13),
+        ([(0, 8, 32), (3, 1, 4)], 13),  # a group of its own numbers its members anew
+        ([(0, 8, 32), (3, 12, 32)], None),  # the ranks do not follow the devices
+    ],
+)
+def test_the_device_that_nccl_names_gives_the_rank(ranks: list[tuple[int, int, int]], expected: int | None) -> None:
+    begin = "".join(NCCL.format(host="fit-1", pid=40 + d, device=d, rank=r, size=n) for d, r, n in ranks)
+    attribution = attribution_of(begin + NCCL.format(host="fit-2", pid=77, device=0, rank=16, size=32))
+    assert attribution.parse_header("fit-1:45:9 [5] misc.cc:12 NCCL WARN Cuda failure 'unknown error'").rank == expected
+    assert attribution.parse_header("fit-2:78:9 [5] misc.cc:12 NCCL WARN Cuda failure 'unknown error'").rank == 21
+
+
 def test_ray_and_exit_reports_give_the_rank_of_a_process() -> None:
     ray = "(RayTrainWorker pid=811, ip=10.0.0.7) Setting up process group for: env:// [rank=3, world_size=4]\n"
     assert attribution_of(ray).parse_header("(RayTrainWorker pid=811, ip=10.0.0.7) KeyError: 'y'").rank == 3
