@@ -42,9 +42,8 @@ Role: `initiating` is the beginning of the failure (a root error), `cascade` an 
 the rest, launcher summary), `context` a line worth showing that proves nothing. A cascade or teardown entry never comes
 before an initiating one of the same case.
 
-Strength: a `decisive` entry on the first initiating line decides the side, unless the trained text model is nearly
-certain of another one; `strong` ones have less weight, `weak` ones are only a feature of the text model. The weights
-are fitted (`classifiers/model/label_fusion.py`).
+Strength: a `decisive` entry on the first initiating line decides the side, unless the text model is nearly certain of
+another one; `strong` ones have less weight (fitted, `model/label_fusion.py`), `weak` ones are features of that model.
 """
 
 import itertools
@@ -64,7 +63,7 @@ from classifiers.contracts import JobFacts
 from classifiers.taxonomy import RetryOutlook, Role
 
 Strength = Literal["decisive", "strong", "weak"]
-# What a case shows beside a single line (`extraction.comparisons`, `extraction.events.compared_events`).
+# What a case shows beside a single line (`extraction.comparisons`, `extraction.events`).
 FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
 MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
 ONE_RANK_NOT_FINITE: Final = "observation.one-rank-not-finite"
@@ -80,10 +79,11 @@ SAME_DEVICE_AGAIN: Final = "observation.same-device-again"
 BUSY_ELSEWHERE: Final = "observation.busy-elsewhere"
 STORAGE_SLOWED: Final = "observation.storage-slowed"
 ALIVE_WHEN_GIVEN_UP: Final = "observation.alive-when-given-up"
+SERVER_LOST_BY_SEVERAL: Final = "observation.server-lost-by-several"
 OBSERVATIONS: Final = frozenset({
     FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
     PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER, ASKED_TO_END_FIRST, DISK_FILLED_BY_JOB,
-    SAME_DEVICE_AGAIN, BUSY_ELSEWHERE, STORAGE_SLOWED, ALIVE_WHEN_GIVEN_UP})  # fmt: skip
+    SAME_DEVICE_AGAIN, BUSY_ELSEWHERE, STORAGE_SLOWED, ALIVE_WHEN_GIVEN_UP, SERVER_LOST_BY_SEVERAL})  # fmt: skip
 
 
 class LinePattern:

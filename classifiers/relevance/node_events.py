@@ -33,6 +33,7 @@ from classifiers.relevance.event_times import (
     was_when_written,
 )
 from classifiers.relevance.records import short_name
+from classifiers.signatures import COLLECTIVES_DIFFER
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -113,6 +114,8 @@ class _Fits:
         is_port = self._is_unanswered and any(rule.object == "port" for rule in one.rules)
         if is_port or not self._others.isdisjoint(explained):
             return Fit.LINE
+        if COLLECTIVES_DIFFER in job.other_entries:
+            return Fit.NONE  # ranks that call different collectives wait for one another, and for no event
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         return Fit.WAITS if job.several and shows else Fit.NONE

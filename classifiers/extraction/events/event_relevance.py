@@ -23,6 +23,7 @@ from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, Job
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_times import CLOCK_BROKEN_S
 from classifiers.relevance.own_names import own_names
+from classifiers.relevance.own_nodes import own_nodes
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
@@ -188,7 +189,8 @@ def _job_seen(
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
     texts = [one.text for one in streams if not one.is_scheduler]
-    nodes = frozenset(short_name(node) for node in raw.job.nodes)
+    own_of = own_nodes(raw.job, texts, _MOST_GPUS)
+    nodes = own_of.names
     # What was around the lines names pods as well.
     written = [*texts, *(one.text for one in raw.streams)] if any(one.source.is_unwrapped for one in streams) else texts
     return JobSeen(
@@ -207,16 +209,16 @@ def _job_seen(
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
         mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
         job_names=cache(lambda: own_names(raw.job, written, raw.node_events)),
-        several=len(raw.job.nodes) > 1
+        several=len(nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
         or any(one is not None and one.has_several_ranks for one in attributions),
         ports=_with_members({name for text in texts for name in _used_ports(text)}, raw),
         gpus=frozenset(index for text in texts for index in _visible_gpus(text))
-        if len(raw.job.nodes) <= 1
+        if len(nodes) <= 1
         else frozenset(),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
-        has_more_nodes=(raw.job.gpus or 0) > _MOST_GPUS * len(nodes),
+        has_more_nodes=own_of.more,
         written=cache(
             lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
         ),
