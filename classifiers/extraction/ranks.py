@@ -15,10 +15,12 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.process_exits import ProcessExit, parse_ranks
+from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_rules import Object, traits_of
 from classifiers.relevance.words_in_text import is_word_in
 
 _FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
+_MOST_DEVICES: Final = 8  # of a node, in nearly all machines for training
 _OF_NODES: Final[frozenset[Object]] = frozenset({"gpu", "process", "port", "disk", "node"})
 
 _MISSING: Final = (
@@ -169,3 +171,24 @@ def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem]) -> set[int]:
     # A switch or a controller is no node of the job, and names one.
     ranks = (ranks_on_node(raw, items, node) for node in (first.node, *named))
     return next((there for there in ranks if there), set())
+
+
+def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem]) -> int | None:
+    """The rank that uses the device that the event names with which the failure began; None if it is not known.
+
+    Jobs start a process for each device of a node, in the order of the devices.
+    """
+    there = ranks_of_event(raw, items)
+    first = next((item for item in items if item.role == "initiating"), None)
+    gpus = raw.job.gpus or 0
+    if not there or first is None or "gpu" not in traits_of(tuple([hit.id for hit in first.hits])).objects:
+        return None
+    named = read_objects(first.text).gpus
+    nodes = len(raw.job.nodes)
+    if max(one.rank for one in (*raw.streams, *items) if one.rank is not None) < nodes:
+        return None  # there may be one process on each node
+    size = gpus // nodes if nodes and gpus % nodes == 0 and gpus <= _MOST_DEVICES * nodes else _MOST_DEVICES
+    if len(named) != 1 or max(there) >= gpus or min(there) // size != max(there) // size:
+        return None
+    (device,) = named
+    return min(there) // size * size + device if device < size else None

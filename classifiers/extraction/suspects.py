@@ -21,7 +21,7 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.ranks import expected_ranks, ranks_of_event, ranks_on_node
+from classifiers.extraction.ranks import expected_ranks, rank_of_device, ranks_of_event, ranks_on_node
 from classifiers.signatures import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (
@@ -106,6 +106,9 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
     there = ranks_of_event(evidence.raw, evidence.items)
+    by_device = rank_of_device(evidence.raw, evidence.items) if there else None
+    if by_device is not None:
+        return by_device
     for search in _RANK_SEARCHES:  # a loop: compiled code would compute all of an expression with a generator
         rank = search(evidence)
         if rank is not None and (not there or rank in there):

@@ -28,7 +28,8 @@ def lost_by_several(events: Sequence[NodeEvent], lines: Sequence[tuple[str, Scan
             continue
         if any((rule := rules.get(hit.id)) is not None and rule.id == _RULE for hit in line.hits):
             objects = read_objects(text)
-            for name in objects.names | objects.filesystems:
+            addresses = {name for name in objects.specific_names if name[:1].isdigit()}
+            for name in objects.names | objects.filesystems | addresses:
                 by_server.setdefault(name, []).append((event.at.timestamp(), short_name(event.node), index))
     return frozenset(index for seen in by_server.values() for index in _together(sorted(seen)))
 
