@@ -45,6 +45,7 @@ _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib
 # Linux, drivers/net/bonding: what the kernel says of a member of a bond.
 _MEMBER: Final = re.compile(r"\b(?P<bond>bond\d{1,3}): \(slave (?P<member>\w{1,15})\)")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
+_ABSOLUTE: Final = re.compile(r"(?<![\w.])/[\w.@%+=-]{1,120}/[\w.@%+=-]")  # a path that tells on which disk it is
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
 _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 # A launcher's last word on pods that it waits for says nothing of why they do not come.
@@ -219,6 +220,7 @@ def _job_seen(
         else frozenset(),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
         has_more_nodes=own_of.more,
+        names_paths=any(_ABSOLUTE.search(one.text) is not None for one in own),
         written=cache(
             lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
         ),
