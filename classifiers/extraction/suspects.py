@@ -19,6 +19,7 @@ from classifiers.contracts import RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
+from classifiers.extraction.observed.lost_nodes import is_said_by_other_node, lost_node
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import expected_ranks, rank_of_device, ranks_of_event, ranks_on_node
@@ -368,15 +369,18 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
 
 
 def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:
-    for item in evidence.items:
-        if item.role == "initiating" and item.node and (rank is None or item.rank in {None, rank}):
-            return item.node
+    nodes = evidence.raw.job.nodes
+    begins = [item for item in evidence.items if item.role == "initiating"]
+    of_daemon = len(nodes) > 1 and bool(begins) and is_said_by_other_node(begins[0])
+    for item in begins:
+        named = lost_node(item.text, "", nodes) if item.line_number is None or of_daemon else None
+        if named is not None or (not of_daemon and item.node and (rank is None or item.rank in {None, rank})):
+            return named or item.node
     if rank is not None:
         of_rank = [stream.node for stream in evidence.raw.streams if stream.rank == rank]
         of_rank += [one.node for one in evidence.exits if one.rank == rank]
         if any(of_rank):
             return next(node for node in of_rank if node)
-    nodes = evidence.raw.job.nodes
     return nodes[0] if len(nodes) == 1 else None
 
 
