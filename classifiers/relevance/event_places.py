@@ -43,6 +43,12 @@ def names_other_node(one: Candidate, job: JobSeen) -> bool:
     return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
 
 
+def names_node_of(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is on a node of the job, or its text names one."""
+    text = written_out(one.event.text)
+    return short_name(one.event.node or "") in job.nodes or any(is_word_in(name, text) for name in job.nodes)
+
+
 def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     node = one.event.node
     if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):

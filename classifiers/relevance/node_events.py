@@ -12,7 +12,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
-from classifiers.relevance.event_places import is_of_silent_node
+from classifiers.relevance.event_places import is_of_silent_node, names_node_of
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
     consequences,
@@ -125,7 +125,9 @@ class _Fits:
             return Fit.LINE
         if _slowed_the_job(one, self._job):
             return Fit.SLOWER
-        return Fit.WAITS if one.traits.stalls and self._stopped_then(one) else Fit.NONE
+        if not one.traits.stalls:
+            return Fit.NONE
+        return Fit.WAITS if self._stopped_then(one) or self._never_began(one) else Fit.NONE
 
     def _stopped_then(self, one: Candidate) -> bool:
         """Whether the processes made no progress from the moment on, and waited until a limit."""
@@ -136,6 +138,15 @@ class _Fits:
             return False  # such as ranks that call different collectives
         stopped = job.last_progress if job.stalled is None else max(job.last_progress, job.stalled)
         return job.last_progress - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
+
+    def _never_began(self, one: Candidate) -> bool:
+        """Whether the job began after a change of one of its nodes, and waited until a limit before any progress."""
+        job, time = self._job, one.event.time
+        if time is None or job.started is None or job.last_progress is not None or time > job.started:
+            return False
+        if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(of_programs()):
+            return False
+        return bool(job.nodes) and names_node_of(one, job)
 
     def _shows_at_once(self, one: Candidate) -> bool:
         """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
