@@ -39,6 +39,8 @@ from classifiers.signatures import COLLECTIVES_DIFFER
 _SLOWER_WITHIN_S: Final = 900.0
 # Judgement: steps are logged so much later at the latest than a part of the node failed.
 _SLOWER_AT_ONCE_S: Final = 120.0
+# Judgement: steps are logged so much later at the latest than something of their node was changed.
+_SLOWER_CHANGED_S: Final = 300.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
 
@@ -190,7 +192,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
     stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
-    if one.event.time is None or not (may_slow or stops):
+    is_own_change = "changes" in traits.effects and names_node_of(one, job)
+    if one.event.time is None or not (may_slow or stops or is_own_change):
         return False
     if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
@@ -201,6 +204,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return False
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
+    if not may_slow and is_own_change:
+        return -_SLOWER_AT_ONCE_S <= since - one.event.time <= _SLOWER_CHANGED_S
     if not may_slow:
         return abs(since - one.event.time) <= _SLOWER_AT_ONCE_S
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S

@@ -21,7 +21,7 @@ from classifiers.relevance import node_events
 from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
-from classifiers.relevance.event_times import CLOCK_BROKEN_S
+from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
 from classifiers.relevance.own_names import own_names
 from classifiers.relevance.own_nodes import own_nodes
 from classifiers.relevance.records import short_name
@@ -147,6 +147,8 @@ class _EventsSeen:
         if made is None:
             one, entries = self._events[index], self._entries.get(index, ())
             time = self._clock.of(one.at)
+            if time is not None:
+                time -= blocked_for(one.text)
             if time is not None and self._offsets:
                 time -= self._offsets.get((one.node, one.source), 0.0)
             made = EventSeen(index, one.text, one.node, one.source, time, entries)

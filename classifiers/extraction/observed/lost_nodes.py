@@ -12,6 +12,7 @@ _LOST: Final = (
     # Slurm, srun and slurmctld
     re.compile(rf"(?i)\b(?:node failure on|on failed node|failure of node|from batch node) {_NAME}"),
     re.compile(rf"(?i)\bnodes? {_NAME} (?:is |are )?(?:not responding|set down|(?:went |was |is )?(?:down|lost|dead|gone|unreachable))\b"),
+    re.compile(rf"(?i)\b(?:launch|step|task)\b[^\n]{{0,60}} failed on node {_NAME}"),
     # PBS, LSF, and what schedulers of other makes say
     re.compile(rf"(?i)\bv?(?:node|host) {_NAME} (?:has |is |went |was |became )?(?:been )?(?:down|lost|dead|gone|unreachable|marked (?:down|dead))\b"),
     # Open MPI and PRRTE: the notice has several lines
