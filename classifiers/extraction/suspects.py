@@ -20,6 +20,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.observed.lost_nodes import is_said_by_other_node, lost_node
+from classifiers.extraction.observed.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import expected_ranks, rank_of_device, ranks_of_event, ranks_on_node
@@ -102,7 +103,7 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
     gpu = _suspect_gpu(evidence.items, rank)
     if rank is None and node is None and gpu is None:
         return None
-    return Suspect(rank=rank, node=node, gpu=gpu)
+    return place_of_losses(evidence.raw, evidence.items, evidence.exits, Suspect(rank=rank, node=node, gpu=gpu))
 
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
