@@ -122,7 +122,9 @@ class Diagnoser:
             labels, confidences = self._site.labels(scores)
         confidences = [
             min(confidence, UNKNOWN) if one.only_losses and label.side == "user" and label is packaged else confidence
-            for one, label, packaged, confidence in zip(scores.extracted, labels, scores.labels, confidences, strict=True)
+            for one, label, packaged, confidence in zip(
+                scores.extracted, labels, scores.labels, confidences, strict=True
+            )
         ]
         weighed = self._model.text.top_contributions(scores.matrix, "cause", [one.causes[0][0] for one in labels])
         parts = zip(scores.extracted, labels, weighed, confidences, causes, scores.known, strict=True)

@@ -24,8 +24,8 @@ from classifiers.extraction.evidence_items import (
     strongest,
 )
 from classifiers.extraction.line_headers import strip_colors
-from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.observed.only_losses import shows_only_losses
+from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
 from classifiers.extraction.stream_reader import MOST_LINES, StreamText

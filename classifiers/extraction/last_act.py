@@ -113,7 +113,7 @@ def _first_after_progress(
 
 
 def _comes_back(message: str, lines: Sequence[str]) -> bool:
-    """Whether a message is one of those that a log repeats; not one that only says again and again what it waits for."""
+    """Whether a message is one of those that a log repeats; not one that says again what it waits for."""
     own = message.strip()
     front = _NUMBER.sub("#", own)[:_FRONT]
     places = [number for number, line in enumerate(lines) if front in _NUMBER.sub("#", line)]

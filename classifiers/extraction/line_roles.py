@@ -81,7 +81,7 @@ _RETRY_RANGE: Final = 300
 _RANGE: Final = 400
 _HEADER_RANGE: Final = 60
 _LEVEL_RANGE: Final = 160
-# Words like levels that are none: NCCL has no level of errors above it, and the kernel writes them before what it found.
+# Words like levels that are none: NCCL has no level of errors above it, and the kernel writes them before its finds.
 _NO_LEVELS: Final = ("NCCL WARN ", "INFO: task ", "INFO: rcu")
 
 

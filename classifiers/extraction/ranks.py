@@ -185,7 +185,8 @@ def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem]) -> int | None:
         return None
     named = read_objects(first.text).gpus
     nodes = len(raw.job.nodes)
-    if max(one.rank for one in (*raw.streams, *items) if one.rank is not None) < nodes:
+    ranks = [one.rank for one in raw.streams] + [one.rank for one in items]
+    if max(rank for rank in ranks if rank is not None) < nodes:
         return None  # there may be one process on each node
     size = gpus // nodes if nodes and gpus % nodes == 0 and gpus <= _MOST_DEVICES * nodes else _MOST_DEVICES
     if len(named) != 1 or max(there) >= gpus or min(there) // size != max(there) // size:

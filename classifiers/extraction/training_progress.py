@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -50,11 +50,12 @@ _DURATION: Final = re.compile(
 )
 # How much a run does in a second, as programs print it: the name before the value, or behind it.
 _WORK_PER_S: Final = re.compile(
-    r"(?i)(?<![\w/])(?P<name>(?:(?:steps?|iter(?:ation)?s?|it|batch(?:es)?|updates?|samples?|examples?|sentences|seqs?|sequences"
+    r"(?i)(?<![\w/])(?P<name>(?:(?:steps?|iter(?:ation)?s?|it|batch(?:es)?|updates?|samples?|examples?|sentences"
+    r"|seqs?|sequences"
     r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)(?:/s(?:ec(?:ond)?)?|_?per_?s(?:ec(?:ond)?)?)(?:/(?:gpu|dev(?:ice)?))?"
     r"|ups|fps|throughput|bus_?bw))[\"']?(?: ?[:=] ?| is | )(?P<value>\d{1,9}(?:\.\d{1,6})?)(?![\w/])"
-    r"|(?<![\w.])(?P<first>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>(?:steps?|iters?|it|batch(?:es)?|samples?|examples?|seqs?|im(?:a?ge?)?s?"
-    r"|frames?|tok(?:en)?s?|words?)/s(?:ec(?:ond)?)?(?:/gpu)?)\b"
+    r"|(?<![\w.])(?P<first>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>(?:steps?|iters?|it|batch(?:es)?|samples?|examples?|seqs?"
+    r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)/s(?:ec(?:ond)?)?(?:/gpu)?)\b"
 )
 _WORK_WORDS: Final = ("/s", "ps=", "ps ", "ps:", "er_s", "erS", "hroughput", "usbw", "us_bw")
 _RATE: Final = re.compile(r"\b(?P<value>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>s/it|it/s)\b")
@@ -197,12 +198,17 @@ def _slow_series(text: str) -> tuple[Sequence[tuple[float, float]], int] | None:
 
     Looked for in the times of the lines that name a step, in the durations and in the rates that lines print.
     """
-    for read in (lambda: [_paces(text)], lambda: [_printed_durations(text)], lambda: _printed_rates(text)):
-        for paces in read():
-            number = first_slow([pace for _, pace in paces])
-            if number is not None:
-                return paces, number
+    for paces in _series(text):
+        number = first_slow([pace for _, pace in paces])
+        if number is not None:
+            return paces, number
     return None
+
+
+def _series(text: str) -> Iterator[Sequence[tuple[float, float]]]:
+    yield _paces(text)
+    yield _printed_durations(text)
+    yield from _printed_rates(text)
 
 
 def _is_interruption(paces: Sequence[tuple[float, float]], number: int) -> bool:
@@ -280,7 +286,7 @@ def _printed_durations(text: str) -> list[tuple[float, float]]:
 
 
 def _printed_rates(text: str) -> list[list[tuple[float, float]]]:
-    """When a line says how much work was done in a second, and the seconds for one unit of it, for each kind of rate."""
+    """When a line says how much was done in a second, and the seconds for one unit of it, for each kind of rate."""
     if not any(word in text for word in _WORK_WORDS):
         return []
     series: dict[str, list[tuple[float, float]]] = {}

@@ -204,10 +204,9 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return False
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
-    if not may_slow and is_own_change:
-        return -_SLOWER_AT_ONCE_S <= since - one.event.time <= _SLOWER_CHANGED_S
     if not may_slow:
-        return abs(since - one.event.time) <= _SLOWER_AT_ONCE_S
+        latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
+        return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
 
 

@@ -13,7 +13,8 @@ _FRONT: Final = 40_000  # characters of a log in which its start is read (judgem
 # How Slurm, LSF, PBS and Grid Engine write the list of a job's nodes, in records and in the environment; not the list
 # of those that it asked for or must not use (ReqNodeList, ExcNodeList).
 _LIST: Final = re.compile(
-    r"(?<![A-Za-z])(?:NodeList|SLURM_(?:JOB_|STEP_)?NODELIST|LSB_HOSTS|LSB_MCPU_HOSTS|exec_host|exec_vnode|Nodes? ?[Ll]ist)"
+    r"(?<![A-Za-z])(?:NodeList|SLURM_(?:JOB_|STEP_)?NODELIST|LSB_HOSTS|LSB_MCPU_HOSTS|exec_host|exec_vnode"
+    r"|Nodes? ?[Ll]ist)"
     r"[\"']?(?: ?[=:] ?| is )[\"']?(?P<nodes>[A-Za-z][^\s\"';|]{1,4000}(?: [a-z][\w.-]{0,60}\d){0,256})"
 )
 _LIST_WORDS: Final = ("NodeList", "NODELIST", "LSB_", "exec_", "ode list", "odelist")

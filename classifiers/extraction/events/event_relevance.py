@@ -217,9 +217,7 @@ def _job_seen(
         or len({one.rank for one in raw.streams}) > 1
         or any(one is not None and one.has_several_ranks for one in attributions),
         ports=_with_members({name for text in texts for name in _used_ports(text)}, raw),
-        gpus=frozenset(index for text in texts for index in _visible_gpus(text))
-        if len(nodes) <= 1
-        else frozenset(),
+        gpus=frozenset(index for text in texts for index in _visible_gpus(text)) if len(nodes) <= 1 else frozenset(),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
         has_more_nodes=own_of.more,
         names_paths=any(_ABSOLUTE.search(one.text) is not None for one in own),

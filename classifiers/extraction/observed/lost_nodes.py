@@ -8,13 +8,14 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.relevance.records import short_name
 
 _NAME: Final = r"[\"']?([A-Za-z0-9][\w.-]{1,100}[\w])(?![\[,\w])"
+_GONE: Final = r"(?:down|lost|dead|gone|unreachable|marked (?:down|dead))"
 _LOST: Final = (
     # Slurm, srun and slurmctld
     re.compile(rf"(?i)\b(?:node failure on|on failed node|failure of node|from batch node) {_NAME}"),
-    re.compile(rf"(?i)\bnodes? {_NAME} (?:is |are )?(?:not responding|set down|(?:went |was |is )?(?:down|lost|dead|gone|unreachable))\b"),
+    re.compile(rf"(?i)\bnodes? {_NAME} (?:is |are )?(?:not responding|set down|{_GONE})\b"),
     re.compile(rf"(?i)\b(?:launch|step|task)\b[^\n]{{0,60}} failed on node {_NAME}"),
     # PBS, LSF, and what schedulers of other makes say
-    re.compile(rf"(?i)\bv?(?:node|host) {_NAME} (?:has |is |went |was |became )?(?:been )?(?:down|lost|dead|gone|unreachable|marked (?:down|dead))\b"),
+    re.compile(rf"(?i)\bv?(?:node|host) {_NAME} (?:has |is |went |was |became )?(?:been )?{_GONE}\b"),
     # Open MPI and PRRTE: the notice has several lines
     re.compile(rf"(?i)\bremote daemon ?: [^\n]{{0,60}}\bon node {_NAME}"),
     re.compile(rf"(?i)\bdaemon\b[^\n]{{0,40}} (?:died|failed|quit)[^\n]{{0,20}} on node {_NAME}"),

@@ -60,13 +60,15 @@ def _among(item: EvidenceItem, entries: frozenset[str]) -> bool:
 
 @cache
 def _limits() -> frozenset[str]:
-    """Ids of the entries that say that a limit was reached; the watchdog of NCCL ends a process for other reasons too."""
+    """Ids of the entries that say that a limit was reached; NCCL's watchdog ends a process for other reasons too."""
     return timeouts() - {"pytorch.nccl-watchdog-exit", "pytorch.nccl-dump-signal"}
 
 
 # How NCCL names the other end of a connection that was closed, and the own address of a process.
 _PEER: Final = re.compile(r"\b(?:remote|from|by) peer \[?(?P<peer>[\w.-]{3,100}?)\]?(?:<\d|:\d)")
-_OWN_ADDRESS: Final = re.compile(r"\b(?:Bootstrap|NET/\w{2,10}) ?: Using [^\n<]{0,200}?:(?P<address>\d{1,3}(?:\.\d{1,3}){3})<")
+_OWN_ADDRESS: Final = re.compile(
+    r"\b(?:Bootstrap|NET/\w{2,10}) ?: Using [^\n<]{0,200}?:(?P<address>\d{1,3}(?:\.\d{1,3}){3})<"
+)
 _FRONT: Final = 40_000  # characters of a log in which its start is read (judgement)
 
 
@@ -85,7 +87,9 @@ def place_of_losses(
     if len(named) == 1:
         (node,) = named
         ranks = {one.rank for one in raw.streams if one.rank is not None and one.node and short_name(one.node) == node}
-        return replace(suspect, node=nodes[node], rank=suspect.rank if suspect.rank in ranks else min(ranks, default=None))
+        return replace(
+            suspect, node=nodes[node], rank=suspect.rank if suspect.rank in ranks else min(ranks, default=None)
+        )
     reporting = {short_name(item.node) for item in told if item.node is not None}
     return replace(suspect, node=None) if suspect.node and short_name(suspect.node) in reporting else suspect
 
