@@ -12,7 +12,7 @@ NODES = ("qa1", "qa2", "qa3")
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 NOTICE = "\n\n  HNP daemon   : [[71,0],0] on node qa1\n  Remote daemon: [[71,0],2] on node qa3\n"
 STEPS = "".join(f"step {number} loss 1.5\n" for number in range(30))
-PEER = "ncclRemoteError: A call failed possibly due to a network error\nsocketProgress: Connection closed by remote peer {}\n"
+PEER = "ncclRemoteError: A call failed\nsocketProgress: Connection closed by remote peer {}\n"
 
 
 @pytest.mark.parametrize(
