@@ -16,12 +16,12 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
 from classifiers.extraction.line_shapes import is_crash
-from classifiers.extraction.observed.lost_nodes import lost_node
 from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
 from classifiers.extraction.process_exits import ProcessExit, find_exits, is_root_cause_report, root_cause_exit
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
+from classifiers.relevance.lost_nodes import lost_node
 from classifiers.taxonomy import Role
 
 _EXIT_WORDS: Final = frozenset(

@@ -19,11 +19,11 @@ from classifiers.contracts import RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
-from classifiers.extraction.observed.lost_nodes import is_said_by_other_node, lost_node
-from classifiers.extraction.observed.only_losses import place_of_losses
+from classifiers.extraction.observed.only_losses import is_said_by_other_node, place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import expected_ranks, rank_of_device, ranks_of_event, ranks_on_node
+from classifiers.relevance.lost_nodes import lost_node
 from classifiers.signatures import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (

@@ -112,3 +112,8 @@ def _addresses(raw: RawCase) -> dict[str, str]:
         if one.node is not None and "Using " in one.text
         for hit in _OWN_ADDRESS.finditer(one.text, 0, _FRONT)
     }
+
+
+def is_said_by_other_node(item: EvidenceItem) -> bool:
+    """Whether a line says that a node was lost and names only the node whose daemon says so, which is alive."""
+    return item.line_number is not None and any(hit.id == "slurm.node-fail" for hit in item.hits)

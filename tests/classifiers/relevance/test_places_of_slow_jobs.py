@@ -11,7 +11,7 @@ from tests.classifiers.relevance.test_node_events import END, event, job, judged
 WATCHDOG = frozenset({"pytorch.nccl-watchdog-timeout"})
 NO_SPACE = frozenset({"python.no-space"})
 SLOWED_AT = END - 3_000
-FULL = {"entries": ("storage.mount-full",), "text": "WARNING: /work9 99% used"}
+FULL = event("WARNING: /work9 99% used", entries=("storage.mount-full",))
 
 
 def slow() -> JobSeen:
@@ -52,7 +52,7 @@ def test_a_network_change_of_a_node_explains_a_run_that_never_began(changed: dic
 @pytest.mark.parametrize(("names_paths", "is_used"), [(False, True), (True, False)])
 def test_a_full_disk_counts_where_the_failing_line_names_no_path(*, names_paths: bool, is_used: bool) -> None:
     seen = job(own_entries=[NO_SPACE], other_entries=NO_SPACE, names_paths=names_paths)
-    assert (judged(event(**FULL), seen).reason is None) is is_used
+    assert (judged(FULL, seen).reason is None) is is_used
 
 
 def test_a_client_of_a_file_server_on_another_node_says_nothing_of_the_job() -> None:

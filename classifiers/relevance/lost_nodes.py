@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.relevance.records import short_name
 
 _NAME: Final = r"[\"']?([A-Za-z0-9][\w.-]{1,100}[\w])(?![\[,\w])"
@@ -41,8 +40,3 @@ def lost_node(line: str, following: str, nodes: Iterable[str]) -> str | None:
     found = {short_name(name) for one in _LOST for hit in one.finditer(text, 0, 2_000) for name in hit.groups() if name}
     named = [node for node in nodes if short_name(node) in found]
     return named[0] if len(named) == 1 else None
-
-
-def is_said_by_other_node(item: EvidenceItem) -> bool:
-    """Whether a line says that a node was lost and names only the node whose daemon says so, which is alive."""
-    return item.line_number is not None and any(hit.id == "slurm.node-fail" for hit in item.hits)
