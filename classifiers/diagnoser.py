@@ -9,6 +9,7 @@ from classifiers import input_measures, owner_summary, signatures
 from classifiers.contracts import Evidence, RawCase, Verdict
 from classifiers.explanation.chain import chain_of
 from classifiers.extraction.evidence_items import ExtractedCase
+from classifiers.extraction.observed.only_losses import UNKNOWN
 from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
 from classifiers.model.artifact import Model
@@ -119,6 +120,12 @@ class Diagnoser:
             confidences = [self._model.calibration.confidence(one.confidence_features) for one in labels]
         else:
             labels, confidences = self._site.labels(scores)
+        confidences = [
+            min(confidence, UNKNOWN) if one.only_losses and label.side == "user" and label is packaged else confidence
+            for one, label, packaged, confidence in zip(
+                scores.extracted, labels, scores.labels, confidences, strict=True
+            )
+        ]
         weighed = self._model.text.top_contributions(scores.matrix, "cause", [one.causes[0][0] for one in labels])
         parts = zip(scores.extracted, labels, weighed, confidences, causes, scores.known, strict=True)
         return [Diagnosis(*one) for one in parts]

@@ -61,7 +61,7 @@ from classifiers.contracts import JobFacts
 from classifiers.taxonomy import RetryOutlook, Role
 
 Strength = Literal["decisive", "strong", "weak"]
-# What a case shows beside a single line (`extraction.comparisons`, `extraction.events.compared_events`).
+# What a case shows beside a single line (`extraction.comparisons`, `extraction.events`).
 FAULT_ON_SEVERAL_RANKS: Final = "observation.fault-on-several-ranks"
 MEMORY_HELD_BY_OTHERS: Final = "observation.memory-held-by-others"
 ONE_RANK_NOT_FINITE: Final = "observation.one-rank-not-finite"
@@ -80,11 +80,12 @@ ALIVE_WHEN_GIVEN_UP: Final = "observation.alive-when-given-up"
 WORKED_MEANWHILE: Final = "observation.worked-meanwhile"
 PATH_WRITTEN_BEFORE: Final = "observation.path-written-before"
 PATH_OF_ANNOUNCED_WORK: Final = "observation.path-of-announced-work"
+SERVER_LOST_BY_SEVERAL: Final = "observation.server-lost-by-several"
 OBSERVATIONS: Final = frozenset({
     FAULT_ON_SEVERAL_RANKS, MEMORY_HELD_BY_OTHERS, ONE_RANK_NOT_FINITE, COLLECTIVES_DIFFER, SLOWED_DOWN, LEFT_EARLY,
     PATH_ON_OTHER_NODES, SOFTWARE_ON_OTHER_NODES, VERSIONS_DIFFER, ASKED_TO_END_FIRST, DISK_FILLED_BY_JOB,
-    SAME_DEVICE_AGAIN, BUSY_ELSEWHERE, STORAGE_SLOWED, ALIVE_WHEN_GIVEN_UP,
-    WORKED_MEANWHILE, PATH_WRITTEN_BEFORE, PATH_OF_ANNOUNCED_WORK})  # fmt: skip
+    SAME_DEVICE_AGAIN, BUSY_ELSEWHERE, STORAGE_SLOWED, ALIVE_WHEN_GIVEN_UP, WORKED_MEANWHILE, PATH_WRITTEN_BEFORE,
+    PATH_OF_ANNOUNCED_WORK, SERVER_LOST_BY_SEVERAL})  # fmt: skip
 
 
 class LinePattern:

@@ -160,6 +160,7 @@ class ExtractedCase:
         first_line: the item of the first failing line of a log, None if it is not known.
         effects: the consequences and the lines of the teardown, more of them than `items` holds.
         landmarks: the landmarks that the scanner saw in the logs.
+        only_losses: whether it shows only that processes lost one another.
     """
 
     case: Case
@@ -174,6 +175,7 @@ class ExtractedCase:
     first_line: EvidenceItem | None = None
     effects: Sequence[EvidenceItem] = ()
     landmarks: frozenset[str] = frozenset()
+    only_losses: bool = False
 
 
 def strongest(hits: Sequence[Signature]) -> Signature | None:

@@ -24,6 +24,7 @@ from classifiers.extraction.evidence_items import (
     strongest,
 )
 from classifiers.extraction.line_headers import strip_colors
+from classifiers.extraction.observed.only_losses import shows_only_losses
 from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
@@ -167,6 +168,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         first_line=first,
         effects=extraction.effects,
         landmarks=frozenset().union(*[one.landmarks for one in extraction.streams]),
+        only_losses=shows_only_losses(items, findings.exits, extraction.progress, len(raw.job.nodes)),
     )
 
 

@@ -113,7 +113,11 @@ def _first_after_progress(
 
 
 def _comes_back(message: str, lines: Sequence[str]) -> bool:
-    """Whether a message is one of those that a log repeats."""
-    front = _NUMBER.sub("#", message.strip())[:_FRONT]
-    times = sum(front in _NUMBER.sub("#", line) for line in lines)
-    return times > max(_FEW, _SHARE * len(lines))
+    """Whether a message is one of those that a log repeats; not one that says again what it waits for."""
+    own = message.strip()
+    front = _NUMBER.sub("#", own)[:_FRONT]
+    places = [number for number, line in enumerate(lines) if front in _NUMBER.sub("#", line)]
+    if len(places) <= max(_FEW, _SHARE * len(lines)):
+        return False
+    in_a_row = places[-1] - places[0] == len(places) - 1
+    return not (in_a_row and all(lines[number].rstrip().endswith(own) for number in places))

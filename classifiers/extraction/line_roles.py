@@ -20,6 +20,7 @@ from classifiers.extraction.line_shapes import (
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import EXCEPTION, Traceback
+from classifiers.relevance.event_rules import CHANGES
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 
@@ -89,6 +90,8 @@ _RETRY_RANGE: Final = 300
 _RANGE: Final = 400
 _HEADER_RANGE: Final = 60
 _LEVEL_RANGE: Final = 160
+# Words like levels that are none: NCCL has no level of errors above it, and the kernel writes them before its finds.
+_NO_LEVELS: Final = ("NCCL WARN ", "INFO: task ", "INFO: rcu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,8 @@ def _by_shape(shape: Shape, facts: LineFacts) -> tuple[Role, Onset]:
 
 def _is_harmless(facts: LineFacts, role: Role, onset: Onset) -> bool:
     """Whether a line is a notice of any run or calls its own trouble overcome."""
-    if role == "initiating" and benign_lines.is_benign(facts.line.text):
+    of_change = any(hit.id.startswith(CHANGES) for hit in facts.hits)
+    if role == "initiating" and not of_change and benign_lines.is_benign(facts.line.text):
         return True
     if role == "initiating" and facts.exception is None and onset > Onset.DECISIVE_ENTRY:
         literals = {literal for hit in facts.hits for literal in hit.literals}
@@ -216,7 +220,7 @@ def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
         (entry.strength != "decisive" or (_is_of_user(entry) and not entry.needs))
         and facts.traceback is None
         and (_WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE) or _LOW_LEVEL_HEAD.match(facts.message))
-        and "NCCL WARN " not in facts.line.text[:_RANGE]  # its level of errors: it has none above
+        and not contains_any(facts.line.text[:_RANGE], _NO_LEVELS)
     ):
         return "initiating", Onset.RETRIED  # the program goes on: it comes first only where nothing else does
     if entry.strength == "weak" and (facts.traceback is not None or facts.exception):

@@ -15,6 +15,7 @@ from classifiers.extraction import (
     training_progress,
 )
 from classifiers.extraction.events import event_relevance
+from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
@@ -31,7 +32,7 @@ from classifiers.extraction.suspects import SuspectEvidence, find_suspect
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
 from classifiers.relevance.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
-from classifiers.signatures import MEMORY_HELD_BY_OTHERS, Signature
+from classifiers.signatures import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL, Signature
 
 IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
 _LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)
@@ -101,10 +102,12 @@ def read_node_events(extraction: Extraction) -> None:
     """Read the node events that the catalogue knows; the others are no evidence."""
     items, found, of_nodes = extraction.items, extraction.node_hits, len(extraction.streams)
     entries_of_node = cache(lambda node: _entries_of_node(extraction, node))
+    shared = lost_by_several(extraction.raw.node_events, extraction.node_events)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
             present = extraction.present | entries_of_node(event.node)
+            present |= {SERVER_LOST_BY_SEVERAL} if index in shared else frozenset()
             hits = applicable_hits(line, extraction.raw, NODE, present)
         hits = _of_one_kind(hits, is_change=event.source == CHANGE)
         if event.source == CHANGE and not hits:

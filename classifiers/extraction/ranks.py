@@ -20,6 +20,7 @@ from classifiers.relevance.event_rules import Object, traits_of
 from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
 _FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
+_MOST_DEVICES: Final = 8  # of a node, in nearly all machines for training
 _OF_NODES: Final[frozenset[Object]] = frozenset({"gpu", "process", "port", "disk", "node"})
 
 _MISSING: Final = (
@@ -189,3 +190,27 @@ def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
     of_pods = {one.node for one in logs if one.node}
     found = named + (sorted(of_pods) if len(of_pods) == 1 else [])
     return found or ([event.node] if event.node else [])
+
+
+def rank_of_device(
+    raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()
+) -> int | None:
+    """The rank that uses the device that the event names with which the failure began; None if it is not known.
+
+    Jobs start a process for each device of a node, in the order of the devices.
+    """
+    there = ranks_of_event(raw, items, exits)
+    first = next((item for item in items if item.role == "initiating"), None)
+    gpus = raw.job.gpus or 0
+    if not there or first is None or "gpu" not in traits_of(tuple([hit.id for hit in first.hits])).objects:
+        return None
+    named = read_objects(first.text).gpus
+    nodes = len(raw.job.nodes)
+    ranks = [one.rank for one in raw.streams] + [one.rank for one in items]
+    if max(rank for rank in ranks if rank is not None) < nodes:
+        return None  # there may be one process on each node
+    size = gpus // nodes if nodes and gpus % nodes == 0 and gpus <= _MOST_DEVICES * nodes else _MOST_DEVICES
+    if len(named) != 1 or max(there) >= gpus or min(there) // size != max(there) // size:
+        return None
+    (device,) = named
+    return min(there) // size * size + device if device < size else None

@@ -21,6 +21,7 @@ from classifiers.extraction.process_exits import ProcessExit, find_exits, is_roo
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
+from classifiers.relevance.lost_nodes import lost_node
 from classifiers.taxonomy import Role
 
 _EXIT_WORDS: Final = frozenset(
@@ -207,7 +208,7 @@ class StreamReader:
             offset=line.offset,
             line_number=line.line_number,
             rank=rank,
-            node=self._stream.source.node or header.host,
+            node=self._lost_node(line, role) or self._stream.source.node or header.host,
             gpu=header.gpu,
             time=_time_near(self._stream.text, line.offset, line.text) if is_timed else None,
             hits=hits,
@@ -222,6 +223,13 @@ class StreamReader:
             rank_from_stream=rank_from_stream,
             raised_at=traceback.raised_at if traceback is not None else "",
         )
+
+    def _lost_node(self, line: ScannedLine, role: Role) -> str | None:
+        """The node that a report of a lost node names."""
+        if role != "initiating" or not line.hits:
+            return None
+        end = line.offset + len(line.text)
+        return lost_node(line.text, self._stream.text[end : end + _NOTICE_LENGTH], self._raw.job.nodes)
 
     def _classify(self, facts: LineFacts) -> tuple[Role, Onset]:
         role, onset = classify_line(facts)

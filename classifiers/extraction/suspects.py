@@ -19,9 +19,17 @@ from classifiers.contracts import RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
+from classifiers.extraction.observed.only_losses import is_said_by_other_node, place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.ranks import expected_ranks, nodes_of_event, ranks_of_event, ranks_on_node
+from classifiers.extraction.ranks import (
+    expected_ranks,
+    nodes_of_event,
+    rank_of_device,
+    ranks_of_event,
+    ranks_on_node,
+)
+from classifiers.relevance.lost_nodes import lost_node
 from classifiers.signatures import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (
@@ -101,11 +109,14 @@ def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
     gpu = _suspect_gpu(evidence.items, rank)
     if rank is None and node is None and gpu is None:
         return None
-    return Suspect(rank=rank, node=node, gpu=gpu)
+    return place_of_losses(evidence.raw, evidence.items, evidence.exits, Suspect(rank=rank, node=node, gpu=gpu))
 
 
 def _suspect_rank(evidence: SuspectEvidence) -> int | None:
     there = ranks_of_event(evidence.raw, evidence.items, evidence.exits)
+    by_device = rank_of_device(evidence.raw, evidence.items, evidence.exits) if there else None
+    if by_device is not None:
+        return by_device
     for search in _RANK_SEARCHES:  # a loop: compiled code would compute all of an expression with a generator
         rank = search(evidence)
         if rank is not None and (not there or rank in there):
@@ -369,8 +380,14 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
 
 
 def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:
-    for item in evidence.items:
-        if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
+    nodes = evidence.raw.job.nodes
+    begins = [item for item in evidence.items if item.role == "initiating"]
+    of_daemon = len(nodes) > 1 and bool(begins) and is_said_by_other_node(begins[0])
+    for item in begins:
+        named = lost_node(item.text, "", nodes) if item.line_number is None or of_daemon else None
+        if named is not None:
+            return named
+        if of_daemon or (rank is not None and item.rank not in {None, rank}):
             continue
         is_event = item.line_number is None and not item.from_scheduler and not item.derived
         node = next(iter(nodes_of_event(evidence.raw, item)), None) if is_event else item.node
@@ -381,7 +398,6 @@ def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:
         of_rank += [one.node for one in evidence.exits if one.rank == rank]
         if any(of_rank):
             return next(node for node in of_rank if node)
-    nodes = evidence.raw.job.nodes
     return nodes[0] if len(nodes) == 1 else None
 
 

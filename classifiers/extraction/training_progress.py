@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -48,6 +48,16 @@ _DURATION: Final = re.compile(
     r"|elapsed time per iteration \(ms\)|s(?:ec(?:onds)?)?(?:/| per )(?:step|it(?:er\w*)?|batch))"
     r"[\"']?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}(?:\.\d{1,6})?)"
 )
+# How much a run does in a second, as programs print it: the name before the value, or behind it.
+_WORK_PER_S: Final = re.compile(
+    r"(?i)(?<![\w/])(?P<name>(?:(?:steps?|iter(?:ation)?s?|it|batch(?:es)?|updates?|samples?|examples?|sentences"
+    r"|seqs?|sequences"
+    r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)(?:/s(?:ec(?:ond)?)?|_?per_?s(?:ec(?:ond)?)?)(?:/(?:gpu|dev(?:ice)?))?"
+    r"|ups|fps|throughput|bus_?bw))[\"']?(?: ?[:=] ?| is | )(?P<value>\d{1,9}(?:\.\d{1,6})?)(?![\w/])"
+    r"|(?<![\w.])(?P<first>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>(?:steps?|iters?|it|batch(?:es)?|samples?|examples?|seqs?"
+    r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)/s(?:ec(?:ond)?)?(?:/gpu)?)\b"
+)
+_WORK_WORDS: Final = ("/s", "ps=", "ps ", "ps:", "er_s", "erS", "hroughput", "usbw", "us_bw")
 _RATE: Final = re.compile(r"\b(?P<value>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>s/it|it/s)\b")
 # What a program says when it gives each step more work: a greater size, or more layers to train.
 _MORE_WORK: Final = re.compile(
@@ -176,11 +186,29 @@ def slowed_since(text: str) -> float | None:
     Args:
         text: a log whose lines name steps and times.
     """
-    for paces in (_paces(text), _printed_durations(text)):
+    found = _slow_series(text)
+    if found is None:
+        return None
+    paces, number = found
+    return paces[number + _is_interruption(paces, number)][0]
+
+
+def _slow_series(text: str) -> tuple[Sequence[tuple[float, float]], int] | None:
+    """The times and durations of steps that became several times as long, and the first long one; None without any.
+
+    Looked for in the times of the lines that name a step, in the durations and in the rates that lines print.
+    """
+    for paces in _series(text):
         number = first_slow([pace for _, pace in paces])
         if number is not None:
-            return paces[number + _is_interruption(paces, number)][0]
+            return paces, number
     return None
+
+
+def _series(text: str) -> Iterator[Sequence[tuple[float, float]]]:
+    yield _paces(text)
+    yield _printed_durations(text)
+    yield from _printed_rates(text)
 
 
 def _is_interruption(paces: Sequence[tuple[float, float]], number: int) -> bool:
@@ -198,10 +226,10 @@ def has_more_work(text: str) -> bool:
     """Whether a log says at the time when its steps became slower that each has more work from then on."""
     if not any(word in text for word in _MORE_WORDS):
         return False
-    paces = _paces(text)
-    number = first_slow([pace for _, pace in paces])
-    if number is None:
+    found = _slow_series(text)
+    if found is None:
         return False
+    paces, number = found
     begin, end = paces[number - 1][0], paces[min(number + 1, len(paces) - 1)][0]
     now = None
     for line in text[-_PACE_RANGE:].split("\n"):
@@ -255,6 +283,21 @@ def _printed_durations(text: str) -> list[tuple[float, float]]:
     found = ((line, _DURATION.search(line, 0, _LINE_RANGE)) for line in text[-_PACE_RANGE:].split("\n"))
     timed = ((time_of(line), match) for line, match in found if match is not None)
     return [(time, float(match["value"])) for time, match in timed if time is not None]
+
+
+def _printed_rates(text: str) -> list[list[tuple[float, float]]]:
+    """When a line says how much was done in a second, and the seconds for one unit of it, for each kind of rate."""
+    if not any(word in text for word in _WORK_WORDS):
+        return []
+    series: dict[str, list[tuple[float, float]]] = {}
+    for line in text[-_PACE_RANGE:].split("\n"):
+        if not any(word in line for word in _WORK_WORDS) or (time := time_of(line)) is None:
+            continue
+        for hit in _WORK_PER_S.finditer(line, 0, _LINE_RANGE):
+            rate = float(hit["value"] or hit["first"])
+            if rate > 0:
+                series.setdefault((hit["name"] or hit["unit"]).lower(), []).append((time, 1 / rate))
+    return list(series.values())
 
 
 def _printed_paces(text: str) -> list[float]:

@@ -92,6 +92,7 @@ class JobSeen:
         failure_text: finds the lines of the failure and those that follow them.
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
         has_more_nodes: whether it has more GPUs than the nodes that are known, so that it ran on others as well.
+        names_paths: whether its lines of failure name the file or directory that they are about.
         written: finds when the file was written that its failure names, as far as the logs say so.
         nodes_with_logs: short names of the nodes whose logs are known.
         pods_that_began: finds the pods of which an event says that one of their containers started.
@@ -119,6 +120,7 @@ class JobSeen:
     failure_text: Callable[[], str] = str
     ends_in_words: bool = False
     has_more_nodes: bool = False
+    names_paths: bool = True
     written: Callable[[], Sequence[float]] = tuple
     nodes_with_logs: frozenset[str] = frozenset()
     pods_that_began: Callable[[], frozenset[str]] = frozenset

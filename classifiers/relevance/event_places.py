@@ -1,6 +1,8 @@
 """The question whose an event is: of a node, a service or a pod of the job, or of others."""
 
+import re
 from functools import lru_cache
+from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import EventObjects
@@ -8,6 +10,12 @@ from classifiers.relevance.host_lists import written_out
 from classifiers.relevance.own_names import names_of_pod
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
+
+# What the kernel of a client of NFS, Lustre, Ceph or SMB says of its server.
+_CLIENT: Final = re.compile(
+    r"\bnfs: server \S+ (?:not responding|OK)|-(?:osc|mdc|mgc)-[0-9a-f]|\bptlrpc_expire_one_request\b"
+    r"|\bclient was evicted by\b|\blibceph: |\bceph: mds|\bCIFS: (?:VFS|fs)"
+)
 
 
 def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
@@ -35,6 +43,12 @@ def names_other_node(one: Candidate, job: JobSeen) -> bool:
     return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
 
 
+def names_node_of(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is on a node of the job, or its text names one."""
+    text = written_out(one.event.text)
+    return short_name(one.event.node or "") in job.nodes or any(is_word_in(name, text) for name in job.nodes)
+
+
 def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     node = one.event.node
     if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
@@ -49,13 +63,18 @@ def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
     """Whether an event is of a service or of file servers that the job uses: it is reported where they run."""
     objects = one.traits.objects
     if "filesystem" in objects and "service" not in objects:
-        is_client = bool(_hosts_like(job.nodes, short_name(one.event.node or "")))  # another node that uses them
         return (
-            not is_client
+            not _is_client(one, job)
             and one.fits
             and (not one.objects.filesystems or any(map(job.mentions, one.objects.filesystems)))
         )
     return "service" in objects and (one.fits or not job.own_entries)
+
+
+def _is_client(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is of another node that uses file servers: it is named like the job's, or its kernel reports."""
+    node = short_name(one.event.node or "")
+    return bool(_hosts_like(job.nodes, node)) or _CLIENT.search(one.event.text) is not None
 
 
 def _may_be_of_silent_node(one: Candidate, job: JobSeen) -> bool:

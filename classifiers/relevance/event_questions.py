@@ -193,7 +193,9 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
     if "gpu" in kinds and job.gpus and one.objects.gpus and one.objects.gpus.isdisjoint(job.gpus):
         return Reason.OTHER_DEVICE
     if "disk" in kinds and one.objects.mounts and not any(map(job.mentions, one.objects.mounts)):
-        return Reason.OTHER_DEVICE
+        # A line that does not say where it could not write may be about any disk of its node.
+        may_be_it = one.fits and not job.names_paths
+        return None if may_be_it else Reason.OTHER_DEVICE
     return None
 
 

@@ -1,5 +1,6 @@
 """The question of time: whether a node event lies between the last progress of a job and its failure."""
 
+import re
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
@@ -24,6 +25,8 @@ _LONGEST_WAIT_S: Final = 1_800.0
 
 # Judgement: what a file server keeps back of a file reaches its disks in this time, in seconds.
 _WRITTEN_WITHIN_S: Final = 180.0
+# Linux, kernel/hung_task.c and kernel/watchdog.c: reported once it has lasted so long.
+_STOOD_STILL: Final = re.compile(r"\b(?:blocked for more than|stuck for) (\d{1,5}) ?s")
 # Judgement: a node under suspicion is tested so soon after its job.
 _TESTED_WITHIN_S: Final = 86_400.0
 
@@ -33,6 +36,14 @@ def comes_before(one: EventSeen, other: EventSeen) -> bool:
     if one.time is not None and other.time is not None and one.time != other.time:
         return one.time < other.time
     return one.index < other.index
+
+
+def blocked_for(text: str) -> float:
+    """For how many seconds something stood still when a kernel reported it; 0 where a text says nothing of that."""
+    if "blocked for" not in text and "stuck for" not in text:
+        return 0.0
+    found = _STOOD_STILL.search(text)
+    return float(found[1]) if found is not None else 0.0
 
 
 def asks_time(one: Candidate, job: JobSeen) -> Reason | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
-from classifiers.relevance.event_places import is_of_silent_node
+from classifiers.relevance.event_places import is_of_silent_node, names_node_of
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
     consequences,
@@ -33,11 +33,14 @@ from classifiers.relevance.event_times import (
     was_when_written,
 )
 from classifiers.relevance.records import short_name
+from classifiers.signatures import COLLECTIVES_DIFFER
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
 # Judgement: steps are logged so much later at the latest than a part of the node failed.
 _SLOWER_AT_ONCE_S: Final = 120.0
+# Judgement: steps are logged so much later at the latest than something of their node was changed.
+_SLOWER_CHANGED_S: Final = 300.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
 
@@ -113,6 +116,8 @@ class _Fits:
         is_port = self._is_unanswered and any(rule.object == "port" for rule in one.rules)
         if is_port or not self._others.isdisjoint(explained):
             return Fit.LINE
+        if COLLECTIVES_DIFFER in job.other_entries:
+            return Fit.NONE  # ranks that call different collectives wait for one another, and for no event
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         return Fit.WAITS if job.several and shows else Fit.NONE
@@ -122,7 +127,9 @@ class _Fits:
             return Fit.LINE
         if _slowed_the_job(one, self._job):
             return Fit.SLOWER
-        return Fit.WAITS if one.traits.stalls and self._stopped_then(one) else Fit.NONE
+        if not one.traits.stalls:
+            return Fit.NONE
+        return Fit.WAITS if self._stopped_then(one) or self._never_began(one) else Fit.NONE
 
     def _stopped_then(self, one: Candidate) -> bool:
         """Whether the processes made no progress from the moment on, and waited until a limit."""
@@ -133,6 +140,15 @@ class _Fits:
             return False  # such as ranks that call different collectives
         stopped = job.last_progress if job.stalled is None else max(job.last_progress, job.stalled)
         return job.last_progress - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
+
+    def _never_began(self, one: Candidate) -> bool:
+        """Whether the job began after a change of one of its nodes, and waited until a limit before any progress."""
+        job, time = self._job, one.event.time
+        if time is None or job.started is None or job.last_progress is not None or time > job.started:
+            return False
+        if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(of_programs()):
+            return False
+        return bool(job.nodes) and names_node_of(one, job)
 
     def _shows_at_once(self, one: Candidate) -> bool:
         """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
@@ -176,7 +192,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
     stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
-    if one.event.time is None or not (may_slow or stops):
+    is_own_change = "changes" in traits.effects and names_node_of(one, job)
+    if one.event.time is None or not (may_slow or stops or is_own_change):
         return False
     if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
@@ -188,7 +205,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
     if not may_slow:
-        return abs(since - one.event.time) <= _SLOWER_AT_ONCE_S
+        latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
+        return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
 
 

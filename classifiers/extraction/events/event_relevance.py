@@ -21,8 +21,9 @@ from classifiers.relevance import node_events
 from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
-from classifiers.relevance.event_times import CLOCK_BROKEN_S
+from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
 from classifiers.relevance.own_names import own_names, pods_that_began
+from classifiers.relevance.own_nodes import own_nodes
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
@@ -44,6 +45,7 @@ _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib
 # Linux, drivers/net/bonding: what the kernel says of a member of a bond.
 _MEMBER: Final = re.compile(r"\b(?P<bond>bond\d{1,3}): \(slave (?P<member>\w{1,15})\)")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
+_ABSOLUTE: Final = re.compile(r"(?<![\w.])/[\w.@%+=-]{1,120}/[\w.@%+=-]")  # a path that tells on which disk it is
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
 _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 # A launcher's last word on pods that it waits for says nothing of why they do not come.
@@ -150,6 +152,8 @@ class _EventsSeen:
         if made is None:
             one, entries = self._events[index], self._entries.get(index, ())
             time = self._clock.of(one.at)
+            if time is not None:
+                time -= blocked_for(one.text)
             if time is not None and self._offsets:
                 time -= self._offsets.get((one.node, one.source), 0.0)
             made = EventSeen(index, one.text, one.node, one.source, time, entries)
@@ -193,7 +197,8 @@ def _job_seen(
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
     texts = [one.text for one in streams if not one.is_scheduler]
-    nodes = frozenset(short_name(node) for node in raw.job.nodes)
+    own_of = own_nodes(raw.job, texts, _MOST_GPUS)
+    nodes = own_of.names
     # What was around the lines names pods as well.
     written = [*texts, *(one.text for one in raw.streams)] if any(one.source.is_unwrapped for one in streams) else texts
     return JobSeen(
@@ -212,16 +217,15 @@ def _job_seen(
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
         mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
         job_names=cache(lambda: own_names(raw.job, written, raw.node_events)),
-        several=len(raw.job.nodes) > 1
+        several=len(nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
         or any(one is not None and one.has_several_ranks for one in attributions),
         ports=_with_members({name for text in texts for name in _used_ports(text)}, raw),
-        gpus=frozenset(index for text in texts for index in _visible_gpus(text))
-        if len(raw.job.nodes) <= 1
-        else frozenset(),
+        gpus=frozenset(index for text in texts for index in _visible_gpus(text)) if len(nodes) <= 1 else frozenset(),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
-        has_more_nodes=(raw.job.gpus or 0) > _MOST_GPUS * len(nodes),
+        has_more_nodes=own_of.more,
+        names_paths=any(_ABSOLUTE.search(one.text) is not None for one in own),
         written=cache(
             lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
         ),

@@ -45,3 +45,10 @@ def test_a_rank_that_only_made_progress_did_nothing_else() -> None:
 
 def test_it_is_not_said_of_a_failure_that_begins_with_an_error() -> None:
     assert first_line(VALIDATION + "KeyError: 'loss'\n") == "KeyError: 'loss'"
+
+
+def test_a_wait_that_is_said_again_and_again_is_no_progress() -> None:
+    waits = "".join(f"2026-11-20 10:{30 + n}:00 part 0 of 90, waiting for the others\n" for n in range(6))
+    assert first_line(VALIDATION + waits) == VALIDATION.rstrip()
+    goes_on = "".join(f"2026-11-20 10:{30 + n}:00 part {n} of 90, waiting for the others\n" for n in range(6))
+    assert first_line(VALIDATION + goes_on) != VALIDATION.rstrip()

@@ -93,3 +93,17 @@ def test_a_clock_that_is_said_to_be_ahead_is_set_right(extractor: Extractor) -> 
     note = (95, "ipmi", "SEL clock is 1 h ahead of the host")
     assert evidence(extractor, STEPS, off, note, status="node_fail")[0] == ("initiating", off[2])
     assert evidence(extractor, STEPS, off, status="node_fail")[0] != ("initiating", off[2])
+
+
+@pytest.mark.parametrize(("ranks", "suspect"), [((9, 13), 14), ((0, 1), None)])
+def test_the_suspect_rank_is_that_of_the_device_that_an_event_names(
+    extractor: Extractor, ranks: tuple[int, int], suspect: int | None
+) -> None:
+    lost = "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\n"
+    logs = tuple(LogStream(STEPS + lost, rank=rank, node="gpu2") for rank in ranks)
+    facts = JobFacts("failed", nodes=("gpu1", "gpu2"), gpus=16, started_at=BEGAN, ended_at=ENDED)
+    words = "NVRM: Xid (PCI:0000:9d:00): 119, pid=70, name=python, Timeout after 6s of waiting for RPC from GPU6 GSP!"
+    event = NodeEvent(words, BEGAN + timedelta(minutes=30), "gpu2", "kernel")
+    found = extractor.extract(RawCase(facts, logs, node_events=(event,))).case.suspect
+    assert found is not None
+    assert found.rank == suspect or (suspect is None and found.rank in ranks)

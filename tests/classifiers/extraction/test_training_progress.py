@@ -190,3 +190,21 @@ def test_a_run_that_prints_how_long_its_steps_took_has_slowed_down() -> None:
     lines = [f"2026-11-20 10:{n:02}:00 loss 2.5 time/step {2.0 if n < 20 else 16.0}s\n" for n in range(40)]
     assert training_progress.has_slowed("".join(lines))
     assert not training_progress.has_slowed("".join(lines[:20]))
+
+
+@pytest.mark.parametrize(
+    ("line", "usual", "late", "slowed"),
+    [
+        ("{at} ups={rate:.2f} loss 2.0", 0.4, 0.03, True),
+        ("{at} loss 2.0, {rate:.0f} tokens/s", 9_000, 800, True),
+        ("{at} loss 2.0 throughput: {rate:.0f}", 9_000, 800, True),
+        ("{at} loss 2.0, {rate:.0f} tokens/s", 9_000, 7_000, False),
+        ("{at} read 4 files at /data/{rate:.0f}/s1", 9_000, 800, False),
+    ],
+)
+def test_rates_that_lines_print_tell_a_slow_down(line: str, usual: float, late: float, *, slowed: bool) -> None:
+    rates = [usual] * 8 + [late] * 8
+    text = "".join(
+        line.format(at=f"2026-11-20 09:{minute:02}:00", rate=rate) + "\n" for minute, rate in enumerate(rates)
+    )
+    assert (training_progress.slowed_since(text) is not None) is slowed

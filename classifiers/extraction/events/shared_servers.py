@@ -1,0 +1,49 @@
+"""Which file servers several nodes miss at the same time: then the server is away, and no node has a fault."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from classifiers.contracts import NodeEvent
+from classifiers.extraction.scan import ScannedLine
+from classifiers.relevance.event_objects import read_objects
+from classifiers.relevance.event_rules import load
+from classifiers.relevance.records import short_name
+
+_RULE: Final = "file-server"
+# Judgement: clients of one server notice within this time that it does not answer, in seconds.
+_TOGETHER_S: Final = 600.0
+
+
+def lost_by_several(events: Sequence[NodeEvent], lines: Sequence[tuple[str, ScannedLine | None]]) -> frozenset[int]:
+    """The places of the events of nodes that report the same file server or file system at the same time.
+
+    Args:
+        events: the events of the case.
+        lines: the text of each, and what was found in it.
+    """
+    rules = load()
+    by_server: dict[str, list[tuple[float, str, int]]] = {}
+    for index, (event, (text, line)) in enumerate(zip(events, lines, strict=True)):
+        if line is None or event.node is None or event.at is None:
+            continue
+        if any((rule := rules.get(hit.id)) is not None and rule.id == _RULE for hit in line.hits):
+            objects = read_objects(text)
+            addresses = {name for name in objects.specific_names if name[:1].isdigit()}
+            for name in objects.names | objects.filesystems | addresses:
+                by_server.setdefault(name, []).append((event.at.timestamp(), short_name(event.node), index))
+    return frozenset(index for seen in by_server.values() for index in _together(sorted(seen)))
+
+
+def _together(seen: Sequence[tuple[float, str, int]]) -> set[int]:
+    """The places of the reports, in order of time, next to which another node reports the same."""
+    shared: set[int] = set()
+    for ordered in (seen, seen[::-1]):
+        last: tuple[float, str] | None = None
+        other: tuple[float, str] | None = None  # the last one of another node than the last one
+        for time, node, index in ordered:
+            if last is not None and last[1] != node:
+                other = last
+            last = (time, node)
+            if other is not None and abs(time - other[0]) <= _TOGETHER_S:
+                shared.add(index)
+    return shared

@@ -1,0 +1,72 @@
+"""A report of a lost node names the node that is the suspect, not the one whose log has the report."""
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase, Suspect
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+from classifiers.relevance.lost_nodes import lost_node
+
+NODES = ("qa1", "qa2", "qa3")
+EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+NOTICE = "\n\n  HNP daemon   : [[71,0],0] on node qa1\n  Remote daemon: [[71,0],2] on node qa3\n"
+STEPS = "".join(f"step {number} loss 1.5\n" for number in range(30))
+PEER = "ncclRemoteError: A call failed\nsocketProgress: Connection closed by remote peer {}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "following", "node"),
+    [
+        ("srun: error: Node failure on qa2", "", "qa2"),
+        ("slurmctld: error: Nodes qa3 not responding, setting DOWN", "", "qa3"),
+        ("slurmctld: error: Nodes qa[1-3] not responding", "", None),
+        ("PRTE has lost communication with a remote daemon.", NOTICE, "qa3"),
+        ("host qa2.lab.example is unreachable", "", "qa2"),
+        ("srun: error: Task launch for StepId=8.0 failed on node qa2: Unable to connect", "", "qa2"),
+        ("node qa2 is up", "", None),
+        ("node qa9 is down", "", None),
+    ],
+)
+def test_the_node_is_read_from_the_report(line: str, following: str, node: str | None) -> None:
+    assert lost_node(line, following, NODES) == node
+
+
+def suspect(*logs: LogStream, events: tuple[NodeEvent, ...] = ()) -> Suspect | None:
+    job = JobFacts(status="failed", nodes=NODES, gpus=24)
+    return EXTRACTOR.extract(RawCase(job=job, streams=logs, node_events=events)).case.suspect
+
+
+def test_the_daemon_that_reports_the_failure_of_another_node_is_alive() -> None:
+    report = "slurmstepd: error: *** STEP 8.0 ON qa1 CANCELLED AT 2026-11-20T10:00:00 DUE TO NODE FAILURE ***\n"
+    found = suspect(LogStream(STEPS + report + "srun: error: Node failure on qa3\n", node="qa1"))
+    assert found is not None
+    assert found.node == "qa3"
+    alone = suspect(LogStream(STEPS + report, node="qa1"))
+    assert alone is None or alone.node is None
+
+
+def test_an_event_of_a_controller_names_the_suspect() -> None:
+    event = NodeEvent("error: Nodes qa2 not responding, setting DOWN", None, "ctl", "slurmctld")
+    found = suspect(LogStream(STEPS + PEER.format("10.0.0.9<511>"), rank=0, node="qa1"), events=(event,))
+    assert found is not None
+    assert found.node == "qa2"
+
+
+@pytest.mark.parametrize(
+    ("peer", "own", "node"),
+    [
+        ("qa3<511>", "", "qa3"),
+        ("10.4.0.3<511>", "qa3:9:9 [0] NCCL INFO Bootstrap : Using eth1:10.4.0.3<0>\n", "qa3"),
+        ("10.4.0.9<511>", "", None),
+    ],
+)
+def test_processes_that_lost_another_one_suspect_its_node_and_never_their_own(
+    peer: str, own: str, node: str | None
+) -> None:
+    logs = [LogStream(STEPS + PEER.format(peer), rank=rank, node=where) for rank, where in ((0, "qa1"), (8, "qa2"))]
+    found = suspect(*logs, LogStream(own + STEPS, rank=16, node="qa3"))
+    assert found is not None
+    assert found.node in {node, "qa3"}  # the third node is silent, which may tell as well
+    two = suspect(*logs)
+    assert two is None or two.node == (node if not own else None)
