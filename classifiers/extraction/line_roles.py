@@ -52,15 +52,25 @@ _ERROR_LEVEL: Final = re.compile(
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
     # Points to lines that say more.
-    r"|\b[Ss]ee (?:the )?(?:\w+ ){0,3}(?:causes?|errors?|exceptions?|tracebacks?|traces?|messages?|logs?|output|details) \(?above"
-    r"|\b(?:[Ss]ee|[Cc]heck|[Rr]efer to) (?:the )?above (?:\w+ )?(?:errors?|exceptions?|tracebacks?|traces?|messages?|logs?|output)\b"
+    r"|\b[Ss]ee (?:the )?(?:\w+ ){0,3}(?:causes?|errors?|exceptions?|tracebacks?|traces?|messages?|logs?|output)"
+    r" \(?above"
+    r"|\b(?:[Ss]ee|[Cc]heck|[Rr]efer to) (?:the )?above (?:\w+ )?"
+    r"(?:errors?|exceptions?|tracebacks?|traces?|messages?|logs?|output)\b"
     r"|\b(?:[Ss]ee above|[Ll]ook up|[Ss]croll up|[Ll]ook above) (?:for|to see|to find)\b"
     r"|\bhas (?:already )?errored(?: already)?\b"
 )
 # One of these is part of every match of the expression above it, and is found faster.
 _RETRY_PARTS: Final = ("attempt ", "retry", "trying again", "falling back", "backing off")
 _TIMEOUT_PARTS: Final = ("time", "deadline", "heartbeat")
-_WITNESS_PARTS: Final = ("successfully reached", "Please check rank", "another ", "above", "ook up", "croll up", " errored")
+_WITNESS_PARTS: Final = (
+    "successfully reached",
+    "Please check rank",
+    "another ",
+    "above",
+    "ook up",
+    "croll up",
+    " errored",
+)
 _TRACEBACK_PARTS: Final = (
     'File "', "raise ", "During handling of the above", "The above exception was the direct", "frame #",
     "Exception raised from ", "terminate called after throwing", "terminate called recursively",

@@ -95,7 +95,7 @@ def _reader_of(text: str) -> Unwrap | None:
 
 
 def _without_bar(line: str) -> str:
-    """A line with its last progress bar on a line of its own: a bar ends without a line break, so that text follows it."""
+    """A line with its last progress bar on a line of its own: text follows a bar without a line break."""
     if _BAR_SIGN not in line:
         return line
     last = line[line.rfind("\r", 0, len(line.rstrip("\r"))) + 1 :]

@@ -28,7 +28,8 @@ _COUNT: Final = re.compile(r"\b(?P<count>\d{1,9}) ?/ ?(?P<total>\d{1,9})\b")
 _FEWEST_COUNTS: Final = 3  # judgement
 # A progress bar of tqdm or Rich with its count, the time since it began and the time that is left.
 _BAR: Final = re.compile(
-    r"(?P<count>\d{1,12})/(?P<total>\d{1,12}) \[(?P<elapsed>(?:\d{1,3}:)?\d{1,2}:\d\d)<(?P<left>(?:\d{1,5}:)?\d{1,2}:\d\d)"
+    r"(?P<count>\d{1,12})/(?P<total>\d{1,12}) \[(?P<elapsed>(?:\d{1,3}:)?\d{1,2}:\d\d)"
+    r"<(?P<left>(?:\d{1,5}:)?\d{1,2}:\d\d)"
 )
 # How long a rank waited, as a watchdog says.
 _WAITED: Final = re.compile(r"ran for (?P<waited>\d{4,9}) milliseconds before timing out")

@@ -1,4 +1,4 @@
-"""Which line of a few begins a failure: what others point to, what a server does not answer, whose fault a device tells."""
+"""Which line of a few begins a failure: pointers to others, servers that do not answer, faults on a device."""
 
 import pytest
 
@@ -42,10 +42,10 @@ def test_a_file_server_that_does_not_answer_comes_before_the_error_of_the_progra
 @pytest.mark.parametrize(
     ("fault", "entry"),
     [
-        ("Xid (PCI:0000:1a:00): 13, pid=88, name=train, Graphics SM Warp Exception on (GPC 1, TPC 0, SM 0): Out Of Range "
-         "Address", "nvidia.xid-own-access"),
-        ("Xid (PCI:0000:1a:00): 31, pid=88, name=train, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS "
-         "GPCCLIENT_T1_2 faulted @ 0x7f11_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE",
+        (("Xid (PCI:0000:1a:00): 13, pid=88, name=train, Graphics SM Warp Exception on (GPC 1, TPC 0, SM 0): Out Of "
+         "Range Address"), "nvidia.xid-own-access"),
+        (("Xid (PCI:0000:1a:00): 31, pid=88, name=train, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS "
+         "GPCCLIENT_T1_2 faulted @ 0x7f11_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE"),
          "nvidia.xid-own-access"),
         ("Xid (PCI:0000:1a:00): 69, pid=88, name=train, Class Error: ChId 0008, Class 0000c9c0",
          "nvidia.xid-program-stopped"),

@@ -78,4 +78,7 @@ def test_a_bar_that_advanced_as_long_as_the_others_waited_tells_for_whom_they_wa
     )
     raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream(bar + waited, rank=0),))
     case = EXTRACTOR.extract(raw).case
-    assert any(hit.startswith("pytorch.worked-meanwhile") for hit in (one.signature or "" for one in case.evidence)) is works
+    assert (
+        any(hit.startswith("pytorch.worked-meanwhile") for hit in (one.signature or "" for one in case.evidence))
+        is works
+    )
