@@ -1,7 +1,7 @@
 """Compares what a case shows: several ranks with one another, memory that is used with who uses it.
 
 An observation is a name that catalogue entries may name in `needs` and `unless`, as they name other entries: so that a
-line can mean something else where the case shows more than the line. They are listed in `signatures.OBSERVATIONS`.
+line can mean something else where the case shows more than the line. `observation_names` lists them.
 """
 
 import re
@@ -22,8 +22,7 @@ from classifiers.extraction.observed.phases import (
 from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.event_rules import deadlines, timeouts, waits
-from classifiers.signatures import (
+from classifiers.observation_names import (
     ALIVE_WHEN_GIVEN_UP,
     ASKED_TO_END_FIRST,
     BUSY_ELSEWHERE,
@@ -40,6 +39,7 @@ from classifiers.signatures import (
     VERSIONS_DIFFER,
     WORKED_MEANWHILE,
 )
+from classifiers.relevance.event_rules import deadlines, timeouts, waits
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
 _MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})

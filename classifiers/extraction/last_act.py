@@ -14,8 +14,8 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_rules import timeouts
-from classifiers.signatures import COLLECTIVES_DIFFER
 
 # Further entries by which ranks say that they wait in different places.
 _WAIT_APART: Final = frozenset({"horovod.stall", "pytorch.collective-mismatch"})

@@ -24,15 +24,16 @@ from classifiers.extraction.observed.missing_parts import withdraw_missing_parts
 from classifiers.extraction.observed.unreached import withdraw_unreached
 from classifiers.extraction.observed.unrelated_reports import withdraw_unrelated
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
-from classifiers.extraction.suspects import SuspectEvidence, find_suspect
+from classifiers.extraction.suspects.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
+from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
+from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
 from classifiers.relevance.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
-from classifiers.signatures import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL, Signature
+from classifiers.signatures import Signature
 
 IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
 _LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)

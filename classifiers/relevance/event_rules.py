@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any, Final, Literal, get_args
 
 from classifiers import signatures, taxonomy
+from classifiers.observation_names import OBSERVATIONS
 
 Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "service"]
 Effect = Literal["ends", "stalls", "degrades", "changes", "follows"]
@@ -262,7 +263,7 @@ def _read() -> Mapping[str, Any]:
 
 @cache
 def _known() -> frozenset[str]:
-    return frozenset(entry.id for entry in signatures.packaged().entries) | signatures.OBSERVATIONS
+    return frozenset(entry.id for entry in signatures.packaged().entries) | OBSERVATIONS
 
 
 def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
 from classifiers.relevance.event_places import is_of_silent_node, names_node_of
@@ -33,7 +34,6 @@ from classifiers.relevance.event_times import (
     was_when_written,
 )
 from classifiers.relevance.records import short_name
-from classifiers.signatures import COLLECTIVES_DIFFER
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0

@@ -12,7 +12,7 @@ from classifiers.contracts import NodeEvent, RawCase
 from classifiers.extraction.comparisons import rank_of
 from classifiers.extraction.observed.phases import has_slow_storage
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.signatures import DISK_FILLED_BY_JOB, SAME_DEVICE_AGAIN, STORAGE_SLOWED
+from classifiers.observation_names import DISK_FILLED_BY_JOB, SAME_DEVICE_AGAIN, STORAGE_SLOWED
 
 _NO_SPACE: Final = frozenset({"python.no-space", "python.no-space-own"})
 _MEMORY_FAULTS: Final = frozenset(

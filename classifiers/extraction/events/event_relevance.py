@@ -3,20 +3,21 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime
 from functools import cache
 from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, survival, training_progress
 from classifiers.extraction.events.event_order import lead
+from classifiers.extraction.events.log_clock import ClockOfLogs, last_time
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
-from classifiers.extraction.line_headers import seconds_into_year, time_of
+from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.observed.phases import write_times
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
@@ -27,16 +28,11 @@ from classifiers.relevance.own_nodes import own_nodes
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
-from classifiers.signatures import OBSERVATIONS, Signature
+from classifiers.signatures import Signature
 
 _FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
-_END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
 _MOST_GPUS: Final = 8  # of a node, in nearly all machines for training
-_HALF_HOUR_S: Final = 1_800
-_LARGEST_ZONE_S: Final = 14 * 3_600
-# Judgement: a log begins and ends at most so long after and before its job, or clocks are set otherwise.
-_LOG_ENDS_WITHIN_S: Final = 2_700
 _USED_PORTS: Final = re.compile(
     r"NET/(?:IB|Socket) ?: Using ([^\n]{1,300})|NCCL_(?:SOCKET_IFNAME"
     r"|IB_HCA)[= ](?:set by environment to )?([\w,:]{2,100})|GLOO_SOCKET_IFNAME=([\w,]{2,60})"
@@ -46,7 +42,6 @@ _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib
 _MEMBER: Final = re.compile(r"\b(?P<bond>bond\d{1,3}): \(slave (?P<member>\w{1,15})\)")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
 _ABSOLUTE: Final = re.compile(r"(?<![\w.])/[\w.@%+=-]{1,120}/[\w.@%+=-]")  # a path that tells on which disk it is
-_AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
 _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 # A launcher's last word on pods that it waits for says nothing of why they do not come.
 _WAITS: Final = re.compile(
@@ -86,7 +81,7 @@ def judge_node_events(
     set_aside: list[EvidenceItem] = []
     judgements: dict[int, Judgement] = {}
     if suspects:
-        clock = _ClockOfLogs(raw, streams)
+        clock = ClockOfLogs(raw, streams)
         job = _job_seen(raw, streams, items, attributions, clock, present)
         if _are_of_another_clock(raw, clock, job):
             clock.forget()
@@ -139,7 +134,7 @@ def _seriousness(hit: NodeHit) -> int:
 class _EventsSeen:
     """The node events of a case as they are judged; each is made once."""
 
-    def __init__(self, raw: RawCase, clock: "_ClockOfLogs", suspects: Sequence[NodeHit]) -> None:
+    def __init__(self, raw: RawCase, clock: ClockOfLogs, suspects: Sequence[NodeHit]) -> None:
         self._events = raw.node_events
         self._clock = clock
         self._entries = {one.index: tuple([hit.id for hit in one.hits if not _is_refuted(hit)]) for one in suspects}
@@ -167,7 +162,7 @@ class _EventsSeen:
                 yield self.at(index)
 
 
-def _are_of_another_clock(raw: RawCase, clock: "_ClockOfLogs", job: JobSeen) -> bool:
+def _are_of_another_clock(raw: RawCase, clock: ClockOfLogs, job: JobSeen) -> bool:
     """Whether all events are so much later than the job's end that their clock is set otherwise."""
     if job.ended is None:
         return False
@@ -185,7 +180,7 @@ def _job_seen(
     streams: Sequence[StreamText],
     of_logs: Sequence[EvidenceItem],
     attributions: Sequence[LineAttribution | None],
-    clock: "_ClockOfLogs",
+    clock: ClockOfLogs,
     present: AbstractSet[str],
 ) -> JobSeen:
     own = [item for item in of_logs if _is_own_failure(item)]
@@ -295,7 +290,7 @@ def _stopped_logs(streams: Sequence[StreamText], of_logs: Sequence[EvidenceItem]
     known = {short_name(one.source.node) for one in logs if one.source.node and one.index in speaking}
     ends: dict[str, float] = {}
     for one in logs:
-        node, end = short_name(one.source.node or ""), _last_time(one.text)
+        node, end = short_name(one.source.node or ""), last_time(one.text)
         if known and node not in known and end is not None:
             ends[node] = max(end, ends.get(node, end))
     return ends
@@ -343,62 +338,3 @@ def _visible_gpus(text: str) -> list[int]:
     if "VISIBLE_DEVICES" not in text:
         return []
     return [int(one) for hit in _VISIBLE_GPUS.finditer(text, 0, _FRONT) for one in hit[1].split(",")]
-
-
-class _ClockOfLogs:
-    """Turns instants into seconds into the year by the clock that the logs use.
-
-    Logs give local times without a zone. Their last line and the end of the job are the same moment, but for some
-    minutes, and so are their first line and its start: whole half hours between both are the zone. A job may hang long
-    after its last line, and a tail of a log begins long after the job: where the two differ, no shift counts first,
-    then that of the starts if it is next to whole half hours, as that of a tail seldom is, then that of the ends.
-    `is_aligned` is false where neither fits; the times of the logs then cannot be compared with instants.
-    """
-
-    def __init__(self, raw: RawCase, streams: Sequence[StreamText]) -> None:
-        texts = [one.text for one in streams if not one.is_scheduler]
-        first = min((time for text in texts if (time := _first_time(text)) is not None), default=None)
-        last = max((time for text in texts if (time := _last_time(text)) is not None), default=None)
-        pairs = [
-            time - _seconds(at)
-            for time, at in ((first, raw.job.started_at), (last, raw.job.ended_at))
-            if time is not None and at is not None
-        ]
-        zones = [(zone, behind - zone) for behind in pairs if (zone := _zone(behind)) is not None]
-        self.is_aligned = bool(zones) or not pairs
-        begins_at_once = bool(zones) and abs(zones[0][1]) <= _AT_ONCE_S
-        best = min(zones if begins_at_once else zones[::-1], key=lambda found: found[0] != 0, default=(0.0, 0.0))
-        self._shift: float | None = best[0]
-
-    def forget(self) -> None:
-        """From now on all instants count as unknown."""
-        self._shift = None
-
-    def of(self, at: datetime | None) -> float | None:
-        """An instant by the clock of the logs, None if unknown."""
-        return None if at is None or self._shift is None else _seconds(at) + self._shift
-
-
-def _zone(behind: float) -> float | None:
-    """The zone of a clock that differs by so many seconds from an instant; None if it is not by whole half hours."""
-    if abs(behind) <= _LOG_ENDS_WITHIN_S:
-        return 0.0
-    zone = round(behind / _HALF_HOUR_S) * _HALF_HOUR_S
-    return float(zone) if abs(zone) <= _LARGEST_ZONE_S and abs(behind - zone) <= _HALF_HOUR_S / 2 else None
-
-
-def _seconds(at: datetime) -> float:
-    """An instant in the form of `line_headers.time_of`, in UTC."""
-    if at.tzinfo is not UTC:
-        at = at.astimezone(UTC)
-    return seconds_into_year(at.month, at.day, at.hour, at.minute, at.second) + at.microsecond / 1e6
-
-
-def _last_time(text: str) -> float | None:
-    lines = text[-_END_RANGE:].split("\n")
-    return next((time for time in map(time_of, reversed(lines)) if time is not None), None)
-
-
-def _first_time(text: str) -> float | None:
-    lines = text[:_END_RANGE].split("\n")
-    return next((time for time in map(time_of, lines) if time is not None), None)

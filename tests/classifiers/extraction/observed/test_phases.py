@@ -3,7 +3,7 @@
 import pytest
 
 from classifiers import signatures
-from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.observed.phases import write_times
@@ -17,7 +17,8 @@ MISSED = (
 
 
 def observed(text: str) -> frozenset[str]:
-    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream(text, rank=0),))
+    events = (NodeEvent(text="nfs: server fs1 not responding, still trying"),)
+    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream(text, rank=0),), node_events=events)
     return EXTRACTOR._scan(raw).present
 
 

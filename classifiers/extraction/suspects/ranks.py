@@ -192,9 +192,7 @@ def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
     return found or ([event.node] if event.node else [])
 
 
-def rank_of_device(
-    raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()
-) -> int | None:
+def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()) -> int | None:
     """The rank that uses the device that the event names with which the failure began; None if it is not known.
 
     Jobs start a process for each device of a node, in the order of the devices.
@@ -207,7 +205,7 @@ def rank_of_device(
     named = read_objects(first.text).gpus
     nodes = len(raw.job.nodes)
     ranks = [one.rank for one in raw.streams] + [one.rank for one in items]
-    if max(rank for rank in ranks if rank is not None) < nodes:
+    if max((rank for rank in ranks if rank is not None), default=0) < nodes:
         return None  # there may be one process on each node
     size = gpus // nodes if nodes and gpus % nodes == 0 and gpus <= _MOST_DEVICES * nodes else _MOST_DEVICES
     if len(named) != 1 or max(there) >= gpus or min(there) // size != max(there) // size:

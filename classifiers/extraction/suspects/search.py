@@ -18,19 +18,17 @@ from typing import Final
 from classifiers.contracts import RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
-from classifiers.extraction.line_shapes import contains_any
-from classifiers.extraction.observed.only_losses import is_said_by_other_node, place_of_losses
+from classifiers.extraction.observed.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.ranks import (
+from classifiers.extraction.suspects.node_and_gpu import suspect_gpu, suspect_node
+from classifiers.extraction.suspects.ranks import (
     expected_ranks,
-    nodes_of_event,
     rank_of_device,
     ranks_of_event,
     ranks_on_node,
 )
-from classifiers.relevance.lost_nodes import lost_node
-from classifiers.signatures import COLLECTIVES_DIFFER
+from classifiers.observation_names import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (
     re.compile(r"last enqueued (?:NCCL )?work: (\d+)"),
@@ -39,8 +37,6 @@ _SEQUENCES: Final = (
 )
 _COLLECTIVE: Final = re.compile(r"SeqNum=\d+, OpType=\w+(?:, NumelIn=\d+, NumelOut=\d+)?")
 _MAX_SEQUENCE: Final = 1 << 62  # larger ones are unset counters
-_GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
-_GPU_PARTS: Final = ("GPU", "cuda:", "device")  # one is part of every match
 _TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 _PROCESS: Final = re.compile(
     r"\bpid[= ]'?(\d{2,8})\b|\b[Kk]illed process (\d{2,8})\b|\b\w{1,30}[\[:](\d{2,8})\]?:? (?:segfault|trap|blocked)"
@@ -105,8 +101,8 @@ class SuspectEvidence:
 def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
     """The suspect, None where nothing points to one."""
     rank = _suspect_rank(evidence)
-    node = _suspect_node(evidence, rank)
-    gpu = _suspect_gpu(evidence.items, rank)
+    node = suspect_node(evidence.raw, evidence.items, evidence.exits, rank)
+    gpu = suspect_gpu(evidence.items, rank)
     if rank is None and node is None and gpu is None:
         return None
     return place_of_losses(evidence.raw, evidence.items, evidence.exits, Suspect(rank=rank, node=node, gpu=gpu))
@@ -377,37 +373,3 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _only_stream,
     _only_process,
 )
-
-
-def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:
-    nodes = evidence.raw.job.nodes
-    begins = [item for item in evidence.items if item.role == "initiating"]
-    of_daemon = len(nodes) > 1 and bool(begins) and is_said_by_other_node(begins[0])
-    for item in begins:
-        named = lost_node(item.text, "", nodes) if item.line_number is None or of_daemon else None
-        if named is not None:
-            return named
-        if of_daemon or (rank is not None and item.rank not in {None, rank}):
-            continue
-        is_event = item.line_number is None and not item.from_scheduler and not item.derived
-        node = next(iter(nodes_of_event(evidence.raw, item)), None) if is_event else item.node
-        if node:
-            return node
-    if rank is not None:
-        of_rank = [stream.node for stream in evidence.raw.streams if stream.rank == rank]
-        of_rank += [one.node for one in evidence.exits if one.rank == rank]
-        if any(of_rank):
-            return next(node for node in of_rank if node)
-    return nodes[0] if len(nodes) == 1 else None
-
-
-def _suspect_gpu(items: Sequence[EvidenceItem], rank: int | None) -> int | None:
-    for item in items:
-        if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
-            continue
-        if item.gpu is not None:
-            return item.gpu
-        found = _GPU.search(item.text, 0, _RANGE) if contains_any(item.text, _GPU_PARTS) else None
-        if found is not None:
-            return int(next(group for group in found.groups() if group is not None))
-    return None

@@ -1,0 +1,1 @@
+"""Where a failure began: rank, node and GPU."""
