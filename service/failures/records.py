@@ -13,6 +13,7 @@ from service.log_storage.records import LogsToStore
 Source = Literal["machine", "person"]
 
 
+COUNTED_AS_FAILED = "counted_as_failed"  # as a filter: the statuses of the failure rate, of counted jobs
 FailureSort = Literal["-ended_at", "ended_at", "-gpu_hours_lost"]
 
 
@@ -176,7 +177,7 @@ class FailureFilter:
 
     Codes and names match exactly. `group` is a fingerprint. `node` ran the job, `suspect` is the node that the verdict
     suspects. `q`: every word must occur in the headline, the
-    most significant evidence line, in any case; a page may then hold fewer items than `limit` and still have a
+    most significant evidence line, in any case; `status`: one, or COUNTED_AS_FAILED; a page may then hold fewer items than `limit` and still have a
     `next_cursor`. `job`: the id of the job, or its name among the newest 10,000 failures. `since` ≤ ended_at < `until`.
     """
 

@@ -1,6 +1,6 @@
 """Queries about groups and feedback, shared by pages and API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from classifiers import taxonomy
@@ -11,6 +11,7 @@ from service.failures.repository.facets import FacetValue
 from service.feedback.records import Audit, GroupLabel, Label, StoredFeedback
 from service.groups.records import GroupDetail, GroupFilter, GroupRow, GroupSort
 from service.groups.states import levels
+from service.statistics.records import GroupShare, GroupShares, Stats
 from service.web.services import Services
 
 AUDITS = 12
@@ -42,6 +43,15 @@ def groups(
     """
     with services.reading() as reading:
         return reading.groups.page(filters, limit=limit, cursor=cursor, sort=sort)
+
+
+def groups_of_period(
+    services: Services, stats: Stats, *, most: int, scope: Mapping[str, str | None]
+) -> tuple[GroupShares, tuple[tuple[GroupRow, GroupShare], ...]]:
+    """The most frequent groups of the period of these statistics, each with its failures in the period."""
+    with services.reading() as reading:
+        found = reading.statistics.groups(stats.since, stats.until, most=most, **scope)
+        return found, tuple((reading.groups.row(share.group_id), share) for share in found.shares)
 
 
 def group(services: Services, group_id: int, who: str | None) -> GroupDetail:

@@ -28,6 +28,7 @@ router = APIRouter()
 LATEST = 12
 COSTLIEST = 5
 CAUSES = 8
+FREQUENT = 6  # groups of the period
 INCIDENTS = 5
 SUSPECTS = 5
 ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
@@ -59,6 +60,7 @@ def overview(
         open_incidents = automation_views.incidents(snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
             "attention": attention,
+            "frequent": group_views.groups_of_period(snapshot, stats, most=FREQUENT, scope=where),
             "sparklines": sparklines.of_groups(snapshot, attention),
             "incidents": open_incidents.items,
             "more_incidents": open_incidents.next_cursor is not None,
@@ -81,6 +83,7 @@ def overview(
             "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
             "parts": [(part, _when(part, parts, services.zone)) for part in parts],
             "per": stacked_bars.per(parts),
+            "wider": stacked_bars.wider(stats.since, stats.until, services.clock.now()) if scope.until else None,
             "trends": sparklines.of_period(parts),
             "count": formatting.number,
             "hours": formatting.gpu_hours,
