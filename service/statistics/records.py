@@ -65,29 +65,6 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupShare:
-    """The failures of one group in a period, the users they belong to, and what they cost."""
-
-    group_id: int
-    failures: int
-    users: int
-    gpu_hours_lost: float
-
-
-@dataclass(frozen=True, slots=True)
-class GroupShares:
-    """The most frequent groups among the newest `of` failures of a period, most first.
-
-    `whole`: these are all failures of the period. `more`: the number of further groups.
-    """
-
-    of: int
-    whole: bool
-    shares: tuple[GroupShare, ...]
-    more: int
-
-
-@dataclass(frozen=True, slots=True)
 class Health:
     """Health of the pipeline.
 

@@ -1,17 +1,16 @@
 """Queries about groups and feedback, shared by pages and API."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from classifiers import taxonomy
 from service import formatting
 from service.contracts.page import Page
-from service.failures.records import FailureRow
+from service.failures.records import FailureFilter, FailureRow, GroupShare, GroupShares
 from service.failures.repository.facets import FacetValue
 from service.feedback.records import Audit, GroupLabel, Label, StoredFeedback
 from service.groups.records import GroupDetail, GroupFilter, GroupRow, GroupSort
 from service.groups.states import levels
-from service.statistics.records import GroupShare, GroupShares, Stats
 from service.web.services import Services
 
 AUDITS = 12
@@ -45,12 +44,12 @@ def groups(
         return reading.groups.page(filters, limit=limit, cursor=cursor, sort=sort)
 
 
-def groups_of_period(
-    services: Services, stats: Stats, *, most: int, scope: Mapping[str, str | None]
+def most_frequent(
+    services: Services, filters: FailureFilter, *, most: int
 ) -> tuple[GroupShares, tuple[tuple[GroupRow, GroupShare], ...]]:
-    """The most frequent groups of the period of these statistics, each with its failures in the period."""
+    """The most frequent groups of the failures that match a filter, each with its failures among them."""
     with services.reading() as reading:
-        found = reading.statistics.groups(stats.since, stats.until, most=most, **scope)
+        found = reading.failures.group_shares(filters, most=most)
         return found, tuple((reading.groups.row(share.group_id), share) for share in found.shares)
 
 

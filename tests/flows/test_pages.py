@@ -64,7 +64,7 @@ def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_tw
     page.goto("/")
     expect_text(page.locator("h1"), "of 91 jobs failed")
     assert fits(page)
-    costliest = page.locator("table.groups tbody tr", has_text="new").first
+    costliest = page.locator(".look table.groups tbody tr", has_text="new").first
     assert "GPU fell off the bus (Xid 79)" in costliest.inner_text()
     costliest.get_by_role("link").first.click()
     expect(page).to_have_url(re.compile("/groups/"))

@@ -20,7 +20,7 @@ from service.statistics.repository.conditions import within
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 # Up to this period, steps of this length. Steps below an hour are only for periods that are read from rows.
-STEPS = ((timedelta(hours=3), timedelta(minutes=5)), (timedelta(hours=48), HOUR), (timedelta(days=9), 6 * HOUR))
+STEPS = ((3 * HOUR, timedelta(minutes=5)), (48 * HOUR, HOUR), (9 * DAY, 6 * HOUR))
 MOST_PARTS = 400  # of a series; for longer periods the latest ones
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED = tuple(sorted(FAILURE_STATUSES))
@@ -46,7 +46,7 @@ def step_of(since: datetime, until: datetime) -> timedelta:
 def read(
     connection: Connection, since: datetime, until: datetime, scope: Mapping[str, str | None]
 ) -> tuple[PeriodCount, ...]:
-    """The jobs that ended in [since, until), in parts that begin at multiples of their length (UTC), empty ones included."""
+    """The jobs that ended in [since, until), in parts that begin at multiples of their length; empty ones included."""
     since, until = utc(since), utc(until)
     if since >= until:
         return ()

@@ -28,8 +28,8 @@ from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
 from service.sql import bounded_count, bulk
 from service.sql.types import utc
-from service.statistics.records import GroupShares, Health, HourCount, PeriodCount, Share, Stats
-from service.statistics.repository import group_shares, rollups, series
+from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
+from service.statistics.repository import rollups, series
 from service.statistics.repository.conditions import within
 
 SERIES = timedelta(hours=24)
@@ -97,20 +97,6 @@ class StatisticsReader:
     ) -> tuple[PeriodCount, ...]:
         """Failures by side over [since, until), in parts of five minutes (up to three hours) to a day."""
         return series.read(self._connection, since, until, {"cluster": cluster, "queue": queue, "team": team})
-
-    def groups(
-        self,
-        since: datetime,
-        until: datetime,
-        *,
-        most: int,
-        cluster: str | None = None,
-        queue: str | None = None,
-        team: str | None = None,
-    ) -> GroupShares:
-        """The most frequent groups of [since, until), counted over its newest failures."""
-        scope = {"cluster": cluster, "queue": queue, "team": team}
-        return group_shares.read(self._connection, since, until, scope, most=most)
 
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from classifiers import taxonomy
 from service import formatting
 from service.contracts.event import FAILURE_STATUSES
+from service.failures.records import COUNTED_AS_FAILED
 from service.goodput.records import Scope
 from service.groups.records import GroupFilter, GroupRow
 from service.nodes.records import NodeRow
@@ -53,6 +54,7 @@ def overview(
         stats = views.stats(snapshot, since, scope.until, **where)
         values = {name: value for name, value in where.items() if value}
         failure_query = FailureQuery(values, since=since, until=scope.until)
+        counted = replace(failure_query, values={**values, "status": COUNTED_AS_FAILED})
         parts = views.series(snapshot, stats.since, stats.until, **where)
         attention = groups_needing_attention(snapshot, scope)
         before = views.before(snapshot, stats, **where)
@@ -60,7 +62,7 @@ def overview(
         open_incidents = automation_views.incidents(snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
             "attention": attention,
-            "frequent": group_views.groups_of_period(snapshot, stats, most=FREQUENT, scope=where),
+            "frequent": group_views.most_frequent(snapshot, views.failure_filter(snapshot, counted), most=FREQUENT),
             "sparklines": sparklines.of_groups(snapshot, attention),
             "incidents": open_incidents.items,
             "more_incidents": open_incidents.next_cursor is not None,

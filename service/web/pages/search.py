@@ -19,7 +19,7 @@ router = APIRouter()
 _FINGERPRINT = re.compile(r"v?\d{1,3}:[0-9a-z]{1,64}")
 # What a text is looked up as, in this order; words of the log last.
 _EXACT = ("job", "node", "user", "group")
-_MOST_WORDS = 6  # of a text in which one word may be a user or a node
+_WORDS = range(2, 7)  # of a text in which one word may be a user or a node
 
 
 @router.get("/search")
@@ -53,7 +53,7 @@ def search(
 def one_word_as_filter(services: Services, wanted: str) -> dict[str, str] | None:
     """A text of several words that no log contains: one of them as user or node if failures match the other words."""
     words = wanted.split()
-    if not 2 <= len(words) <= _MOST_WORDS or views.failures(services, FailureQuery({"q": wanted}), limit=1).items:
+    if len(words) not in _WORDS or views.failures(services, FailureQuery({"q": wanted}), limit=1).items:
         return None
     for at, word in enumerate(words):
         others = " ".join(words[:at] + words[at + 1 :])

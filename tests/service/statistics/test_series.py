@@ -13,7 +13,8 @@ DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(
-    ("days", "step"), [(0.1, timedelta(minutes=5)), (1, timedelta(hours=1)), (2, timedelta(hours=1)), (7, timedelta(hours=6)), (28, DAY)]
+    ("days", "step"),
+    [(0.1, timedelta(minutes=5)), (1, timedelta(hours=1)), (2, timedelta(hours=1)), (7, timedelta(hours=6)), (28, DAY)],
 )
 def test_parts_have_a_length_that_suits_the_period(days: float, step: timedelta) -> None:
     assert step_of(NOON - days * DAY, NOON) == step
