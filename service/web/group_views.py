@@ -16,6 +16,7 @@ from service.web.services import Services
 AUDITS = 12
 LINE = 200  # characters of the error line that are shown
 CAUSES_NAMED = 4
+SMALL_CHANCE, SMALLEST_CHANCE = 0.05, 1e-6  # shown as "1 in N" between these
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def why_together(
     line = formatting.whole_words(row.title, LINE)
     reasons = [f"They have the same first error line after ids, paths, hosts and numbers are masked: {line}"]
     if signatures:
-        reasons.append("This line matches the signatures " + ", ".join(signatures[:3]) + ".")
+        reasons.append(f"This line matches the {_signatures(signatures)} {', '.join(signatures[:3])}.")
     if len(causes) > 1:
         shares = ", ".join(f"{_cause_title(one.value)} ({one.failures:,})" for one in causes[:CAUSES_NAMED])
         reasons.append(f"Their causes differ: {shares}.")
@@ -107,7 +108,7 @@ def why_state(row: GroupRow) -> str:
         return (
             f"{row.recent} failures in the last {given.window_h:g} hours; expected from its history: "
             f"{row.expected:.1f}. At an unchanged rate this many or more would occur with a probability of "
-            f"{_chance(row.chance)} (escalating below {given.chance:g})"
+            f"{_chance(row.chance)} (escalating below {_chance(given.chance)})"
         )
     if row.state == "new":
         return f"first seen less than {levels().new_for_h / 24:g} days ago"
@@ -158,4 +159,11 @@ def _mute(row: GroupRow) -> list[str]:
 
 
 def _chance(value: float) -> str:
-    return "less than one in a million" if value < 1e-6 else f"{value:.2g}"  # noqa: PLR2004 - smallest value shown as a number
+    """A small probability in words: nobody reads 2.3e-05 in a hurry."""
+    if value < SMALLEST_CHANCE:
+        return "less than 1 in 1,000,000"
+    return f"1 in {1 / value:,.0f}" if value < SMALL_CHANCE else f"{value:.2g}"
+
+
+def _signatures(named: Sequence[str]) -> str:
+    return "signature" if len(named) == 1 else "signatures"
