@@ -15,15 +15,19 @@ from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 
+# After the number: a unit, or the job step in a message of Slurm ("STEP 888244.0 ON gpu024 CANCELLED").
+_OTHER_THAN_STEP: Final = (
+    r"[\d.]{0,20}\s{0,8}(?:ms|s(?:/|ec|\b)|it/s|GB|GiB|MB)|\d{0,12}\.\d{1,6} on \S{1,200} cancelled"
+)
 _STEP: Final = re.compile(
     r"(?i)(?:(?<!skipped )(?<!nan )\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?"
     r"\s{0,8}[:=#\[(]{0,2}\s{0,8}"
     r"|num_updates\s{1,8})"
-    r"(?P<step>\d{1,12})(?![\d.]{0,20}\s{0,8}(?:ms|s(?:/|ec|\b)|it/s|GB|GiB|MB))"
+    r"(?P<step>\d{1,12})(?!" + _OTHER_THAN_STEP + ")"
 )
 _STEP_AT: Final = re.compile(
     r"(?i)(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}(?P<step>\d{1,12})"
-    r"(?![\d.]{0,20}\s{0,8}(?:ms|s(?:/|ec|\b)|it/s|GB|GiB|MB))"
+    r"(?!" + _OTHER_THAN_STEP + ")"
 )
 _LINE_TIME: Final = re.compile(r"[\[({]?(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:\d\d)?)")
 _WORDS: Final = ("step", "iter", "update", "batch")

@@ -13,6 +13,7 @@ from service.log_storage.records import LogsToStore
 Source = Literal["machine", "person"]
 
 
+COUNTED_AS_FAILED = "counted_as_failed"  # as a filter: the statuses of the failure rate, of counted jobs
 FailureSort = Literal["-ended_at", "ended_at", "-gpu_hours_lost"]
 
 
@@ -175,7 +176,7 @@ class FailureFilter:
     """Filters of the failures list; None does not filter.
 
     Codes and names match exactly. `group` is a fingerprint. `node` ran the job, `suspect` is the node that the verdict
-    suspects. `q`: every word must occur in the headline, the
+    suspects. `status`: one, or COUNTED_AS_FAILED. `q`: every word must occur in the headline, the
     most significant evidence line, in any case; a page may then hold fewer items than `limit` and still have a
     `next_cursor`. `job`: the id of the job, or its name among the newest 10,000 failures. `since` ≤ ended_at < `until`.
     """
@@ -198,6 +199,29 @@ class FailureFilter:
     since: datetime | None = None
     until: datetime | None = None
     visible: Visibility | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShare:
+    """The failures of one group among those of a filter, the number of their users, and what they cost."""
+
+    group_id: int
+    failures: int
+    users: int
+    gpu_hours_lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShares:
+    """The most frequent groups among the newest `of` failures of a filter, most first.
+
+    `whole`: no other failure matches. `more`: the number of further groups.
+    """
+
+    of: int
+    whole: bool
+    shares: tuple[GroupShare, ...]
+    more: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from classifiers import taxonomy
 from service import formatting
 from service.contracts.page import Page
-from service.failures.records import FailureRow
+from service.failures.records import FailureFilter, FailureRow, GroupShare, GroupShares
 from service.failures.repository.facets import FacetValue
 from service.feedback.records import Audit, GroupLabel, Label, StoredFeedback
 from service.groups.records import GroupDetail, GroupFilter, GroupRow, GroupSort
@@ -16,6 +16,7 @@ from service.web.services import Services
 AUDITS = 12
 LINE = 200  # characters of the error line that are shown
 CAUSES_NAMED = 4
+SMALL_CHANCE, SMALLEST_CHANCE = 0.05, 1e-6  # shown as "1 in N" between these
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,15 @@ def groups(
     """
     with services.reading() as reading:
         return reading.groups.page(filters, limit=limit, cursor=cursor, sort=sort)
+
+
+def most_frequent(
+    services: Services, filters: FailureFilter, *, most: int
+) -> tuple[GroupShares, tuple[tuple[GroupRow, GroupShare], ...]]:
+    """The most frequent groups of the failures that match a filter, each with its failures among them."""
+    with services.reading() as reading:
+        found = reading.failures.group_shares(filters, most=most)
+        return found, tuple((reading.groups.row(share.group_id), share) for share in found.shares)
 
 
 def group(services: Services, group_id: int, who: str | None) -> GroupDetail:
@@ -79,7 +89,7 @@ def why_together(
     line = formatting.whole_words(row.title, LINE)
     reasons = [f"They have the same first error line after ids, paths, hosts and numbers are masked: {line}"]
     if signatures:
-        reasons.append("This line matches the signatures " + ", ".join(signatures[:3]) + ".")
+        reasons.append(f"This line matches the {_signatures(signatures)} {', '.join(signatures[:3])}.")
     if len(causes) > 1:
         shares = ", ".join(f"{_cause_title(one.value)} ({one.failures:,})" for one in causes[:CAUSES_NAMED])
         reasons.append(f"Their causes differ: {shares}.")
@@ -98,7 +108,7 @@ def why_state(row: GroupRow) -> str:
         return (
             f"{row.recent} failures in the last {given.window_h:g} hours; expected from its history: "
             f"{row.expected:.1f}. At an unchanged rate this many or more would occur with a probability of "
-            f"{_chance(row.chance)} (escalating below {given.chance:g})"
+            f"{_chance(row.chance)} (escalating below {_chance(given.chance)})"
         )
     if row.state == "new":
         return f"first seen less than {levels().new_for_h / 24:g} days ago"
@@ -149,4 +159,11 @@ def _mute(row: GroupRow) -> list[str]:
 
 
 def _chance(value: float) -> str:
-    return "less than one in a million" if value < 1e-6 else f"{value:.2g}"  # noqa: PLR2004 - smallest value shown as a number
+    """A small probability in words: nobody reads 2.3e-05 in a hurry."""
+    if value < SMALLEST_CHANCE:
+        return "less than 1 in 1,000,000"
+    return f"1 in {1 / value:,.0f}" if value < SMALL_CHANCE else f"{value:.2g}"
+
+
+def _signatures(named: Sequence[str]) -> str:
+    return "signature" if len(named) == 1 else "signatures"

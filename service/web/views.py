@@ -96,7 +96,7 @@ def series(
     queue: str | None = None,
     team: str | None = None,
 ) -> tuple[PeriodCount, ...]:
-    """Failures by side over [since, until), in parts of an hour, six hours, a day or a week."""
+    """Failures by side over [since, until), in parts of five minutes to a week."""
     with services.reading() as reading:
         return reading.statistics.series(since, until, cluster=cluster, queue=queue, team=team)
 

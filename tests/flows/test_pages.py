@@ -64,7 +64,7 @@ def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_tw
     page.goto("/")
     expect_text(page.locator("h1"), "of 91 jobs failed")
     assert fits(page)
-    costliest = page.locator("table.groups tbody tr", has_text="new").first
+    costliest = page.locator(".look table.groups tbody tr", has_text="new").first
     assert "GPU fell off the bus (Xid 79)" in costliest.inner_text()
     costliest.get_by_role("link").first.click()
     expect(page).to_have_url(re.compile("/groups/"))
@@ -213,13 +213,25 @@ def test_the_whole_log_opens_as_text(page: Page) -> None:
 def test_a_link_to_a_line_of_a_log_opens_at_this_line(page: Page) -> None:
     page.goto("/failures?side=hardware")
     page.locator("table.failures tbody a").first.click()
-    page.get_by_role("link", name="Open with search and links to lines").first.click()
+    page.get_by_role("link", name="Open the log with search").first.click()
     page.locator(".jumps a").first.click()
     expect(page).to_have_url(re.compile("#L"))
     page.goto(page.url)  # as a colleague who got the link
     marked = page.locator("tr:target")
     assert FIRST in marked.inner_text()
     assert marked.evaluate("row => row.getBoundingClientRect().top < window.innerHeight")
+
+
+def test_the_evidence_opens_the_log_at_its_line_and_the_link_is_copied(browser: Browser, site: str) -> None:
+    with tab(browser, site, permissions=["clipboard-read", "clipboard-write"]) as made:
+        made.goto("/failures?side=hardware")
+        made.locator("table.failures tbody .what a").first.click()
+        made.locator(".evidence tr.initiating .where a").first.click()
+        expect(made).to_have_url(re.compile(r"/lines\?line=\d+#L\d+$"))
+        made.get_by_role("button", name="Copy link").click()
+        expect(made.get_by_role("button", name="Copied")).to_be_visible()
+        assert made.evaluate("navigator.clipboard.readText()") == made.url
+        assert FIRST in made.locator("tr:target").inner_text()
 
 
 def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:

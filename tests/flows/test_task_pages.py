@@ -288,6 +288,12 @@ def test_the_cause_of_a_spike_is_named_after_one_zoom(fleet: int, page: Page, va
     causes = page.locator("section", has=page.get_by_role("heading", name="By cause")).locator("tbody tr")
     assert "Transient Service Outage" in causes.first.inner_text()
     assert "30" in causes.first.inner_text()
+    frequent = page.locator("section.frequent tbody tr").first
+    many = frequent.get_by_role("link").nth(1)
+    count = int(many.inner_text())
+    assert count > 16, "one group has most of the 32 failures of the spike"
+    many.click()
+    expect(page.locator("table.failures tbody tr")).to_have_count(count)
     assert fits(page)
 
 

@@ -19,9 +19,10 @@ from sqlalchemy import (
     tuple_,
 )
 
+from service.contracts.event import FAILURE_STATUSES
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
-from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.failures.records import COUNTED_AS_FAILED, FailureFilter, FailureRow, FailureSort
 from service.failures.repository import job_search, search
 from service.failures.tables import failure_nodes, failures
 from service.jobs.repository.row_mapping import nodes_of
@@ -248,10 +249,9 @@ def index_scan(
         )  # the rows of the period are sorted: no index has both columns
     conditions: list[ColumnElement[bool]] = []
     tests = equality_tests(filters)
-    # The first, most selective filter chooses the index, except suspect_node, which has none; a small set of known rows
-    # needs none.
+    # The first, most selective filter chooses the index if it has one; a small set of known rows needs none.
     bounded = known is not None or (by_cost and short)
-    driving = [] if by_node or (by_cost and not short) else [one for one in tests[:1] if one[0] != "suspect_node"]
+    driving = [] if by_node or (by_cost and not short) else [one for one in tests[:1] if one[0] not in _NO_INDEX]
     inside = tests if bounded else driving
     for name, test in inside:
         # SQLite has few statistics and might choose another index; it uses no index for an expression.
@@ -278,6 +278,8 @@ def index_scan(
 
 
 _Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
+_FAILED = tuple(sorted(FAILURE_STATUSES))
+_NO_INDEX = ("suspect_node", "counted")
 
 
 def equality_tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
@@ -287,8 +289,13 @@ def equality_tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
         return lambda column: column == clean(value)
 
     found = [
-        (column.name, equal(value)) for name, column in _EQUAL.items() if (value := getattr(filters, name)) is not None
+        (column.name, equal(value))
+        for name, column in _EQUAL.items()
+        if (value := getattr(filters, name)) is not None and (name, value) != ("status", COUNTED_AS_FAILED)
     ]
+    if filters.status == COUNTED_AS_FAILED:  # several statuses: no index yields them in the order of the list
+        found.append(("counted", lambda column: column))
+        found.append(("status", lambda column: column.in_(_FAILED)))
     if filters.abstained is not None:
         found.append(("abstained", (lambda column: column) if filters.abstained else (lambda column: ~column)))
     if filters.suspect is not None:  # the rule of classifiers.suspected_place

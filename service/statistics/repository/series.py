@@ -1,4 +1,4 @@
-"""Failures over time: counts by side in steps of an hour, six hours, a day or a week."""
+"""Failures over time: counts by side in steps of five minutes to a week."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -20,12 +20,12 @@ from service.statistics.repository.conditions import within
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WEEK = 7 * DAY
-# Up to this period, steps of this length; longer ones are in weeks, as 365 bars are more than a page can show.
-STEPS = ((timedelta(hours=48), HOUR), (timedelta(days=9), 6 * HOUR), (timedelta(days=92), DAY))
+# Up to this period, steps of this length. Steps below an hour are only for periods that are read from rows; longer
+# periods are in weeks, as 365 bars are more than a page can show.
+STEPS = ((3 * HOUR, timedelta(minutes=5)), (48 * HOUR, HOUR), (9 * DAY, 6 * HOUR), (92 * DAY, DAY))
 MOST_PARTS = 400  # of a series; for longer periods the latest ones
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
-_SECONDS = 3600
 _FAILED = tuple(sorted(FAILURE_STATUSES))
 _ENDED = (*_FAILED, Status.SUCCEEDED.value)
 
@@ -49,7 +49,7 @@ def step_of(since: datetime, until: datetime) -> timedelta:
 def read(
     connection: Connection, since: datetime, until: datetime, scope: Mapping[str, str | None]
 ) -> tuple[PeriodCount, ...]:
-    """The jobs that ended in [since, until), in parts that begin at whole hours, days or Mondays (UTC).
+    """The jobs that ended in [since, until), in parts that begin at multiples of their length, weeks on Monday (UTC).
 
     Empty parts are included.
     """
@@ -92,7 +92,7 @@ def _counted(begin: datetime, end: datetime, part: _Part) -> PeriodCount:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """Jobs of one hour or day: their number, and their lost GPU-hours."""
+    """Jobs of one part, hour or day: their number, and their lost GPU-hours."""
 
     at: datetime
     jobs: int
@@ -104,15 +104,16 @@ class _Counted:
 def _jobs(
     connection: Connection, split: rollups.PeriodParts, scope: Mapping[str, str | None], step: timedelta
 ) -> Iterator[_Counted]:
-    hour = _hour_of(connection, jobs.c.ended_at)
+    unit = min(step, HOUR)
+    at = _part_of(connection, jobs.c.ended_at, unit)
     lost = func.sum(jobs.c.gpu_hours_lost).label("lost")
     for since, until in split.ranges:
         for row in connection.execute(
-            select(hour.label("hour"), jobs.c.status, func.count().label("jobs"), lost)
+            select(at.label("part"), jobs.c.status, func.count().label("jobs"), lost)
             .where(*within(jobs, since, until, scope), jobs.c.status.in_(_ENDED))
             .group_by(literal_column("1"), jobs.c.status)
         ):
-            yield _Counted(_EPOCH + row.hour * HOUR, row.jobs, row.lost, status=row.status)
+            yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
     for row in rollups.rows(connection, split, rollups.JOBS, scope, "status", step=step):
         if row.status in _ENDED:
             yield _Counted(row.at, row.jobs, row.lost, status=row.status)
@@ -121,25 +122,27 @@ def _jobs(
 def _failures(
     connection: Connection, split: rollups.PeriodParts, scope: Mapping[str, str | None], step: timedelta
 ) -> Iterator[_Counted]:
-    hour = _hour_of(connection, failures.c.ended_at)
+    unit = min(step, HOUR)
+    at = _part_of(connection, failures.c.ended_at, unit)
     side = case((failures.c.abstained, rollups.UNKNOWN), else_=failures.c.side)
     lost = func.sum(failures.c.gpu_hours_lost).label("lost")
     is_failed = func.coalesce(failures.c.status, "").in_(_FAILED)
     for since, until in split.ranges:
         for row in connection.execute(
-            select(hour.label("hour"), side.label("side"), func.count().label("jobs"), lost)
+            select(at.label("part"), side.label("side"), func.count().label("jobs"), lost)
             .where(*within(failures, since, until, scope), is_failed)
             .group_by(literal_column("1"), literal_column("2"))
         ):
-            yield _Counted(_EPOCH + row.hour * HOUR, row.jobs, row.lost, side=row.side)
+            yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)
     found: Iterator[Row[Any]] = rollups.rows(connection, split, rollups.FAILURES, scope, "status", "side", step=step)
     for row in found:
         if row.status in FAILURE_STATUSES:
             yield _Counted(row.at, row.jobs, row.lost, side=row.side)
 
 
-def _hour_of(connection: Connection, at: ColumnElement[datetime]) -> ColumnElement[int]:
-    """Hours since 1970."""
+def _part_of(connection: Connection, at: ColumnElement[datetime], unit: timedelta) -> ColumnElement[int]:
+    """The time since 1970 in whole units of this length."""
+    seconds = int(unit.total_seconds())
     if bulk.is_postgres(connection):
-        return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
-    return cast(func.strftime("%s", at), BigInteger) // _SECONDS
+        return cast(func.floor(cast(func.extract("epoch", at), Float) / seconds), BigInteger)
+    return cast(func.strftime("%s", at), BigInteger) // seconds

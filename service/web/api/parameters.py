@@ -63,7 +63,9 @@ def text_filters(
     node: Annotated[str | None, Query(max_length=200, description="a node that ran the job")] = None,
     suspect: Annotated[str | None, Query(max_length=200, description="the node that the verdict suspects")] = None,
     group: Annotated[str | None, Query(max_length=200, description="a fingerprint")] = None,
-    status: Text = None,
+    status: Annotated[
+        str | None, Query(max_length=200, description="one status, or counted_as_failed: those of the failure rate")
+    ] = None,
     q: Annotated[
         str | None, Query(max_length=200, description="words that the evidence contains (all of them)")
     ] = None,

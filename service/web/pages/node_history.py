@@ -31,10 +31,17 @@ def moments(node: NodeRow, events: Sequence[StoredNodeEvent], failures: Sequence
     return tuple(sorted(found, key=lambda moment: moment.at, reverse=True))
 
 
-def commands(node: str) -> tuple[tuple[str, str], ...]:
-    """Commands that keep new jobs off a node and let running ones end, by scheduler; quoted for a shell."""
+def commands(node: str) -> tuple[tuple[str, str, str], ...]:
+    """By scheduler: the command that keeps new jobs off a node and lets running ones end, and the one that undoes it.
+
+    Names are quoted for a shell.
+    """
     name = shlex.quote(node)
     return (
-        ("Slurm", f"scontrol update NodeName={name} State=DRAIN Reason={shlex.quote(REASON)}"),
-        ("Kubernetes", f"kubectl cordon {name}"),
+        (
+            "Slurm",
+            f"scontrol update NodeName={name} State=DRAIN Reason={shlex.quote(REASON)}",
+            f"scontrol update NodeName={name} State=RESUME",
+        ),
+        ("Kubernetes", f"kubectl cordon {name}", f"kubectl uncordon {name}"),
     )

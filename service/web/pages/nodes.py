@@ -1,5 +1,6 @@
 """GET /nodes and one node: failure rates, evidence and repairs."""
 
+from datetime import UTC
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Path, Query, Request
@@ -7,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.contracts.page import Page
 from service.nodes.records import NodeRow, NodeSort
-from service.web import fleet_views
+from service.web import fleet_views, views
 from service.web.auth import READ
 from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
@@ -15,6 +16,7 @@ from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
+from service.web.views import FailureQuery
 
 router = APIRouter()
 SORTS: dict[NodeSort, str] = {"-suspicion": "most suspected first", "node": "by name"}
@@ -70,9 +72,16 @@ def node(
     """One node."""
     with services.snapshot() as snapshot:
         found = fleet_views.node(snapshot, cluster, node, cursor=cursor or None)
+        repaired_at = found.node.repaired_at
+        blame = FailureQuery(
+            {"node": node, "suspect": node, "cluster": cluster},
+            since=None if repaired_at is None else f"{repaired_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        )
         context = {
             "found": found,
             "row": found.node,
+            "blamed": views.facets(snapshot, blame),
+            "blame_filters": {**blame.values, **({"since": blame.since} if blame.since else {})},
             "node_status": fleet_views.node_status(found.node),
             "cursor": cursor,
             "kind_title": fleet_views.kind_title,

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from classifiers import taxonomy
 from service import formatting
 from service.contracts.event import FAILURE_STATUSES
+from service.failures.records import COUNTED_AS_FAILED
 from service.goodput.records import Scope
 from service.groups.records import GroupFilter, GroupRow
 from service.nodes.records import NodeRow
@@ -28,6 +29,7 @@ router = APIRouter()
 LATEST = 12
 COSTLIEST = 5
 CAUSES = 8
+FREQUENT = 6  # groups of the period
 INCIDENTS = 5
 SUSPECTS = 5
 ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
@@ -52,6 +54,7 @@ def overview(
         stats = views.stats(snapshot, since, scope.until, **where)
         values = {name: value for name, value in where.items() if value}
         failure_query = FailureQuery(values, since=since, until=scope.until)
+        counted = replace(failure_query, values={**values, "status": COUNTED_AS_FAILED})
         parts = views.series(snapshot, stats.since, stats.until, **where)
         attention = groups_needing_attention(snapshot, scope)
         before = views.before(snapshot, stats, **where)
@@ -59,6 +62,7 @@ def overview(
         open_incidents = automation_views.incidents(snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
             "attention": attention,
+            "frequent": group_views.most_frequent(snapshot, views.failure_filter(snapshot, counted), most=FREQUENT),
             "sparklines": sparklines.of_groups(snapshot, attention),
             "incidents": open_incidents.items,
             "more_incidents": open_incidents.next_cursor is not None,
@@ -81,6 +85,7 @@ def overview(
             "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
             "parts": [(part, _when(part, parts, services.zone)) for part in parts],
             "per": stacked_bars.per(parts),
+            "wider": stacked_bars.wider(stats.since, stats.until, services.clock.now()) if scope.until else None,
             "trends": sparklines.of_period(parts),
             "count": formatting.number,
             "hours": formatting.gpu_hours,

@@ -19,6 +19,7 @@ router = APIRouter()
 _FINGERPRINT = re.compile(r"v?\d{1,3}:[0-9a-z]{1,64}")
 # What a text is looked up as, in this order; words of the log last.
 _EXACT = ("job", "node", "user", "group")
+_WORDS = range(2, 7)  # of a text in which one word may be a user or a node
 
 
 @router.get("/search")
@@ -45,7 +46,22 @@ def search(
                 return redirect(f"/failures/{rows[0].id}")
             if rows:
                 return redirect(f"/failures{query({name: wanted})}")
-    return redirect(f"/failures{query(times, q=wanted)}")
+        narrowed = one_word_as_filter(snapshot, wanted)
+    return redirect(f"/failures{query(times, narrowed or {'q': wanted})}")
+
+
+def one_word_as_filter(services: Services, wanted: str) -> dict[str, str] | None:
+    """A text of several words that no log contains: one of them as user or node if failures match the other words."""
+    words = wanted.split()
+    if len(words) not in _WORDS or views.failures(services, FailureQuery({"q": wanted}), limit=1).items:
+        return None
+    for at, word in enumerate(words):
+        others = " ".join(words[:at] + words[at + 1 :])
+        for name in ("user", "node"):
+            filters = {name: word, "q": others}
+            if views.failures(services, FailureQuery(filters), limit=1).items:
+                return filters
+    return None
 
 
 @router.get("/mine")

@@ -90,15 +90,16 @@
     count();
   });
 
-  // Commands can be copied with one click.
+  // Commands, and the address of a page that shows one line of a log, can be copied with one click.
   const offerCopies = (main) => main.querySelectorAll("[data-copy]").forEach((code) => {
     if (!navigator.clipboard) return;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "small";
-    button.textContent = "Copy";
+    const address = code.dataset.copy === "address";
+    button.textContent = address ? "Copy link" : "Copy";
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(code.textContent);
+      await navigator.clipboard.writeText(address ? location.href : code.textContent);
       button.textContent = "Copied";
     });
     code.after(" ", button);

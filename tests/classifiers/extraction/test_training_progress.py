@@ -22,6 +22,8 @@ from classifiers.extraction.stream_reader import StreamText
         ("stepping 7", None),
         ("step time 300 ms", None),
         ("no number", None),
+        ("slurmstepd: error: *** STEP 888244.0 ON gpu024 CANCELLED AT 2026-11-27T21:08:05 DUE TO PREEMPTION ***", None),
+        ("step 7 on rank 3", 7),
     ],
 )
 def test_steps_are_read_as_frameworks_write_them(line: str, step: int | None) -> None:
@@ -33,6 +35,10 @@ def test_the_last_step_and_checkpoint_are_found() -> None:
     assert found is not None
     assert (found.step, found.checkpoint) == (2, "/ckpt/step_1.pt")
     assert training_progress.find_progress(["boom"]) is None
+    slurm = "step 41\nslurmstepd: error: *** STEP 888244.0 ON gpu024 CANCELLED AT 2026-11-27T21:08:05 ***\n"
+    found = training_progress.find_progress([slurm])
+    assert found is not None
+    assert found.step == 41
 
 
 def test_landmarks_only_decide_whether_a_checkpoint_is_searched() -> None:

@@ -10,7 +10,7 @@ import pytest
 from service.contracts.page import Page
 from service.db.session import Store
 from service.errors import InvalidInput
-from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure
+from service.failures.records import COUNTED_AS_FAILED, FailureFilter, FailureRow, FailureSort, NewFailure
 from service.failures.repository import listing
 from service.jobs.records import NewJob
 from tests.service.sample_rows import NOON, job, put, verdict
@@ -70,6 +70,15 @@ def test_each_filter_alone(one_odd: Store, name: str, sort: FailureSort) -> None
     assert listed(one_odd, FailureFilter(**{name: FILTERS[name]}), sort=sort) == ["odd"]
     miss: dict[str, Any] = {name: False if name == "abstained" else "no such value"}
     assert "odd" not in listed(one_odd, FailureFilter(**miss), sort=sort)
+
+
+@pytest.mark.parametrize("sort", ["-ended_at", "ended_at", "-gpu_hours_lost"])
+def test_failures_that_are_counted_as_failed(store: Store, sort: FailureSort) -> None:
+    statuses = ("failed", "timeout", "preempted", "cancelled", "evicted")
+    put_with(store, [(job(status, status=status, cluster=f"c{len(status)}"), verdict()) for status in statuses])
+    counted = FailureFilter(status=COUNTED_AS_FAILED)
+    assert sorted(listed(store, counted, sort=sort)) == ["evicted", "failed", "timeout"]
+    assert sorted(listed(store, replace(counted, cluster="c7"), sort=sort)) == ["evicted", "timeout"]
 
 
 def test_all_filters_together(one_odd: Store) -> None:

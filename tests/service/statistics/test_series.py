@@ -14,9 +14,17 @@ DAY = timedelta(days=1)
 
 @pytest.mark.parametrize(
     ("days", "step"),
-    [(1, timedelta(hours=1)), (2, timedelta(hours=1)), (7, timedelta(hours=6)), (28, DAY), (92, DAY), (365, 7 * DAY)],
+    [
+        (0.1, timedelta(minutes=5)),
+        (1, timedelta(hours=1)),
+        (2, timedelta(hours=1)),
+        (7, timedelta(hours=6)),
+        (28, DAY),
+        (92, DAY),
+        (365, 7 * DAY),
+    ],
 )
-def test_parts_have_a_length_that_suits_the_period(days: int, step: timedelta) -> None:
+def test_parts_have_a_length_that_suits_the_period(days: float, step: timedelta) -> None:
     assert step_of(NOON - days * DAY, NOON) == step
 
 
@@ -54,6 +62,15 @@ def test_weeks_begin_on_monday(store: Store) -> None:
         parts = reading.statistics.series(NOON - 365 * DAY, NOON)
     assert {part.begin.weekday() for part in parts[1:]} == {0}
     assert len(parts) <= 54
+
+
+def test_short_periods_have_parts_of_five_minutes(store: Store) -> None:
+    minutes = (1, 4, 6, 31)
+    put(store, [job(f"f{at}", status="failed", ended_at=NOON - timedelta(minutes=at)) for at in minutes])
+    with store.reading() as reading:
+        parts = reading.statistics.series(NOON - timedelta(hours=1), NOON)
+    assert [part.failed for part in parts] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2]
+    assert [part.failed for part in parts] == [sum(part.by_side.values()) for part in parts]
 
 
 def test_an_empty_period_has_no_parts(store: Store) -> None:

@@ -131,6 +131,9 @@ def test_a_label_that_waits_for_a_second_person_says_so_and_is_undone(client: Te
     number = group_of(client, "flash_attn")["id"]
     page = words(post(client, f"/groups/{number}/feedback", kind="correct", cause="SYS.5"))
     assert "until a second person gives the same label" in page
+    assert f"The label {taxonomy.load().causes['SYS.5'].title} of this machine" in page
+    assert "is not in effect yet: it waits for a second person" in page
+    assert "labelled by a person" not in page
     assert set(verdicts(client).values()) == {("USER.1", "machine")}
     page = post(client, f"/groups/{number}/feedback/undo")
     title = taxonomy.load().causes["SYS.5"].title

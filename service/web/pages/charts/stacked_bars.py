@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 600, 120  # of the drawing, in chart units
 GAP = 1.5
 SIDES = ("hardware", "system", "user", "unknown")  # from the bottom up
 MOST_LABELS = 5
-DAY = timedelta(days=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,31 @@ def per(parts: Sequence[PeriodCount]) -> str:
     step = max((part.end - part.begin for part in parts), default=DAY)
     if step > DAY:
         return "week (UTC)"
-    return "day (UTC)" if step >= DAY else "6 hours" if step > timedelta(hours=1) else "hour"
+    if step >= DAY:
+        return "day (UTC)"
+    return "6 hours" if step > HOUR else "hour" if step > HOUR / 2 else "5 minutes"
+
+
+def wider(since: datetime, until: datetime, now: datetime) -> dict[str, str] | None:
+    """Three times a period around its middle, but not beyond now, as parameters of the page's address.
+
+    None if there is no such period.
+    """
+    length = until - since
+    try:
+        end = min(until + length, max(now, until))
+        return _span(end - 3 * length, end)
+    except OverflowError:
+        return None
 
 
 def part_span(part: PeriodCount) -> dict[str, str]:
     """The period of a bar, as parameters of the page's address."""
-    return {
-        name: f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for name, at in (("since", part.begin), ("until", part.end))
-    }
+    return _span(part.begin, part.end)
+
+
+def _span(since: datetime, until: datetime) -> dict[str, str]:
+    return {name: f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for name, at in (("since", since), ("until", until))}
 
 
 def moment(at: datetime, zone: ZoneInfo, step: timedelta) -> str:

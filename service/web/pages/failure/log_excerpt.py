@@ -1,6 +1,6 @@
 """Log excerpts on the failure page: evidence lines with context, and the end; other lines are counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,3 +115,19 @@ def excerpts(
     ]
     found.sort(key=lambda one: (not one.begins, not one.has_evidence))
     return found[:STREAMS], max(0, len(found) - STREAMS)
+
+
+def line_addresses(failure_id: int, shown: Sequence[Excerpt]) -> Callable[[Mapping[str, Any]], str | None]:
+    """Where the log viewer shows a line of the evidence; None for evidence that is in no log of the page."""
+    found: dict[tuple[object, ...], str] = {}
+    for one in shown:
+        viewer = f"/failures/{failure_id}/logs/{one.attempt_id}/{one.index}/lines"
+        for row in one.rows:
+            if isinstance(row, Line) and row.role is not None and row.number is not None:
+                place = (one.stream.rank, one.stream.node, one.stream.stream, row.number, row.role)
+                found.setdefault(place, f"{viewer}?line={row.number}#L{row.number}")
+
+    def address(line: Mapping[str, Any]) -> str | None:
+        return found.get(tuple(line.get(name) for name in ("rank", "node", "stream", "line", "role")))
+
+    return address

@@ -13,13 +13,14 @@ from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
 from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
+from service.jobs.records import Attempt
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, fleet_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
-from service.web.pages.failure.log_excerpt import excerpts
+from service.web.pages.failure.log_excerpt import excerpts, line_addresses
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
@@ -61,6 +62,8 @@ def failure(
             "suspects_nodes": suspects_nodes(detail.row.side, abstained=detail.row.abstained),
             "suspect": suspect(verdict.get("suspect"), detail.row),
             "applies": applying(verdict),
+            "succeeded_since": success_after(detail),
+            "place_of": line_addresses(detail.row.id, shown),
             "reasons": reasons,
             "because": feature_words.reasons(verdict.get("weighed") or ()),
             "excerpts": shown,
@@ -113,6 +116,12 @@ def log(
     except (NotFound, Unavailable) as error:
         return PlainTextResponse(error.detail, status_code=error.status)
     return PlainTextResponse(stream.text.encode("utf-8", "replace"))
+
+
+def success_after(detail: FailureDetail) -> Attempt | None:
+    """The first attempt of the job that succeeded after this failure; None if none did."""
+    after = (one for one in detail.attempts if one.status == "succeeded" and one.ended_at > detail.row.ended_at)
+    return min(after, key=lambda one: one.ended_at, default=None)
 
 
 def answer(detail: FailureDetail) -> str:

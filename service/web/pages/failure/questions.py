@@ -21,7 +21,7 @@ def questions(verdict: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         ("Which line came first?", _first(evidence)),
         ("Did other lines follow from it?", _followed(evidence)),
         ("Was evidence set aside?", _set_aside(evidence)),
-        ("Do node events and other failures agree?", _context(context)),
+        ("Do node events and other failures agree?", _context(context, evidence)),
         ("Was expected evidence missing?", _missing(verdict.get("missing") or ())),
         ("How clear is the side?", _sure(verdict)),
     ]
@@ -69,9 +69,14 @@ def _set_aside(evidence: Sequence[Mapping[str, Any]]) -> str:
     return f"Yes. {named}."
 
 
-def _context(context: Sequence[Mapping[str, Any]]) -> str:
+def _context(context: Sequence[Mapping[str, Any]], evidence: Sequence[Mapping[str, Any]]) -> str:
+    nodes = sorted({str(line["node"]) for line in evidence if line.get("stream") == "node" and line.get("node")})
+    nothing = "Nothing was reported."
+    if nodes:
+        named = ", ".join(nodes[:NAMED]) + (f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else "")
+        nothing = f"Yes: the evidence contains events of {named}. Nothing else was reported."
     if not context:
-        return "Nothing was reported."
+        return nothing
     against = sum(1 for line in context if line.get("weight", 0) < 0)
     sides = sorted({display_names.word("side", str(line.get("side"))) for line in context if line.get("weight", 0) > 0})
     parts = []
@@ -79,7 +84,7 @@ def _context(context: Sequence[Mapping[str, Any]]) -> str:
         parts.append(f"{len(context) - against} {_reports(len(context) - against)} for {' and '.join(sides)}")
     if against:
         parts.append(f"{against} {_reports(against)} against this verdict")
-    return f"{', '.join(parts)}." if parts else "Nothing was reported."
+    return f"{', '.join(parts)}." if parts else nothing
 
 
 def _missing(missing: Sequence[str]) -> str:

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
+from service.groups.records import GroupFilter
+from service.web import group_views
 from service.web.pages.groups import PER_COLUMN
 from tests.service.web.test_automation_pages import post, words
-from tests.service.web.world import BY_WORD, OPEN, event, lines, log
+from tests.service.web.world import BY_WORD, OPEN, World, event, lines, log
 
 
 def columns(page: str) -> dict[str, str]:
@@ -57,3 +59,15 @@ def test_a_column_shows_the_first_groups_and_links_to_all(client: TestClient, mo
     assert len(re.findall("data-row", page)) == PER_COLUMN
     assert '<a href="/groups?state=new">All new groups</a>' in page
     assert "All ongoing groups" not in page
+
+
+@pytest.mark.parametrize(
+    ("chance", "shown"),
+    [(2.3e-5, "1 in 43,478"), (0.0009, "1 in 1,111"), (1e-9, "less than 1 in 1,000,000"), (0.2, "0.2")],
+)
+def test_the_probability_behind_an_escalation_is_readable(world: World, chance: float, shown: str) -> None:
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("1")))
+    [row] = group_views.groups(world.services, GroupFilter()).items
+    why = group_views.why_state(replace(row, state="escalating", recent=6, expected=0.25, chance=chance))
+    assert why.endswith(f"with a probability of {shown} (escalating below 1 in 1,000)")

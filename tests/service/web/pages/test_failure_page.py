@@ -48,7 +48,7 @@ def test_the_advice_leaves_when_a_person_holds_the_job(client: TestClient) -> No
     assert held.status_code == 303, held.text
     after = client.get(f"/failures/{failure_id}").text
     assert '<div class="do">' not in after
-    assert "Held:" in words(after)
+    assert "Held by this machine." in words(after)
     mitigations = after.partition("<h2>Possible mitigations</h2>")[2].partition("</section>")[0]
     assert "Resubmit without" not in words(mitigations)
     assert "exclude nodes" not in mitigations
@@ -184,3 +184,28 @@ def test_the_count_of_a_suspected_node_opens_the_failures_that_it_counts(client:
     rows = client.get(f"/api/v1{link[1]}").json()["items"]
     assert [row["side"] for row in rows] == ["hardware", "hardware"]
     assert len(client.get("/api/v1/failures?node=gpu018").json()["items"]) == len(given)
+
+
+def test_a_job_that_has_succeeded_since_needs_no_action(client: TestClient) -> None:
+    began = (NOW - timedelta(minutes=20)).isoformat()
+    again = {"attempt": 1, "status": "succeeded", "logs": [], "started_at": began, "ended_at": NOW.isoformat()}
+    before = page_of(client, event("1", logs=[log(XID, 1)]))
+    assert "No action needed" not in before
+    assert "Resubmit anyway" not in before
+    after = page_of(client, event("1", **again))
+    advice = words(after.partition('<div class="do">')[2].partition("</section>")[0])
+    assert "No action needed for this job. Its attempt 1 succeeded just now" in advice
+    assert advice.index("Advice at the time of the failure") < advice.index("Resubmit now")
+    assert "The job has succeeded since; it would run once more." in words(after)
+    assert "btn-primary" not in after.partition('id="automation"')[2].partition("</section>")[0]
+
+
+def test_evidence_and_lines_of_the_excerpt_open_the_log_at_their_line(client: TestClient) -> None:
+    shown = page_of(client, event("1", logs=[log(f"fine\n{XID}", 1), log("fine", 2)]))
+    evidence = shown.partition('<table class="evidence">')[2].partition("</table>")[0]
+    [address] = re.findall(r'<td class="where"><a href="([^"]+)"', evidence)
+    assert address.endswith("/lines?line=2#L2")
+    assert f'<td class="no"><a href="{address}"' in shown
+    viewer = client.get(address.partition("#")[0]).text
+    assert '<tr id="L2" class="initiating"' in viewer
+    assert '<strong data-copy="address">line 2</strong>' in viewer

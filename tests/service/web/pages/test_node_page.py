@@ -1,5 +1,6 @@
 """The page of one node: one timeline, and commands that take it out of service."""
 
+import re
 from datetime import timedelta
 
 from service.nodes.exposure_counts import NodeStatisticsUpdater
@@ -24,9 +25,28 @@ def test_failures_and_events_are_on_one_time_line(world: World) -> None:
     assert "scontrol update NodeName=gpu018 State=DRAIN" in page
 
 
+def test_the_causes_that_point_to_a_node_are_counted_and_open_what_they_count(world: World) -> None:
+    xid = [log("NVRM: Xid 79, GPU has fallen off the bus", 1)]
+    earlier = (NOW - timedelta(hours=3)).isoformat()
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("1", logs=xid), event("2", logs=xid), event("3")))
+        NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+        page = client.get("/nodes/orion/gpu018").text
+        [pointing] = re.findall(r"<p>Failures that point to this node: (.*?)</p>", page)
+        [(address, many)] = re.findall(r'<a href="([^"]+)"><strong>(\d+)</strong>', pointing)
+        listed = client.get(address.replace("&amp;", "&")).text
+        assert many == "2"
+        assert listed.count('<td class="what">') == 2
+        assert page.index("Take it out of service") < page.index("Mark as repaired")
+        world.services.node_event_intake.repaired("orion", "gpu018", by="ana", note=None)
+        client.post("/api/v1/events", content=lines(event("4", logs=xid, started_at=earlier, ended_at=earlier)))
+        assert "Failures that point to this node" not in client.get("/nodes/orion/gpu018").text
+
+
 def test_commands_of_both_schedulers_are_offered_and_quoted() -> None:
-    (slurm, drain), (kubernetes, cordon) = commands("gpu018")
+    (slurm, drain, resume), (kubernetes, cordon, uncordon) = commands("gpu018")
     assert (slurm, kubernetes) == ("Slurm", "Kubernetes")
     assert drain.startswith("scontrol update NodeName=gpu018 State=DRAIN Reason='")
-    assert cordon == "kubectl cordon gpu018"
+    assert resume == "scontrol update NodeName=gpu018 State=RESUME"
+    assert (cordon, uncordon) == ("kubectl cordon gpu018", "kubectl uncordon gpu018")
     assert commands("x; rm -rf /")[1][1] == "kubectl cordon 'x; rm -rf /'"

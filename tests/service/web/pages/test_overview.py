@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 from service.web import goodput_views
-from service.web.pages.charts.stacked_bars import HEIGHT, charts
+from service.web.pages.charts.stacked_bars import HEIGHT, charts, wider
 from tests.service.web.world import NOW, event, lines, log
 
 DAYS = 27
@@ -112,3 +112,50 @@ def test_sides_are_stacked_and_the_highest_bar_fits_the_axis() -> None:
 )
 def test_an_axis_ends_at_a_round_number_that_is_not_exceeded(most: float, height: float) -> None:
     assert nice(most) == height
+
+
+def test_the_most_frequent_group_of_the_period_is_named_and_its_count_opens_the_list(client: TestClient) -> None:
+    xid = [log("NVRM: Xid 79, GPU has fallen off the bus", 1)]
+    old = {"started_at": hours_ago(60), "ended_at": hours_ago(50)}
+    events = [
+        *(event(f"m{number}", user=f"u{number % 2}") for number in range(3)),
+        event("x", logs=xid),
+        *(event(f"o{number}", logs=xid, **old) for number in range(5)),
+    ]
+    client.post("/api/v1/events", content=lines(*events))
+    shown = client.get("/?since=24h").text
+    summary = re.sub(r"<[^>]+>", "", shown.partition("Most frequent: ")[2].partition("</p>")[0])
+    assert summary.endswith("(3 of 4 failures, 2 users).")
+    rows = shown.partition("<h2>Most frequent failures of this period</h2>")[2].partition("</table>")[0]
+    counts = re.findall(r'<a href="(/failures[^"]+)">(\d+)</a>', rows)
+    assert [int(many) for _, many in counts] == [3, 1]
+    for address, many in counts:
+        assert client.get(address.replace("&amp;", "&")).text.count('<td class="what">') == int(many)
+
+
+def test_the_number_of_failed_jobs_opens_these_without_preempted_ones(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1"), event("2", status="preempted"), event("3", status="hung")))
+    shown = client.get("/").text
+    [(address, many)] = re.findall(r'<h1>\s*<a href="([^"]+)">(\d+)</a>', shown)
+    listed = client.get(address.replace("&amp;", "&")).text
+    assert (many, listed.count('<td class="what">')) == ("2", 2)
+    assert "/ 2<" not in listed
+    assert "<span>status</span> counted as failed" in listed
+
+
+def test_a_chosen_hour_has_bars_of_five_minutes_and_a_way_out(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    shown = client.get("/?since=2026-11-20T11:00:00Z&until=2026-11-20T12:00:00Z").text
+    assert "Failed jobs per 5 minutes" in shown
+    assert shown.count('<rect class="user"') == 2  # a bar in each of the two charts
+    assert '<a href="/?since=2026-11-20T09%3A00%3A00Z&amp;until=2026-11-20T12%3A00%3A00Z">zoom out</a>' in shown
+    assert "zoom out" not in client.get("/?since=24h").text
+
+
+def test_a_period_around_a_time_in_the_past_is_widened_to_both_sides() -> None:
+    hour = timedelta(hours=1)
+    assert wider(NOW - 10 * hour, NOW - 9 * hour, NOW) == {
+        "since": "2026-11-20T01:00:00Z",
+        "until": "2026-11-20T04:00:00Z",
+    }
+    assert wider(datetime(1, 1, 2, tzinfo=UTC), NOW, NOW) is None

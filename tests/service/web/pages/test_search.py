@@ -40,6 +40,9 @@ def test_a_job_id_opens_its_failure(stocked: TestClient) -> None:
         ("1:xid", "/failures?group=1%3Axid"),
         ("flash_attn", "/failures?q=flash_attn"),
         ("flash_attn&since=7d", "/failures?since=7d&q=flash_attn"),
+        ("bo xid", "/failures?user=bo&q=xid"),
+        ("xid gpu018", "/failures?node=gpu018&q=xid"),
+        ("xid nobody", "/failures?q=xid+nobody"),
         ("", "/failures"),
     ],
 )
