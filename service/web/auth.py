@@ -72,8 +72,13 @@ class Principal:
             Forbidden: the scope is not granted.
         """
         if not self.may(scope):
-            expected = f"a token with scope {scope}"
             got = ", ".join(sorted(self.scopes))
+            if self.account_name is not None:
+                wanted = FieldError("role", f"one with the scope {scope}", got)
+                if scope == "read":
+                    raise Forbidden("your account sees the failures of its own jobs or teams only", (wanted,))
+                raise Forbidden(f"your role does not include the scope {scope}", (wanted,))
+            expected = f"a token with scope {scope}"
             raise Forbidden(f"this needs {expected}", (FieldError("Authorization", expected, got),))
 
 
@@ -94,13 +99,13 @@ def authorise(
     principal: Principal = identify(request, services, bearer) if found is None else found
     if principal.via != "bearer" and request.method not in SAFE_METHODS:
         check_origin(request.headers, from_form=not is_api_path(request.url.path))
+    request.state.principal = principal  # before the scopes, so that a refusal is a page with the caller's navigation
     for scope in wanted.scopes:
         principal.require(scope)
     if "act" in wanted.scopes and principal.visible is not None:
         _check_visible(request, services, principal.visible)
     if "publish" in wanted.scopes and principal.visible is not None:
         raise Forbidden("a report covers all clusters and teams, and this caller may not see all of them")
-    request.state.principal = principal
     return principal
 
 

@@ -24,6 +24,7 @@ from service.sql.types import clean, utc
 LOCK = 0x6661756C_61756474  # one writer at a time, so that each row includes the hash of the previous one
 START = b"\0" * 32
 _PORTION = 1_000
+_LONGEST_CURSOR = 18  # digits of an id that the database can compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class AuditLogReader:
     def page(self, *, limit: int, cursor: str | None = None, subject: str | None = None) -> Page[AuditEntry]:
         """Entries, newest first."""
         query = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit + 1)
-        if cursor and cursor.isdigit():
+        if cursor and cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_CURSOR:
             query = query.where(audit_log.c.id < int(cursor))
         if subject is not None:
             query = query.where(audit_log.c.subject == subject)

@@ -162,6 +162,7 @@ WANTED = {
     ("POST", "/model/rollback"): "act",
     ("GET", "/signatures"): "read",
     ("GET", "/settings"): "admin",
+    ("GET", "/audit-log"): "admin",
     ("POST", "/settings/accounts/end-sessions"): "admin",
     ("GET", "/account"): "own",
     ("POST", "/account/password"): "own",

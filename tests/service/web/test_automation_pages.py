@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from service.web.pages import incidents
 from service.web.sessions import FORM_COOKIE
-from tests.service.automation.world import job
+from tests.service.automation.world import NOW, job
 from tests.service.web.api.test_automation_api import GONE, XID, acting, hook, lease, tell
 from tests.service.web.world import World
 
@@ -145,3 +145,15 @@ def test_shadow_mode_shows_what_it_would_have_requested(client: TestClient) -> N
     assert "No request was carried out." in page
     assert "Shadow mode: 1 more resubmission would have been requested" in page
     assert "1 has a cause without measured success" in page
+    assert "faultline/resubmit=auto" in page, "it says how to switch more of it on"
+
+
+def test_shadow_mode_counts_the_hours_before_the_checkpoint_that_it_could_rescue(
+    world: World, client: TestClient
+) -> None:
+    saved = {"uri": "/scratch/step100.pt", "step": 100, "at": (NOW - timedelta(minutes=61)).isoformat()}
+    tell(client, job("1", "NVRM: Xid 79", gpus=8, checkpoint=saved), job("2", "NVRM: Xid 79", gpus=8, user="bo"))
+    with world.store.reading() as reading:
+        [row] = reading.funnel.read(world.clock.at - timedelta(days=28)).shadow
+    assert row.requests == 2
+    assert row.rescuable == pytest.approx(8.0), "one hour of 8 GPUs before the checkpoint; nothing without a checkpoint"
