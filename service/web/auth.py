@@ -65,6 +65,10 @@ class Principal:
         """Whether a scope is granted. `admin` includes all scopes; `read` and `act` include narrower ones."""
         return scope in self.scopes or "admin" in self.scopes or _INCLUDED_IN.get(scope) in self.scopes
 
+    def owns(self, cluster: str, user: str | None) -> bool:
+        """Whether a job runs under one of the caller's own names; being in its team is not enough."""
+        return self.visible is not None and sees(Visibility(self.visible.users, ()), cluster, user, None)
+
     def require(self, scope: str) -> None:
         """Require a scope.
 

@@ -225,7 +225,7 @@ def test_a_link_to_a_line_of_a_log_opens_at_this_line(page: Page) -> None:
 def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
     page.goto("/dead-letters")
     for button in page.get_by_role("button", name="Resend").all():
-        assert button.evaluate("one => one.getBoundingClientRect().height") < 45, "one line: the word is not broken"  # noqa: PLR2004
+        assert button.evaluate("one => one.getBoundingClientRect().height") < 45, "one line: the word is not broken"
     page.locator("tr", has_text="{broken").get_by_role("button", name="Resend").click()
     expect_text(page.locator("[role=status]"), "still cannot be read")
     expect(page.locator("tr", has_text="{broken").get_by_role("button")).to_have_count(1)

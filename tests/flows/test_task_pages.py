@@ -314,7 +314,7 @@ def test_what_shadow_mode_would_have_saved_is_read_in_figures(fleet: int, page: 
     assert "would have been requested" in text
     assert "GPU-hours" in text
     page.locator("section.funnel").get_by_role("link", name="Show them").click()
-    expect(page).to_have_url(re.compile("state=shadow"))
+    expect(page).to_have_url(re.compile("state=shadow#requests"))
     expect(page.locator("table.requests tbody tr")).not_to_have_count(0)
     assert fits(page)
 

@@ -72,9 +72,10 @@ class AuditLogReader:
 
     def page(self, *, limit: int, cursor: str | None = None, subject: str | None = None) -> Page[AuditEntry]:
         """Entries, newest first."""
-        query = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit + 1)
-        if cursor and cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_CURSOR:
-            query = query.where(audit_log.c.id < int(cursor))
+        text = cursor or ""
+        known = text.isascii() and text.isdigit() and len(text) <= _LONGEST_CURSOR
+        before = int(text) if known else 10**_LONGEST_CURSOR  # a bound even for the first page: no scan
+        query = select(audit_log).where(audit_log.c.id < before).order_by(audit_log.c.id.desc()).limit(limit + 1)
         if subject is not None:
             query = query.where(audit_log.c.subject == subject)
         rows = self._connection.execute(query).all()

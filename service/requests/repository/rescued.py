@@ -1,6 +1,6 @@
 """GPU-hours that successful requests rescued, and those of shadow mode could rescue, read from the database."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, Connection, select
@@ -39,7 +39,7 @@ def rescuable(connection: Connection, *which: ColumnElement[bool]) -> Mapping[tu
         .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
         .where(*which)
     )
-    found: Counter[tuple[str, str, str]] = Counter()
+    found: dict[tuple[str, str, str], float] = defaultdict(float)
     for row in rows:
         found[row.cluster, row.cause, row.plan] += gpu_hours_rescued(
             "succeeded",

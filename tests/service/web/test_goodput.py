@@ -85,8 +85,17 @@ def test_periods_at_the_limits_of_dates_have_an_answer(filled: World) -> None:
 def test_the_head_says_how_goodput_changed_and_through_what(world: World) -> None:
     for days, lost in ((2, 1.0), (9, 4.0)):  # 10 of 100 GPU-hours in this week, 40 of 100 in the week before
         ended = NOW - timedelta(days=days)
-        put(world.store, [succeeded(f"good {days}", ended_at=ended, started_at=ended - timedelta(hours=100 - 10 * lost), gpus=1)])
-        bad = job(f"bad {days}", ended_at=ended, started_at=ended - timedelta(hours=10 * lost), gpus=1, gpu_hours_lost=10 * lost)
+        put(
+            world.store,
+            [succeeded(f"good {days}", ended_at=ended, started_at=ended - timedelta(hours=100 - 10 * lost), gpus=1)],
+        )
+        bad = job(
+            f"bad {days}",
+            ended_at=ended,
+            started_at=ended - timedelta(hours=10 * lost),
+            gpus=1,
+            gpu_hours_lost=10 * lost,
+        )
         put(world.store, [bad], side="hardware", cause="HW.GPU.2")
     page = world.client().get("/goodput?since=7d").text
     assert "<strong>30.0 points more</strong>" in page

@@ -49,7 +49,10 @@ def test_the_head_says_how_sure_the_model_is_and_where_it_is_weak(world: World) 
     assert "the side is right in 95.1 %, the cause in 91.2 %; 90.2 % of the verdicts are decided" in head
     assert "On this site no verdict was audited yet" in head
     table = page.partition("By cause, weakest first")[2]
-    shares = [float(one) for one in re.findall(r'<td class="n">([\d.]+)\u00a0%</td><td class="n">[\d.]+\u00a0%</td><td>', table)]
+    shares = [
+        float(one)
+        for one in re.findall(r'<td class="n">([\d.]+)\u00a0%</td><td class="n">[\d.]+\u00a0%</td><td>', table)
+    ]
     assert len(shares) > 10
     assert shares == sorted(shares)
 

@@ -17,9 +17,7 @@ _PAGES = re.compile(r"(failure|group|incident)/(\d{1,18})")  # subjects that hav
 
 
 @router.get("/audit-log")
-def audit_log(
-    request: Request, services: InjectedServices, subject: Text = None, cursor: Text = None
-) -> HTMLResponse:
+def audit_log(request: Request, services: InjectedServices, subject: Text = None, cursor: Text = None) -> HTMLResponse:
     """One page of the audit log, of all subjects or of one, such as failure/12."""
     wanted = (subject or "").strip() or None
     with services.reading() as reading:

@@ -19,8 +19,8 @@ class ShadowEstimate:
     """What the requests of shadow mode would have brought, by the measured success of the same cause and plan.
 
     `measured`: the requests whose cause and plan have outcomes; `helped` of them is expected to help, between `low`
-    and `high` (95 % intervals of each success rate, added). `gpu_hours_lost`: what the failures of all of them lost. `rescued`: GPU-hours that the
-    measured ones would have rescued, between `rescued_low` and `rescued_high`.
+    and `high` (95 % intervals of each success rate, added). `gpu_hours_lost`: what the failures of all of them lost.
+    `rescued`: GPU-hours that the measured ones would have rescued, between `rescued_low` and `rescued_high`.
     """
 
     requests: int
