@@ -26,6 +26,10 @@ class Week:
         """The first day of the week."""
         return date.fromisocalendar(self.year, self.number, 1)
 
+    def dates(self) -> str:
+        """The first and the last day of the week, such as "11-16 to 11-22"."""
+        return f"{self.monday():%m-%d} to {self.monday() + timedelta(days=6):%m-%d}"
+
     def earlier(self, weeks: int) -> "Week":
         """The week `weeks` weeks earlier."""
         year, number, _ = (self.monday() - timedelta(weeks=weeks)).isocalendar()

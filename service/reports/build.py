@@ -266,10 +266,12 @@ def _automation(facts: Facts) -> Section:
     texts = wording()["section"]["automation"]
     done = facts.automation
     rows = [
-        (Cell(f"requests {state.replace('_', ' ')}"), Cell(number(count))) for state, count in done.by_state.items()
+        (Cell(f"requests {texts['state'].get(state, state)}"), Cell(number(count)))
+        for state, count in done.by_state.items()
     ]
     rows += [
-        (Cell(f"outcome: {kind.replace('_', ' ')}"), Cell(number(count))) for kind, count in done.by_outcome.items()
+        (Cell(f"outcome: the new run {texts['outcome'].get(kind, kind)}"), Cell(number(count)))
+        for kind, count in done.by_outcome.items()
     ]
     if rows:
         rows.append((Cell("GPU-hours rescued"), Cell(gpu_hours(done.rescued_gpu_hours))))
@@ -322,9 +324,12 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
     if quality.audit is not None and quality.audit.answered:
         yield "audited sides by verdict", _strata(quality.audit)
     of = {"diagnosed": number(quality.diagnosed)}
-    for label, count in (("abstained", quality.abstained), ("contested", quality.contested)):
+    for label, name, count in (
+        ("abstained", "undecided", quality.abstained),
+        ("contested", "contested by owners", quality.contested),
+    ):
         part = count / quality.diagnosed if quality.diagnosed else None
-        yield label, texts[label].format(count=number(count), share=percent(part), **of)
+        yield name, texts[label].format(count=number(count), share=percent(part), **of)
     yield "revised", texts["corrected"].format(corrected=number(quality.corrected), revised=number(quality.revised))
     if quality.seconds_to_verdict is not None:
         median, high = (duration(seconds) if seconds >= 1 else "under 1 s" for seconds in quality.seconds_to_verdict)

@@ -50,11 +50,11 @@ from service.web.pages import reports as report_pages
 from service.web.pages import subscriptions as subscription_pages
 from service.web.pages.failure import log_viewer
 from service.web.pages.failure import page as failure_page
+from service.web.pages.operations import audit_log, model, settings
 from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import drift as drift_page
-from service.web.pages.operations import model, settings
 from service.web.pages.operations import site_layers as site_layer_pages
 from service.web.pages.people import account as account_page
 from service.web.pages.signatures import page as signature_page
@@ -112,6 +112,7 @@ PAGES = (
     drift_page,
     signature_page,
     settings,
+    audit_log,
     account_page,
     login,
     oidc,

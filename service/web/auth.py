@@ -65,6 +65,10 @@ class Principal:
         """Whether a scope is granted. `admin` includes all scopes; `read` and `act` include narrower ones."""
         return scope in self.scopes or "admin" in self.scopes or _INCLUDED_IN.get(scope) in self.scopes
 
+    def owns(self, cluster: str, user: str | None) -> bool:
+        """Whether a job runs under one of the caller's own names; being in its team is not enough."""
+        return self.visible is not None and sees(Visibility(self.visible.users, ()), cluster, user, None)
+
     def require(self, scope: str) -> None:
         """Require a scope.
 
@@ -72,8 +76,13 @@ class Principal:
             Forbidden: the scope is not granted.
         """
         if not self.may(scope):
-            expected = f"a token with scope {scope}"
             got = ", ".join(sorted(self.scopes))
+            if self.account_name is not None:
+                wanted = FieldError("role", f"one with the scope {scope}", got)
+                if scope == "read":
+                    raise Forbidden("your account sees the failures of its own jobs or teams only", (wanted,))
+                raise Forbidden(f"your role does not include the scope {scope}", (wanted,))
+            expected = f"a token with scope {scope}"
             raise Forbidden(f"this needs {expected}", (FieldError("Authorization", expected, got),))
 
 
@@ -94,13 +103,13 @@ def authorise(
     principal: Principal = identify(request, services, bearer) if found is None else found
     if principal.via != "bearer" and request.method not in SAFE_METHODS:
         check_origin(request.headers, from_form=not is_api_path(request.url.path))
+    request.state.principal = principal  # before the scopes, so that a refusal is a page with the caller's navigation
     for scope in wanted.scopes:
         principal.require(scope)
     if "act" in wanted.scopes and principal.visible is not None:
         _check_visible(request, services, principal.visible)
     if "publish" in wanted.scopes and principal.visible is not None:
         raise Forbidden("a report covers all clusters and teams, and this caller may not see all of them")
-    request.state.principal = principal
     return principal
 
 

@@ -304,6 +304,7 @@ def test_ten_groups_are_labelled_by_the_keyboard_alone(
         client.post("/api/v1/events", content=lines(*odd))
     page.goto("/feedback/next")
     assert fits(page)
+    expect(page.locator("details.log .text").first).to_be_visible()  # no pointer is needed to read the log
     for _ in range(10):
         expect(page.locator("select[name=cause]")).to_be_focused()
         page.keyboard.type("Buggy")

@@ -320,7 +320,7 @@ def test_what_shadow_mode_would_have_saved_is_read_in_figures(fleet: int, page: 
     assert "would have been requested" in text
     assert "GPU-hours" in text
     page.locator("section.funnel").get_by_role("link", name="Show them").click()
-    expect(page).to_have_url(re.compile("state=shadow"))
+    expect(page).to_have_url(re.compile("state=shadow#requests"))
     expect(page.locator("table.requests tbody tr")).not_to_have_count(0)
     assert fits(page)
 
@@ -331,12 +331,21 @@ def test_the_goodput_of_two_weeks_is_compared(fleet: int, page: Page) -> None:
     page.get_by_role("link", name="last 7 days").click()
     rows = page.locator("table.periods tbody tr")
     cells = rows.filter(has_text="goodput").locator("td")
-    expect(cells).to_have_count(3)
-    before, now, change = cells.all_inner_texts()
+    expect(cells).to_have_count(4)
+    before, now, change, _ = cells.all_inner_texts()
     assert float(now.rstrip(" %")) < float(before.rstrip(" %")), "the outage was in the last seven days"
     assert change.startswith("−")
-    assert rows.filter(has_text="lost, system").locator("td").last.inner_text().startswith("+")
+    lost = rows.filter(has_text="lost, system").locator("td")
+    assert lost.nth(2).inner_text().startswith("+")
+    assert lost.last.inner_text().startswith("−"), "its effect on goodput"
+    head = page.locator(".head").inner_text()
+    assert f"{change.removeprefix('−')} less than in the period before" in head
+    assert "more lost to system failures" in head
     assert fits(page)
+    texts = page.locator("#definitions dd").evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
+    assert min(texts) > 200, "no definition is squeezed into a column of single words"
+    page.get_by_role("link", name="period before").click()
+    expect_text(page.locator("h1"), before)
 
 
 def test_a_person_subscribes_to_the_report_of_a_team_and_ends_it(fleet: int, page: Page) -> None:

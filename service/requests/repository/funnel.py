@@ -7,20 +7,24 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
 from service.contracts.resubmission import FAILED, HELPED
 from service.jobs.tables import jobs
-from service.requests.repository.rescued import rescued
+from service.requests.repository.rescued import rescuable, rescued
 from service.requests.tables import requests
 from service.sql.types import utc
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowCount:
-    """Requests of shadow mode for one cause and plan, and the GPU-hours that their failures lost."""
+    """Requests of shadow mode for one cause and plan, and the GPU-hours that their failures lost.
+
+    `rescuable`: the GPU-hours that they would rescue if every job succeeded.
+    """
 
     cluster: str
     cause: str
     plan: str
     requests: int
     gpu_hours_lost: float
+    rescuable: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +85,16 @@ class FunnelReader:
 
     def _shadow(self, made: ColumnElement[bool]) -> tuple[ShadowCount, ...]:
         keys = (requests.c.cluster, requests.c.cause, requests.c.plan)
+        in_shadow = (made, requests.c.state == "shadow")
+        possible = rescuable(self._connection, *in_shadow)
         rows = self._connection.execute(
             select(*keys, func.count().label("many"), func.sum(requests.c.gpu_hours).label("lost"))
-            .where(made, requests.c.state == "shadow")
+            .where(*in_shadow)
             .group_by(*keys)
             .order_by(func.count().desc(), *keys)
         )
-        return tuple(ShadowCount(row.cluster, row.cause, row.plan, row.many, row.lost) for row in rows)
+        return tuple(
+            ShadowCount(*key, row.many, row.lost, possible.get(key, 0.0))
+            for row in rows
+            for key in ((row.cluster, row.cause, row.plan),)
+        )

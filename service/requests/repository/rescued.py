@@ -1,4 +1,7 @@
-"""GPU-hours that successful requests rescued, read from the database."""
+"""GPU-hours that successful requests rescued, and those of shadow mode could rescue, read from the database."""
+
+from collections import defaultdict
+from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, Connection, select
 
@@ -24,3 +27,25 @@ def rescued(connection: Connection, *which: ColumnElement[bool]) -> float:
         )
         for row in rows
     )
+
+
+def rescuable(connection: Connection, *which: ColumnElement[bool]) -> Mapping[tuple[str, str, str], float]:
+    """The GPU-hours that these requests would rescue if each of their jobs succeeded, by cluster, cause and plan."""
+    rows = connection.execute(
+        select(
+            *(requests.c.cluster, requests.c.cause, requests.c.plan),
+            *(jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpu_hours_lost),
+        )
+        .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
+        .where(*which)
+    )
+    found: dict[tuple[str, str, str], float] = defaultdict(float)
+    for row in rows:
+        found[row.cluster, row.cause, row.plan] += gpu_hours_rescued(
+            "succeeded",
+            gpus=row.gpus,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+            gpu_hours_lost=row.gpu_hours_lost,
+        )
+    return found

@@ -1,5 +1,6 @@
 """GET /goodput: goodput and reliability figures with their definitions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor
@@ -23,16 +24,40 @@ from service.web.services import InjectedServices
 router = APIRouter()
 CHART = (480, 90)  # width and height of the chart in chart units
 APART = ("preempted", "cancelled")
+LEAST_POINTS = 0.05  # a smaller change of goodput is shown as 0.0
+REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A period beside the one of equal length before it. `rows`: a name and its GPU-hours before and now."""
+    """A period beside the one of equal length before it.
+
+    Args:
+        since: the begin of the period before.
+        goodput_before: goodput of the period before, 0..1.
+        goodput: goodput of the period, 0..1; None without GPU-hours.
+        rows: a name and its GPU-hours before and now.
+        effects: by what GPU-hours were lost to, how many percentage points of goodput its change gave (positive) or
+            cost; their sum is the change of goodput. Largest first; empty without GPU-hours.
+    """
 
     since: datetime
     goodput_before: float | None
     goodput: float | None
     rows: tuple[tuple[str, float, float], ...]
+    effects: Mapping[str, float]
+
+    @property
+    def points(self) -> float:
+        """The change of goodput in percentage points."""
+        return sum(self.effects.values())
+
+    @property
+    def reasons(self) -> tuple[tuple[str, float], ...]:
+        """The largest effects in the direction of the change, at most three."""
+        up = self.points > 0
+        noted = ((name, points) for name, points in self.effects.items() if (points > 0) is up)
+        return tuple((name, points) for name, points in noted if abs(points) >= LEAST_POINTS)[:REASONS]
 
 
 @router.get("/goodput", dependencies=[READ])
@@ -56,6 +81,7 @@ def goodput(
         "lost_data": lost_data(found, services.zone),
         "trend": trend(found, services.zone),
         "compared": comparison(both),
+        "least_points": LEAST_POINTS,
         "since": since,
         "scope": scope.where(),
         "span": {"since": since, "until": scope.until},
@@ -70,7 +96,19 @@ def comparison(both: ComparedGoodput) -> Comparison | None:
         return None
     amounts = [_amounts(part) for part in (before, now)]
     rows = tuple((name, amounts[0][name], amounts[1][name]) for name in amounts[1])
-    return Comparison(before.since, before.goodput, now.goodput, rows)
+    return Comparison(before.since, before.goodput, now.goodput, rows, _effects(before, now))
+
+
+def _effects(before: TrendPart, now: TrendPart) -> dict[str, float]:
+    """By what GPU-hours were lost to, its effect on goodput in percentage points; the largest first."""
+    if not now.held or not before.held:
+        return {}
+    earlier, later = _lost(before), _lost(now)
+    changes = {
+        name: 100 * (earlier.get(name, 0.0) / before.held - later.get(name, 0.0) / now.held)
+        for name in (*SIDES, *APART)
+    }
+    return dict(sorted(changes.items(), key=lambda one: -abs(one[1])))
 
 
 def _amounts(part: TrendPart) -> dict[str, float]:

@@ -46,6 +46,7 @@ def next_label(
             shown, left_out = excerpts([(logs.attempt_id, logs.streams) for logs in detail.logs], (), end=30)
             event = detail.logs[0].event if detail.logs else {}
             context |= {"row": detail.row, "excerpts": shown, "left_out": left_out, "facts": facts(event)}
+            context["open_first"] = True
         return render(request, "label_queue.html", context, services=snapshot)
 
 

@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 _LONGEST = 60  # characters of a time in a link
 Link = tuple[str, str, bool]  # address, label, whether the page has a time range
+_WITHIN = {"/deliveries": "/dead-letters"}  # a page that is a tab of one of the navigation
+OWN_JOBS: tuple[Link, ...] = (("/failures", "My failures", True),)
 TRIAGE: tuple[Link, ...] = (
     ("/", "Overview", True),
     ("/failures", "Failures", True),
@@ -26,6 +28,7 @@ QUALITY: tuple[Link, ...] = (
     ("/signatures", "Signatures", False),
     ("/dead-letters", "Dead letters", False),
 )
+ADMINISTRATION: tuple[Link, ...] = (("/settings", "Settings", False), ("/audit-log", "Audit log", False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,12 @@ class Caller(Protocol):
 
 
 def navigation(principal: Caller) -> tuple[tuple[str, tuple[Link, ...]], ...]:
-    """The groups of pages that a person sees."""
+    """The groups of pages that a person may open: who sees single jobs only has one list."""
+    if not principal.may("read"):
+        return (("Your jobs", OWN_JOBS),)
     mine: tuple[Link, ...] = () if principal.via == "open" else (("/mine", "My failures", False),)
-    settings: tuple[Link, ...] = (("/settings", "Settings", False),) if principal.may("admin") else ()
-    return (("Triage", TRIAGE + mine), ("Fleet", FLEET), ("Quality", QUALITY + settings))
+    admin = ADMINISTRATION if principal.may("admin") else ()
+    return (("Triage", TRIAGE + mine), ("Fleet", FLEET), ("Quality", QUALITY + admin))
 
 
 def period(parameters: Mapping[str, str]) -> dict[str, str]:
@@ -68,8 +73,9 @@ def period(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def area(path: str) -> str:
-    """The page of the navigation to which a path belongs: /groups for /groups/7."""
-    return "/" + path.split("/", 2)[1]
+    """The page of the navigation to which a path belongs: /groups for /groups/7, /dead-letters for /deliveries."""
+    first = "/" + path.split("/", 2)[1]
+    return _WITHIN.get(first, first)
 
 
 def moment(text: str, zone: ZoneInfo) -> str:

@@ -50,6 +50,7 @@ def reports(
         context = {
             "page": views.reports(snapshot, limit=50, cursor=cursor or None),
             "recent": [str(now.earlier(back)) for back in range(RECENT)],
+            "dates": lambda name: weeks.parse(name).dates(),
             "this": str(now),
             "cursor": cursor,
             "scoped": views.reports_of_scopes(snapshot, limit=SCOPED, cursor=scoped_cursor or None),
@@ -95,12 +96,15 @@ def report(
     """The report of one week."""
     wanted = weeks.parse(week)
     found, versions = services.reports.read_with_versions(wanted, version, scope)
-    week_ended = services.clock.now() >= wanted.span(services.zone)[1]
+    since, until = wanted.span(services.zone)
+    week_ended = services.clock.now() >= until
     context = {
         **html.template_context(found),
         "week_ended": week_ended,
         "versions": versions,
         "earlier": str(wanted.earlier(1)),
+        "later": str(wanted.earlier(-1)) if week_ended else None,
+        "span": {"since": since.isoformat(), "until": until.isoformat() if week_ended else None},
         "requested_version": version,
         "scope": scopes.values(scope),
         "ask_scope": False,
@@ -128,8 +132,9 @@ def _named(report: Report, ending: str) -> dict[str, str]:
 
 
 def _receivers(services: Services, principal: Principal) -> list[ReportReceiver]:
-    """The endpoints that this caller may choose; channels are for operators."""
-    return [one for one in services.report_receivers if one.personal or principal.may("act")]
+    """The endpoints that this caller may choose, those to a person first for persons; channels are for operators."""
+    found = [one for one in services.report_receivers if one.personal or principal.may("act")]
+    return sorted(found, key=lambda one: principal.account_name is not None and not one.personal)
 
 
 def _subscribed(services: Services, subscribed: str | None) -> str | None:

@@ -121,6 +121,8 @@ def test_page_and_api_are_limited_and_say_so(world: World) -> None:
     assert "Quality report of cluster vega" in page
     for sentence in wire["sentences"]:
         assert sentence in page
+    assert "/goodput?cluster=vega&amp;since=2026-11-1" in page, "the goodput of this week is one click away"
+    assert "11-16 to 11-22" in client.get("/reports").text
     named = client.get("/reports/2026-W47.md?cluster=vega&team=speech").headers["content-disposition"]
     assert "faultline-vega-speech-2026-W47.md" in named
 

@@ -104,6 +104,8 @@ def test_a_person_subscribes_with_one_form_and_gets_one_mail_a_week_with_the_who
     assert 'action="/reports/subscriptions"' in page
     assert '<input type="hidden" name="team" value="speech">' in page
     assert '<option value="bot">' not in page, "channels are for operators"
+    offered = re.findall(r'<option value="(\w+)">', site.as_("ola", "operator").get("/reports").text)
+    assert offered == ["people", "bot"], "a person's own mail comes first"
     answer = submit(ana, SUBSCRIPTIONS, endpoint="people", team="speech")
     assert answer.status_code == 303
     after = ana.get(answer.headers["location"]).text

@@ -11,8 +11,8 @@ def rate(cause: str, helped: int, failed: int, policy: str = "a") -> Rate:
 
 def test_each_cause_is_estimated_by_its_own_success() -> None:
     shadow = (
-        ShadowCount("orion", "SYS.5", "again", 10, 30.0),
-        ShadowCount("orion", "HW.GPU.1", "again", 4, 8.0),
+        ShadowCount("orion", "SYS.5", "again", 10, 30.0, 200.0),
+        ShadowCount("orion", "HW.GPU.1", "again", 4, 8.0, 99.0),
         ShadowCount("vega", "SYS.5", "again", 2, 1.0),
     )
     funnel = Funnel(16, 0, 0, 0, 0, 0, 0.0, 0.0, shadow)
@@ -20,3 +20,5 @@ def test_each_cause_is_estimated_by_its_own_success() -> None:
     assert (found.requests, found.measured, found.gpu_hours_lost) == (16, 10, 39.0)
     assert found.helped == 7.5
     assert found.low < 7.5 < found.high <= 10
+    assert found.rescued == 150.0, "three quarters of 200; a cause without measured success promises nothing"
+    assert found.rescued_low < 150.0 < found.rescued_high <= 200.0

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from service.people import passwords
 from service.web.pages import incidents
 from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
+from tests.service.web.access.test_auth import form_token
 from tests.service.web.api.test_automation_api import GONE, XID, acting, hook, lease, tell
-from tests.service.web.world import World
+from tests.service.web.world import NOW, World
 
 __all__ = ["acting", "hook"]  # fixtures
 
@@ -145,3 +147,44 @@ def test_shadow_mode_shows_what_it_would_have_requested(client: TestClient) -> N
     assert "No request was carried out." in page
     assert "Shadow mode: 1 more resubmission would have been requested" in page
     assert "1 has a cause without measured success" in page
+    assert "faultline/resubmit=auto" in page, "it says how to switch more of it on"
+
+
+def test_shadow_mode_counts_the_hours_before_the_checkpoint_that_it_could_rescue(
+    world: World, client: TestClient
+) -> None:
+    saved = {"uri": "/scratch/step100.pt", "step": 100, "at": (NOW - timedelta(minutes=61)).isoformat()}
+    tell(client, job("1", "NVRM: Xid 79", gpus=8, checkpoint=saved), job("2", "NVRM: Xid 79", gpus=8, user="bo"))
+    with world.store.reading() as reading:
+        [row] = reading.funnel.read(world.clock.at - timedelta(days=28)).shadow
+    assert row.requests == 2
+    assert row.rescuable == pytest.approx(8.0), "one hour of 8 GPUs before the checkpoint; nothing without a checkpoint"
+
+
+def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: World, hook: TestClient) -> None:
+    tell(hook, job("1", XID), job("2", XID, user="bo"))
+    numbers = {row["job_id"]: row["id"] for row in hook.get("/api/v1/failures").json()["items"]}
+    mine, other = f"/failures/{numbers['1']}", f"/failures/{numbers['2']}"
+    with acting.store.unit_of_work() as work:
+        hashed = passwords.hash_password("correct horse battery")
+        work.accounts.create("ana of vision", "owner", password=hashed, users=("orion/ana",), teams=("vision",))
+    with acting.client() as owner, acting.client(acting.token("act", "read")) as operator:
+        form = {"name": "ana of vision", "password": "correct horse battery", "form_token": form_token(owner)}
+        assert owner.post("/login", data=form).status_code == 303
+        page = owner.get(mine).text
+        assert "waiting" in words(page)
+        assert "Never resubmit my job automatically" in page
+        assert "Never resubmit" not in owner.get(other).text, "a job of the team is not the owner's"
+        assert owner.post(f"{other}/never", data={"form_token": form["form_token"]}).status_code == 403
+        page = post(owner, f"{mine}/never")
+        assert "Never resubmitted automatically: ana of vision decided this." in words(page)
+        assert [one["job_id"] for one in lease(operator)] == ["2"], "the hook does not get the request of job 1"
+        assert "Allow again" in page
+        assert "decided this" not in words(post(owner, f"{mine}/lift"))
+        held = operator.post(f"/api/v1/failures/{numbers['1']}:hold", json={"comment": "under repair"})
+        assert held.status_code == 200
+        for what in ("lift", "never"):
+            refused = owner.post(f"{mine}/{what}", data={"form_token": form["form_token"]})
+            assert refused.status_code == 403
+            assert "only an operator can change that" in refused.text
+        assert "Held: " in words(owner.get(mine).text)

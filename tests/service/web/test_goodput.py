@@ -80,3 +80,29 @@ def test_periods_at_the_limits_of_dates_have_an_answer(filled: World) -> None:
     client = filled.client()
     for period in ("since=9999-12-30&until=9999-12-31T23:59:59Z", "since=0001-01-02&until=0001-06-01"):
         assert client.get(f"/api/v1/goodput?{period}").json()["figures"]["attempts"] == 0
+
+
+def test_the_head_says_how_goodput_changed_and_through_what(world: World) -> None:
+    for days, lost in ((2, 1.0), (9, 4.0)):  # 10 of 100 GPU-hours in this week, 40 of 100 in the week before
+        ended = NOW - timedelta(days=days)
+        put(
+            world.store,
+            [succeeded(f"good {days}", ended_at=ended, started_at=ended - timedelta(hours=100 - 10 * lost), gpus=1)],
+        )
+        bad = job(
+            f"bad {days}",
+            ended_at=ended,
+            started_at=ended - timedelta(hours=10 * lost),
+            gpus=1,
+            gpu_hours_lost=10 * lost,
+        )
+        put(world.store, [bad], side="hardware", cause="HW.GPU.2")
+    page = world.client().get("/goodput?since=7d").text
+    assert "<strong>30.0 points more</strong>" in page
+    assert "(60.0\u00a0%): less lost to hardware failures (+30.0 points)." in page
+    table = page.partition('id="compared"')[2].partition("</table>")[0]
+    assert "Effect on goodput" in table
+    assert table.count("+30.0 points") == 2, "of goodput and of hardware failures"
+    before = page.partition('">period before')[0].rpartition('href="')[2].replace("&amp;", "&")
+    assert "Goodput 60.0\u00a0%" in world.client().get(before).text
+    assert "points more" not in world.client().get("/goodput?since=28d").text, "nothing ended before"

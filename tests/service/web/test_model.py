@@ -1,5 +1,6 @@
 """The model's page and call: every version that spoke, and which one speaks now."""
 
+import re
 from dataclasses import replace
 
 from fastapi.testclient import TestClient
@@ -37,3 +38,24 @@ def test_without_a_model_the_page_says_so(world: World) -> None:
     with TestClient(bare, base_url="http://127.0.0.1:8080") as client:
         assert client.get("/api/v1/models").json()["items"] == []
         assert "No model is loaded, and no verdict has been stored." in client.get("/model").text
+
+
+def test_the_head_says_how_sure_the_model_is_and_where_it_is_weak(world: World) -> None:
+    manifest = {"held_out": {"side": 0.9508, "cause": 0.9118, "answered": 0.9019}}
+    sure = create_app(replace(world.services, model=ModelInfo("text 2", "rules 1", manifest)))
+    with TestClient(sure, base_url="http://127.0.0.1:8080") as client:
+        page = client.get("/model").text
+    head = words(page.partition("<h1>")[2].partition("<section>")[0]).replace("\u00a0", " ").replace(" ,", ",")
+    assert "the side is right in 95.1 %, the cause in 91.2 %; 90.2 % of the verdicts are decided" in head
+    assert "On this site no verdict was audited yet" in head
+    table = page.partition("By cause, weakest first")[2]
+    shares = [
+        float(one)
+        for one in re.findall(r'<td class="n">([\d.]+)\u00a0%</td><td class="n">[\d.]+\u00a0%</td><td>', table)
+    ]
+    assert len(shares) > 10
+    assert shares == sorted(shares)
+
+
+def test_a_model_without_held_out_figures_claims_nothing(client: TestClient) -> None:
+    assert "held out of its training, the side is right" not in client.get("/model").text

@@ -20,6 +20,7 @@ class ShadowEstimate:
 
     `measured`: the requests whose cause and plan have outcomes; `helped` of them is expected to help, between `low`
     and `high` (95 % intervals of each success rate, added). `gpu_hours_lost`: what the failures of all of them lost.
+    `rescued`: GPU-hours that the measured ones would have rescued, between `rescued_low` and `rescued_high`.
     """
 
     requests: int
@@ -28,6 +29,9 @@ class ShadowEstimate:
     low: float
     high: float
     gpu_hours_lost: float
+    rescued: float
+    rescued_low: float
+    rescued_high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:
         helped[measured_key] += rate.helped
         failed[measured_key] += rate.failed
     measured, value, low, high = 0, 0.0, 0.0, 0.0
+    rescued = [0.0, 0.0, 0.0]
     for row in funnel.shadow:
         key = (row.cluster, row.cause, row.plan)
         share = intervals.share(helped[key], helped[key] + failed[key])
@@ -79,6 +84,10 @@ def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:
         value += row.requests * share.value
         low += row.requests * share.low
         high += row.requests * share.high
+        rescued = [
+            total + row.rescuable * part
+            for total, part in zip(rescued, (share.value, share.low, share.high), strict=True)
+        ]
     return ShadowEstimate(
         sum(row.requests for row in funnel.shadow),
         measured,
@@ -86,4 +95,5 @@ def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:
         low,
         high,
         sum(row.gpu_hours_lost for row in funnel.shadow),
+        *rescued,
     )

@@ -12,16 +12,21 @@ from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
 router = APIRouter()
+WAITING = 10  # messages shown that wait for an attempt
 
 
 @router.get("/deliveries", dependencies=[READ])
 def deliveries(request: Request, services: InjectedServices, cursor: Text = None, resent: Text = None) -> HTMLResponse:
-    """Abandoned deliveries, newest first."""
+    """Abandoned deliveries and the newest that wait, newest first."""
+    now = services.clock.now()
     with services.snapshot() as snapshot:
         page, endpoints = views.deliveries(snapshot, cursor=cursor or None)
+        waiting, _ = views.deliveries(snapshot, state="waiting", limit=WAITING)
         context = {
             "page": page,
+            "waiting": waiting,
             "endpoints": endpoints,
+            "pauses": {one.name: one.paused_until for one in endpoints if one.paused_until and one.paused_until > now},
             "cursor": cursor,
             "message": f"Message {resent} is due again." if (resent or "").isdigit() else None,
         }

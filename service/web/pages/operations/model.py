@@ -24,6 +24,7 @@ router = APIRouter(dependencies=[READ])
 MAX_DEPTH = 4
 MAX_LIST_ITEMS = 30
 NOVEL = 20
+WEAKEST = 3
 CONTEST_PERIOD = "28d"
 
 
@@ -47,6 +48,8 @@ def model(request: Request, services: InjectedServices, notice: Text = None) -> 
             "figures": known,
             "same": manifest.get("data") == known.data,
             "side_length": SIDE,
+            "held_out": held_out if "side" in (held_out := manifest.get("held_out") or {}) else {},
+            "weakest": known.by_weakness[:WEAKEST],
             "novel": novel,
             "audited": audited(snapshot),
             "audit_definition": DEFINITION,

@@ -64,6 +64,11 @@ class Figures:
     points: str
 
     @property
+    def by_weakness(self) -> tuple[ClassFigures, ...]:
+        """The causes, those whose cause is least often right first."""
+        return tuple(sorted(self.classes, key=lambda one: one.named))
+
+    @property
     def calibration(self) -> str:
         """The chart of calibration as JSON: how many verdicts of a confidence were right."""
         known = [(one.low + one.high) / 2 for one in self.bins if one.right is not None]

@@ -1,5 +1,6 @@
 """LoginMethods log in by password or proxy, see what is theirs, and are let in nowhere else."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,36 @@ def test_an_owner_sees_their_own_failures_and_nothing_else(busy: World) -> None:
         assert client.get("/api/v1/stats").status_code == 403
         assert client.get("/dead-letters").status_code == 403
         assert client.get("/").headers["location"] == "/failures"
+
+
+def test_an_owner_is_offered_only_pages_that_open(busy: World) -> None:
+    person(busy, "bob", "owner", users=("orion/bob",))
+    with busy.client() as client:
+        assert log_in(client, "bob") == 303
+        page = client.get("/failures").text
+        assert "<h1>My failures</h1>" in page
+        menu = page.partition('<nav id="menu"')[2].partition("</nav>")[0]
+        offered = set(re.findall(r'href="([^"]+)"', menu))
+        assert offered == {"/", "/failures", "/account"}
+        refused = client.get("/automation")
+        assert refused.status_code == 403
+        assert "Your account sees the failures of its own jobs or teams only" in refused.text
+        assert '<a href="/failures">My failures</a>' in refused.text
+        assert '<nav id="menu"' in refused.text, "with the navigation, not a dead end"
+        answer = client.post("/api/v1/automation:stop", headers={"Origin": "http://127.0.0.1:8080"})
+        assert answer.json()["detail"] == "your role does not include the scope act"
+
+
+def test_the_settings_say_first_who_has_access_and_to_what(busy: World) -> None:
+    person(busy, "bob", "owner", users=("orion/bob",), teams=("vision",))
+    person(busy, "root", "admin")
+    with busy.client() as client:
+        assert log_in(client, "root") == 303
+        page = client.get("/settings").text
+    assert "<td>owner</td><td>orion/bob, vision</td>" in page
+    assert "<td>admin</td><td>all</td>" in page
+    assert page.index("<h2>Accounts</h2>") < page.index("<h2>Settings of this process</h2>")
+    assert "that are not set</summary>" in page
 
 
 def details(world: World) -> list[FailureDetail]:

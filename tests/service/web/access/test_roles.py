@@ -8,7 +8,7 @@ import pytest
 
 from service.people import passwords
 from tests.service.web.access.test_auth import form_token
-from tests.service.web.test_app import PUBLIC, WANTED
+from tests.service.web.test_app import OWNERS_ONLY, PUBLIC, WANTED
 from tests.service.web.world import World, event, lines, make_world
 
 PASSWORD = "correct horse battery"
@@ -54,6 +54,8 @@ def test_each_role_gets_what_it_may_and_nothing_else(world: World, role: str) ->
                 assert status != 401, where
             elif role == "nobody":
                 assert status == 401 or (status == 303 and not path.startswith("/api")), where
+            elif (method, path) in OWNERS_ONLY and role == "viewer":
+                assert status == 403, where
             elif scope in ROLES[role]:
                 assert status not in {401, 403, 500}, where
             else:
