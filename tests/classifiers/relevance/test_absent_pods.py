@@ -60,7 +60,7 @@ def test_a_pod_that_never_started_is_what_the_others_waited_for(
     assert (extracted(extractor, log, mount).items[0].text == mount.text) is leads
 
 
-def test_a_pod_that_started_later_kept_nobody_waiting(extractor: Extractor) -> None:
+def test_a_pod_that_started_later_is_no_reason_to_wait(extractor: Extractor) -> None:
     mount = happened(MOUNT.format("bloom-worker-3"), 3_300, "gpu9")
     started = happened("Normal Started pod/bloom-worker-3: Started container main", 3_000, "gpu9")
     assert extracted(extractor, PREPARED + NOT_ALL, mount, started).items[0].text != mount.text
