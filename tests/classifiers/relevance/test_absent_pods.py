@@ -111,7 +111,10 @@ AGENT = (
 def test_the_agent_of_a_pod_tells_which_ranks_ran_on_its_node(extractor: Extractor) -> None:
     killed = happened("Out of memory: Killed process 990812 (python3) total-vm:9kB, anon-rss:8kB", 31, "gpu2", "kernel")
     job = JobFacts(status="failed", nodes=("gpu1", "gpu2"), gpus=16, scheduler="kubernetes", ended_at=ENDED)
-    logs = (LogStream(HEAD.format(0) + STEPS + LOST, node="gpu1"), LogStream(HEAD.format(1) + AGENT, node="gpu2"))
+    logs = (
+        LogStream(HEAD.format(0) + STEPS + LOST, node="gpu1"),
+        LogStream(HEAD.format(1) + "[rank8]: ValueError ignored\n" + STEPS + AGENT, node="gpu2"),
+    )
     suspect = extractor.extract(RawCase(job, logs, node_events=(killed,))).case.suspect
     assert suspect == Suspect(rank=11, node="gpu2")
 
