@@ -60,7 +60,7 @@ def test_a_pod_that_never_started_is_what_the_others_waited_for(
     assert (extracted(extractor, log, mount).items[0].text == mount.text) is leads
 
 
-def test_others_did_not_wait_for_a_pod_that_started_later(extractor: Extractor) -> None:
+def test_a_pod_that_started_later_is_no_reason_to_wait(extractor: Extractor) -> None:
     mount = happened(MOUNT.format("bloom-worker-3"), 3_300, "gpu9")
     started = happened("Normal Started pod/bloom-worker-3: Started container main", 3_000, "gpu9")
     assert extracted(extractor, PREPARED + NOT_ALL, mount, started).items[0].text != mount.text
@@ -111,7 +111,10 @@ AGENT = (
 def test_the_agent_of_a_pod_tells_which_ranks_ran_on_its_node(extractor: Extractor) -> None:
     killed = happened("Out of memory: Killed process 990812 (python3) total-vm:9kB, anon-rss:8kB", 31, "gpu2", "kernel")
     job = JobFacts(status="failed", nodes=("gpu1", "gpu2"), gpus=16, scheduler="kubernetes", ended_at=ENDED)
-    logs = (LogStream(HEAD.format(0) + STEPS + LOST, node="gpu1"), LogStream(HEAD.format(1) + AGENT, node="gpu2"))
+    logs = (
+        LogStream(HEAD.format(0) + STEPS + LOST, node="gpu1"),
+        LogStream(HEAD.format(1) + "[rank8]: ValueError ignored\n" + STEPS + AGENT, node="gpu2"),
+    )
     suspect = extractor.extract(RawCase(job, logs, node_events=(killed,))).case.suspect
     assert suspect == Suspect(rank=11, node="gpu2")
 
