@@ -19,7 +19,7 @@ from classifiers.model.site.layer import SiteLayer
 from classifiers.model.site.verdicts import SiteClassifier
 from classifiers.own_frame import own_frame
 from classifiers.signatures import Catalogue
-from classifiers.suspect_of_job import suspect_of_job
+from classifiers.suspected_place import suspect_of_job
 
 # Lines of evidence in a verdict, and the weight that a decisive catalogue entry is shown with. Judgement.
 SHOWN_EVIDENCE = 12

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from classifiers.contracts import Suspect
+from classifiers.contracts import JobFacts, Suspect
+from classifiers.taxonomy import PlatformSymptom
 
 
 def suspects_nodes(side: str, *, abstained: bool) -> bool:
@@ -19,3 +20,20 @@ def suspected_place(suspect: Suspect | None, side: str, *, abstained: bool) -> S
     """Where the failure most likely began: only the rank, unless the verdict suspects nodes."""
     found = suspect or Suspect()
     return found if suspects_nodes(side, abstained=abstained) else replace(found, node=None, gpu=None)
+
+
+def suspect_of_job(suspect: Suspect | None, job: JobFacts, platform_symptom: PlatformSymptom) -> Suspect | None:
+    """Return the suspect under the names of the job.
+
+    A job whose submission was refused ran on no node. A log may name a node under another name than the scheduler's,
+    or the node of an earlier run: such a name is left out, or replaced by the job's only node.
+    """
+    if suspect is None or platform_symptom == "submission_failure":
+        return None
+    if suspect.node is None or not job.nodes:
+        return suspect
+    wanted = suspect.node.partition(".")[0]
+    if any(node.partition(".")[0] == wanted for node in job.nodes):
+        return suspect
+    found = replace(suspect, node=job.nodes[0] if len(job.nodes) == 1 else None)
+    return None if found == Suspect() else found

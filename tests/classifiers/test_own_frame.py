@@ -4,7 +4,7 @@ import pytest
 
 from classifiers.contracts import Evidence, JobFacts, LogStream, Suspect
 from classifiers.own_frame import own_frame
-from classifiers.suspect_of_job import suspect_of_job
+from classifiers.suspected_place import suspect_of_job
 
 TRACEBACK = """step 12
 Traceback (most recent call last):
