@@ -24,10 +24,10 @@ from classifiers.extraction.observed.missing_parts import withdraw_missing_parts
 from classifiers.extraction.observed.unreached import withdraw_unreached
 from classifiers.extraction.observed.unrelated_reports import withdraw_unrelated
 from classifiers.extraction.onset import Onset
+from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
-from classifiers.extraction.suspects.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations

@@ -18,8 +18,8 @@ from classifiers.extraction.line_roles import LineFacts, applicable_hits, classi
 from classifiers.extraction.line_shapes import is_crash
 from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
 from classifiers.extraction.process_exits import ProcessExit, find_exits, is_root_cause_report, root_cause_exit
+from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
-from classifiers.extraction.suspects.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
 from classifiers.relevance.lost_nodes import lost_node
 from classifiers.taxonomy import Role

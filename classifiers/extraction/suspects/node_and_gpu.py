@@ -9,7 +9,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.observed.only_losses import is_said_by_other_node
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.suspects.ranks import nodes_of_event
+from classifiers.extraction.ranks import nodes_of_event
 from classifiers.relevance.lost_nodes import lost_node
 
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")

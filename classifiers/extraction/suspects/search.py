@@ -21,13 +21,13 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.observed.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.suspects.node_and_gpu import suspect_gpu, suspect_node
-from classifiers.extraction.suspects.ranks import (
+from classifiers.extraction.ranks import (
     expected_ranks,
     rank_of_device,
     ranks_of_event,
     ranks_on_node,
 )
+from classifiers.extraction.suspects.node_and_gpu import suspect_gpu, suspect_node
 from classifiers.observation_names import COLLECTIVES_DIFFER
 
 _SEQUENCES: Final = (

@@ -1,7 +1,7 @@
 import pytest
 
 from classifiers.extraction import process_exits
-from classifiers.extraction.suspects.ranks import find_missing_ranks
+from classifiers.extraction.ranks import find_missing_ranks
 
 
 @pytest.mark.parametrize(

@@ -177,14 +177,14 @@ def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: Wor
         assert "Never resubmit" not in owner.get(other).text, "a job of the team is not the owner's"
         assert owner.post(f"{other}/never", data={"form_token": form["form_token"]}).status_code == 403
         page = post(owner, f"{mine}/never")
-        assert "Never resubmitted automatically: ana of vision decided this." in words(page)
+        assert "Never resubmitted automatically, as decided by ana of vision." in words(page)
         assert [one["job_id"] for one in lease(operator)] == ["2"], "the hook does not get the request of job 1"
         assert "Allow again" in page
-        assert "decided this" not in words(post(owner, f"{mine}/lift"))
+        assert "as decided by" not in words(post(owner, f"{mine}/lift"))
         held = operator.post(f"/api/v1/failures/{numbers['1']}:hold", json={"comment": "under repair"})
         assert held.status_code == 200
         for what in ("lift", "never"):
             refused = owner.post(f"{mine}/{what}", data={"form_token": form["form_token"]})
             assert refused.status_code == 403
             assert "only an operator can change that" in refused.text
-        assert "Held: " in words(owner.get(mine).text)
+        assert "Held by " in words(owner.get(mine).text)
