@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import psycopg
 from sqlalchemy import Connection
@@ -21,6 +22,7 @@ from service.db.log_months import Month
 from service.db.session import Store
 from service.groups.count_updater import GroupCountUpdater
 from service.maintenance import SEALED_BEHIND
+from service.reports.publish import ReportService
 from service.sql import bulk
 from service.sql.packing import pack
 from service.statistics.repository import rollups
@@ -65,7 +67,7 @@ def fill(url: str, count: int, days: float, *, newest: datetime | None = None) -
 
 
 def fold(store: Store, now: datetime) -> None:
-    """Run the background tasks: completed hours, seals, and groups."""
+    """Do what a running service has done in the background: completed hours, seals, groups, last week's report."""
     while True:
         with store.unit_of_work() as work:
             if not work.rollups.recount(now, limit=200):
@@ -77,6 +79,7 @@ def fold(store: Store, now: datetime) -> None:
     folding = GroupCountUpdater(store, SystemClock())
     while folding():
         pass
+    ReportService(store, ZoneInfo("UTC"), SystemClock()).run_if_due()
 
 
 @contextmanager

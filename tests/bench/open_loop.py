@@ -4,6 +4,7 @@ This makes a stalled server visible, which a client that waits for each answer w
 """
 
 import http.client
+import math
 import random
 import statistics
 import threading
@@ -77,9 +78,9 @@ def measure(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the quantile: the value that `share` of all do not exceed."""
+    """Return the quantile by nearest rank: the least value that at least `share` of all do not exceed."""
     ordered = sorted(values)
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+    return ordered[max(math.ceil(len(ordered) * share) - 1, 0)]
 
 
 def processor_ms(pid: int) -> float:

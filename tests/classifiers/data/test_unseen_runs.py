@@ -11,7 +11,15 @@ from tests.classifiers.data.overlap import texts
 from tests.classifiers.data.test_places import PLACES
 
 DATA = Path(__file__).parents[2] / "data" / "unseen_runs"
-LEAST = {"read": 200, "unread": 50, "collected_read": 40, "centres_and_clouds_read": 80, "long_and_mixed_unread": 80}
+LEAST = {
+    "read": 200,
+    "unread": 50,
+    "collected_read": 40,
+    "centres_and_clouds_read": 80,
+    "long_and_mixed_unread": 80,
+    "noisy_nodes_read": 40,
+    "noisy_nodes_unread": 40,
+}
 
 
 @cache
