@@ -80,11 +80,30 @@ def stats(
     Raises:
         InvalidInput: a time is invalid.
     """
-    now = services.clock.now()
-    end = now if until is None else instant(until, "until", now, services.zone)
-    begin = instant(since or DEFAULT_RANGE, "since", now, services.zone)
+    begin, end = _period(services, since, until)
     with services.reading() as reading:
         return reading.statistics.stats(begin, end, cluster=cluster, queue=queue, team=team)
+
+
+def totals(
+    services: Services,
+    since: str | None = None,
+    until: str | None = None,
+    *,
+    cluster: str | None = None,
+    queue: str | None = None,
+    team: str | None = None,
+) -> Stats:
+    """The same without the hourly series."""
+    begin, end = _period(services, since, until)
+    with services.reading() as reading:
+        return reading.statistics.totals(begin, end, cluster=cluster, queue=queue, team=team)
+
+
+def _period(services: Services, since: str | None, until: str | None) -> tuple[datetime, datetime]:
+    now = services.clock.now()
+    end = now if until is None else instant(until, "until", now, services.zone)
+    return instant(since or DEFAULT_RANGE, "since", now, services.zone), end
 
 
 def series(
@@ -115,7 +134,7 @@ def before(
     except OverflowError:
         return None
     with services.reading() as reading:
-        found = reading.statistics.stats(since, stats.since, cluster=cluster, queue=queue, team=team)
+        found = reading.statistics.totals(since, stats.since, cluster=cluster, queue=queue, team=team)
     return found if found.finished else None
 
 

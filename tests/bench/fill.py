@@ -63,11 +63,12 @@ def fill(url: str, count: int, days: float, *, newest: datetime | None = None) -
         fold(store, at)
         with _plain(store) as connection:
             _tidy(connection)
+        ReportService(store, ZoneInfo("UTC"), SystemClock()).run_if_due()  # as a running service has done
     return Filled(count, jobs, time.monotonic() - began)
 
 
 def fold(store: Store, now: datetime) -> None:
-    """Do what a running service has done in the background: completed hours, seals, groups, last week's report."""
+    """Do what a running service has done in the background: completed hours, seals, and groups."""
     while True:
         with store.unit_of_work() as work:
             if not work.rollups.recount(now, limit=200):
@@ -79,7 +80,6 @@ def fold(store: Store, now: datetime) -> None:
     folding = GroupCountUpdater(store, SystemClock())
     while folding():
         pass
-    ReportService(store, ZoneInfo("UTC"), SystemClock()).run_if_due()
 
 
 @contextmanager

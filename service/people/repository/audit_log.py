@@ -75,10 +75,12 @@ class AuditLogReader:
         text = cursor or ""
         known = text.isascii() and text.isdigit() and len(text) <= _LONGEST_CURSOR
         before = int(text) if known else 10**_LONGEST_CURSOR  # a bound even for the first page: no scan
-        query = select(audit_log).where(audit_log.c.id < before).order_by(audit_log.c.id.desc()).limit(limit + 1)
-        if subject is not None:
-            query = query.where(audit_log.c.subject == subject)
-        rows = self._connection.execute(query).all()
+        query, order = select(audit_log).where(audit_log.c.id < before), audit_log.c.id.desc()
+        if subject is None:
+            query = query.order_by(order)
+        else:  # in the order of the index by subject, so that no planner walks through the ids of all subjects
+            query = query.where(audit_log.c.subject == subject).order_by(audit_log.c.subject.desc(), order)
+        rows = self._connection.execute(query.limit(limit + 1)).all()
         items = tuple(_entry(row) for row in rows[:limit])
         return Page(items, str(items[-1].id) if len(rows) > limit else None)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -59,6 +60,20 @@ class StatisticsReader:
         team: str | None = None,
     ) -> Stats:
         """Counts over jobs that ended in [since, until); the hourly series covers at most its last 24 hours."""
+        found = self.totals(since, until, cluster=cluster, queue=queue, team=team)
+        scope = {"cluster": cluster, "queue": queue, "team": team}
+        return replace(found, hours=self._hours(found.since, found.until, scope))
+
+    def totals(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        cluster: str | None = None,
+        queue: str | None = None,
+        team: str | None = None,
+    ) -> Stats:
+        """The counts of `stats` without the hourly series."""
         since, until = utc(since), utc(until)
         scope = {"cluster": cluster, "queue": queue, "team": team}
         parts = rollups.split(self._connection, since, until)
@@ -83,7 +98,7 @@ class StatisticsReader:
             by_side=by_side,
             by_cause=by_cause,
             by_status=by_status,
-            hours=self._hours(since, until, scope),
+            hours=(),
         )
 
     def series(

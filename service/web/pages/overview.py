@@ -51,7 +51,7 @@ def overview(
     since = scope.since or DEFAULT_RANGE
     with services.snapshot() as snapshot:
         where = scope.where()
-        stats = views.stats(snapshot, since, scope.until, **where)
+        stats = views.totals(snapshot, since, scope.until, **where)
         values = {name: value for name, value in where.items() if value}
         failure_query = FailureQuery(values, since=since, until=scope.until)
         counted = replace(failure_query, values={**values, "status": COUNTED_AS_FAILED})
