@@ -128,13 +128,13 @@ def before(
     queue: str | None = None,
     team: str | None = None,
 ) -> Stats | None:
-    """The figures of the period of the same length just before; None if it has no finished job."""
+    """The outcomes of the period of the same length just before; None if it has no finished job."""
     try:
         since = stats.since - (stats.until - stats.since)
     except OverflowError:
         return None
     with services.reading() as reading:
-        found = reading.statistics.totals(since, stats.since, cluster=cluster, queue=queue, team=team)
+        found = reading.statistics.outcomes(since, stats.since, cluster=cluster, queue=queue, team=team)
     return found if found.finished else None
 
 

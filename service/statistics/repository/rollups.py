@@ -28,6 +28,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    type_coerce,
 )
 
 from service.failures.tables import failures
@@ -39,6 +40,7 @@ from service.statistics.tables import days, hour_notes, hours
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+WEEK = timedelta(days=7)
 SHORT = timedelta(hours=48)  # for shorter periods the rows themselves are read
 MANY = 48  # if a period has more stale hours, the rows are read
 SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
@@ -132,8 +134,8 @@ def rows(
 ) -> Iterator[Row[Any]]:
     """The counted hours of a period, grouped by `by`: these, `jobs` and `lost`; a group may occur more than once.
 
-    With `step` the groups have a time `at` as well, the beginning of the hour or day that was counted; days are read
-    only if the step is at least a day.
+    With `step` the groups have a time `at` as well, the beginning of the hour, day or week that was counted; sums of
+    days are read only if the step is at least a day, and are added up to weeks (from Monday) if it is one.
     """
     if parts.first >= parts.last:
         return
@@ -141,7 +143,7 @@ def rows(
     spans = [(parts.first, parts.last)]
     if len(narrowed) <= 1 and parts.first_day < parts.last_day and (step is None or step >= DAY):
         name, value = next(iter(narrowed.items()), ("", ""))
-        wanted = _summed(days, by, None if step is None else days.c.day).where(
+        wanted = _summed(days, by, None if step is None else _day_or_week(connection, step)).where(
             days.c.scope == name,
             days.c.name == value,
             days.c.kind == kind,
@@ -162,6 +164,15 @@ def rows(
     if parts.noted:
         wanted = wanted.where(at.not_in(parts.noted))
     yield from connection.execute(wanted)
+
+
+def _day_or_week(connection: Connection, step: timedelta) -> ColumnElement[datetime]:
+    """The beginning of the day or of the week of a row of `days`."""
+    if step < WEEK:
+        return days.c.day
+    if bulk.is_postgres(connection):
+        return func.date_trunc("week", days.c.day, "UTC")
+    return type_coerce(func.datetime(days.c.day, "weekday 0", "-6 days"), UtcDateTime)  # back from the next Sunday
 
 
 def _summed(table: Table, by: Sequence[str], at: ColumnElement[datetime] | None = None) -> Select[Any]:

@@ -74,6 +74,22 @@ class StatisticsReader:
         team: str | None = None,
     ) -> Stats:
         """The counts of `stats` without the hourly series."""
+        found = self.outcomes(since, until, cluster=cluster, queue=queue, team=team)
+        scope = {"cluster": cluster, "queue": queue, "team": team}
+        parts = rollups.split(self._connection, found.since, found.until)
+        by_side, by_cause = self._shares(parts, scope, found.failed, found.gpu_hours_lost)
+        return replace(found, by_side=by_side, by_cause=by_cause)
+
+    def outcomes(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        cluster: str | None = None,
+        queue: str | None = None,
+        team: str | None = None,
+    ) -> Stats:
+        """The counts of `stats` by status alone: without the shares by side and cause, and the hourly series."""
         since, until = utc(since), utc(until)
         scope = {"cluster": cluster, "queue": queue, "team": team}
         parts = rollups.split(self._connection, since, until)
@@ -84,7 +100,6 @@ class StatisticsReader:
             lost += row.lost if row.status in FAILURE_STATUSES else 0.0
         failed = sum(by_status.get(status, 0) for status in FAILURE_STATUSES)
         succeeded = by_status.get(Status.SUCCEEDED, 0)
-        by_side, by_cause = self._shares(parts, scope, failed, lost)
         return Stats(
             since=since,
             until=until,
@@ -95,8 +110,8 @@ class StatisticsReader:
             cancelled=by_status.get(Status.CANCELLED, 0),
             rate=failed / (succeeded + failed) if succeeded + failed else None,
             gpu_hours_lost=lost,
-            by_side=by_side,
-            by_cause=by_cause,
+            by_side=(),
+            by_cause=(),
             by_status=by_status,
             hours=(),
         )
