@@ -268,7 +268,8 @@ def _lacks_path(stream: StreamText, paths: Sequence[str]) -> bool:
 
 def _mounts(streams: Sequence[StreamText]) -> frozenset[str]:
     """Where file systems are mounted, by the lists that logs show."""
-    found = (match for one in streams for match in _MOUNTED.finditer(one.text))
+    listing = (one.text for one in streams if "% /" in one.text or " type " in one.text)  # as every match has
+    found = (match for text in listing for match in _MOUNTED.finditer(text))
     return frozenset(match["df"] or match["mount"] for match in found)
 
 
