@@ -17,10 +17,10 @@ from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.process_exits import ProcessExit, parse_ranks
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_rules import Object, traits_of
+from classifiers.relevance.own_nodes import MOST_GPUS
 from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
 _FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
-_MOST_DEVICES: Final = 8  # of a node, in nearly all machines for training
 _OF_NODES: Final[frozenset[Object]] = frozenset({"gpu", "process", "port", "disk", "node"})
 
 _MISSING: Final = (
@@ -207,7 +207,7 @@ def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[
     ranks = [one.rank for one in raw.streams] + [one.rank for one in items]
     if max((rank for rank in ranks if rank is not None), default=0) < nodes:
         return None  # there may be one process on each node
-    size = gpus // nodes if nodes and gpus % nodes == 0 and gpus <= _MOST_DEVICES * nodes else _MOST_DEVICES
+    size = gpus // nodes if nodes and gpus % nodes == 0 and gpus <= MOST_GPUS * nodes else MOST_GPUS
     if len(named) != 1 or max(there) >= gpus or min(there) // size != max(there) // size:
         return None
     (device,) = named

@@ -9,6 +9,7 @@ from classifiers.contracts import JobFacts
 from classifiers.relevance.host_lists import written_out
 from classifiers.relevance.records import short_name
 
+MOST_GPUS: Final = 8  # of a node, in nearly all machines for training
 _FRONT: Final = 40_000  # characters of a log in which its start is read (judgement)
 # How Slurm, LSF, PBS and Grid Engine write the list of a job's nodes, in records and in the environment; not the list
 # of those that it asked for or must not use (ReqNodeList, ExcNodeList).
@@ -40,20 +41,19 @@ class OwnNodes:
     more: bool
 
 
-def own_nodes(job: JobFacts, texts: Iterable[str], gpus_of_node: int) -> OwnNodes:
+def own_nodes(job: JobFacts, texts: Iterable[str]) -> OwnNodes:
     """The nodes of a job: those that its record has, and those that its scheduler lists with one of them.
 
     Args:
         job: the facts of the scheduler.
         texts: its logs, the first 40,000 characters of which are read.
-        gpus_of_node: how many GPUs a node has at most.
     """
     known = frozenset(map(short_name, job.nodes))
     fronts = [*(one for one in (job.message, job.reason) if one), *(text[:_FRONT] for text in texts)]
     lists = [_names(hit["nodes"]) for text in fronts if _has_one(_LIST_WORDS, text) for hit in _LIST.finditer(text)]
     names = known.union(*(one for one in lists if not one.isdisjoint(known)))
     counts = [int(hit["count"]) for text in fronts if _has_one(_COUNT_WORDS, text) for hit in _COUNT.finditer(text)]
-    more = max(counts, default=0) > len(names) or (job.gpus or 0) > gpus_of_node * len(names)
+    more = max(counts, default=0) > len(names) or (job.gpus or 0) > MOST_GPUS * len(names)
     return OwnNodes(names, more and bool(names))
 
 

@@ -32,7 +32,6 @@ from classifiers.signatures import Signature
 
 _FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
-_MOST_GPUS: Final = 8  # of a node, in nearly all machines for training
 _USED_PORTS: Final = re.compile(
     r"NET/(?:IB|Socket) ?: Using ([^\n]{1,300})|NCCL_(?:SOCKET_IFNAME"
     r"|IB_HCA)[= ](?:set by environment to )?([\w,:]{2,100})|GLOO_SOCKET_IFNAME=([\w,]{2,60})"
@@ -192,7 +191,7 @@ def _job_seen(
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
     texts = [one.text for one in streams if not one.is_scheduler]
-    own_of = own_nodes(raw.job, texts, _MOST_GPUS)
+    own_of = own_nodes(raw.job, texts)
     nodes = own_of.names
     # What was around the lines names pods as well.
     written = [*texts, *(one.text for one in raw.streams)] if any(one.source.is_unwrapped for one in streams) else texts

@@ -74,9 +74,10 @@ class StatisticsReader:
         team: str | None = None,
     ) -> Stats:
         """The counts of `stats` without the hourly series."""
-        found = self.outcomes(since, until, cluster=cluster, queue=queue, team=team)
+        since, until = utc(since), utc(until)
         scope = {"cluster": cluster, "queue": queue, "team": team}
-        parts = rollups.split(self._connection, found.since, found.until)
+        parts = rollups.split(self._connection, since, until)
+        found = self._outcomes(since, until, scope, parts)
         by_side, by_cause = self._shares(parts, scope, found.failed, found.gpu_hours_lost)
         return replace(found, by_side=by_side, by_cause=by_cause)
 
@@ -92,7 +93,11 @@ class StatisticsReader:
         """The counts of `stats` by status alone: without the shares by side and cause, and the hourly series."""
         since, until = utc(since), utc(until)
         scope = {"cluster": cluster, "queue": queue, "team": team}
-        parts = rollups.split(self._connection, since, until)
+        return self._outcomes(since, until, scope, rollups.split(self._connection, since, until))
+
+    def _outcomes(
+        self, since: datetime, until: datetime, scope: Mapping[str, str | None], parts: rollups.PeriodParts
+    ) -> Stats:
         by_status: dict[str, int] = {}
         lost = 0.0
         for row in self._statuses(parts, scope):

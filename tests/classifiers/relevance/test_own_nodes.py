@@ -17,7 +17,7 @@ from classifiers.relevance.own_nodes import own_nodes
     ],
 )
 def test_lists_of_the_scheduler_are_read(message: str | None, text: str, names: set[str]) -> None:
-    assert own_nodes(JobFacts("failed", nodes=("h02.lab",), message=message), [text], 8).names == names
+    assert own_nodes(JobFacts("failed", nodes=("h02.lab",), message=message), [text]).names == names
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_lists_of_the_scheduler_are_read(message: str | None, text: str, names: 
     ],
 )
 def test_it_is_known_whether_a_job_ran_on_more_nodes(gpus: int | None, text: str, *, more: bool) -> None:
-    assert own_nodes(JobFacts("failed", nodes=("h02",), gpus=gpus), [text], 8).more is more
+    assert own_nodes(JobFacts("failed", nodes=("h02",), gpus=gpus), [text]).more is more
