@@ -50,3 +50,16 @@ def test_what_compiled_modules_rely_on_is_known() -> None:
     assert set(compiled) < set(known)
     assert {"classifiers/contracts.py", "classifiers/signatures.py", "classifiers/taxonomy.py"} <= set(known)
     assert not any(path.endswith("__init__.py") for path in compiled)
+
+
+def test_every_module_that_reads_evidence_is_compiled_however_deep_its_folder() -> None:
+    folders = ("explanation", "extraction", "relevance")
+    sources = {
+        path.relative_to(ROOT).as_posix() for name in folders for path in (ROOT / "classifiers" / name).rglob("*.py")
+    }
+    left_out = {*build_native.LEFT_OUT, *(path for path in sources if path.endswith("__init__.py"))}
+    assert sources - left_out <= set(build_native.compiled_sources())
+
+
+def test_every_pattern_of_modules_to_compile_finds_one() -> None:
+    assert [pattern for pattern in build_native.MODULES if not list(ROOT.glob(pattern))] == []
