@@ -52,7 +52,7 @@ UNFITTED: Final = Calibration((1.0, *(0.0,) * (len(CONFIDENCE_FEATURES) - 1)), 0
 def fit_calibration(
     features: Sequence[Sequence[float]], right: Sequence[bool], weights: Sequence[float]
 ) -> Calibration:
-    """Curve and threshold from held-out labels.
+    """Curve and threshold from held-out labels, with the confidence that failures of unknown sources call for.
 
     Args:
         features: of each sample the `CONFIDENCE_FEATURES`.
@@ -66,7 +66,11 @@ def fit_calibration(
     share = np.asarray(weights) / sum(weights)
     solver = LogisticRegression(C=1.0, max_iter=1_000)
     solver.fit(np.asarray(features), np.asarray(right), sample_weight=share * len(share))
-    curve = Calibration(tuple(float(one) for one in solver.coef_[0]), float(solver.intercept_[0]), 0.0)
+    curve = Calibration(
+        tuple(float(one) * constants.UNSEEN_SLOPE for one in solver.coef_[0]),
+        float(solver.intercept_[0]) * constants.UNSEEN_SLOPE + constants.UNSEEN_OFFSET,
+        0.0,
+    )
     confidences = np.array([curve.confidence(one) for one in features])
     return Calibration(curve.weights, curve.intercept, _threshold(confidences, np.asarray(right), share))
 

@@ -31,7 +31,7 @@ def fit(points: Sequence[tuple[float, bool]]) -> SiteCalibration:
     right = np.array([correct for _, correct in points], float)
     if not _helps(odds, right):
         return SiteCalibration()
-    slope, intercept = _line(odds, right)
+    slope, intercept = line(odds, right)
     return SiteCalibration(float(f"{slope:.5g}"), float(f"{intercept:.5g}"), len(points))
 
 
@@ -41,7 +41,7 @@ def _helps(odds: Any, right: Any) -> bool:
     gained = np.zeros(len(odds))
     for fold in range(FOLDS):
         own = folds == fold
-        slope, intercept = _line(odds[~own], right[~own])
+        slope, intercept = line(odds[~own], right[~own])
         gained[own] = _losses(odds[own], right[own]) - _losses(slope * odds[own] + intercept, right[own])
     return bool(gained.mean() > STANDARD_ERRORS * gained.std() / len(gained) ** 0.5)
 
@@ -51,8 +51,8 @@ def _losses(scores: Any, right: Any) -> Any:
     return np.logaddexp(0.0, scores) - right * scores
 
 
-def _line(odds: Any, right: Any) -> tuple[float, float]:
-    """Slope and intercept of the line over the log odds."""
+def line(odds: Any, right: Any) -> tuple[float, float]:
+    """Slope and intercept of the line over the log odds, with a prior around "no change"."""
     from scipy.optimize import minimize  # noqa: PLC0415 - for fitting only; it would double the time of a start
 
     def objective(parameters: Any) -> float:

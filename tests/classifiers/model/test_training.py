@@ -66,6 +66,14 @@ def test_confidence_rises_with_the_share_right_and_verdicts_abstain_below_the_th
     assert 0 < curve.threshold < curve.confidence(rows[-1])
 
 
+def test_confidence_is_lower_than_the_share_right_of_held_out_kinds_as_unknown_sources_are_right_less_often() -> None:
+    rows = [(float(number % 2), *(0.0,) * (len(CONFIDENCE_FEATURES) - 1)) for number in range(2_000)]
+    right = [number % 40 != 1 if number % 2 else number % 10 != 0 for number in range(2_000)]
+    curve = fit_calibration(rows, right, [1.0] * len(rows))
+    share_right = sum(right[1::2]) / 1_000
+    assert 0.8 < curve.confidence(rows[1]) < share_right
+
+
 def test_a_model_keeps_its_weights_in_half_precision_and_drops_features_without_any(model: Model) -> None:
     text = model.text
     again = rounded(text)
