@@ -102,13 +102,15 @@ def read_streams(extraction: Extraction) -> None:
 def read_node_events(extraction: Extraction) -> None:
     """Read the node events that the catalogue knows; the others are no evidence."""
     items, found, of_nodes = extraction.items, extraction.node_hits, len(extraction.streams)
-    entries_of_node = cache(lambda node: _entries_of_node(extraction, node))
+    by_node = _events_by_node(extraction)
+    entries_of_node = cache(lambda node: extraction.present | _entries_of_node(extraction, by_node[node]))
     shared = lost_by_several(extraction.raw.node_events, extraction.node_events)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
-            present = extraction.present | entries_of_node(event.node)
-            present |= {SERVER_LOST_BY_SEVERAL} if index in shared else frozenset()
+            present = entries_of_node(event.node)
+            if index in shared:
+                present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
         hits = _of_one_kind(hits, is_change=event.source == CHANGE)
         if event.source == CHANGE and not hits:
@@ -120,10 +122,21 @@ def read_node_events(extraction: Extraction) -> None:
         found.append(NodeHit(index, len(items) + len(found), text, event.node, tuple(hits), line.error_words))
 
 
-def _entries_of_node(extraction: Extraction, node: str | None) -> frozenset[str]:
-    """Ids of all entries that match an event of a node."""
-    events = zip(extraction.raw.node_events, extraction.node_events, strict=True)
-    own = [(text, line) for event, (text, line) in events if event.node == node]
+def _events_by_node(extraction: Extraction) -> dict[str | None, list[tuple[str, ScannedLine | None]]]:
+    """The texts of the events of each node, and what was found in them."""
+    by_node: dict[str | None, list[tuple[str, ScannedLine | None]]] = {}
+    for event, one in zip(extraction.raw.node_events, extraction.node_events, strict=True):
+        by_node.setdefault(event.node, []).append(one)
+    return by_node
+
+
+def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLine | None]]) -> frozenset[str]:
+    """Ids of all entries that match an event of a node.
+
+    Args:
+        extraction: the case.
+        own: the texts of the node's events, and what was found in them.
+    """
     found = frozenset(hit.id for _, line in own if line is not None for hit in line.hits)
     texts = [text for text, _ in own]
     is_others = holds_more_than_killed(texts) or is_held_by_stranger(texts, [one.text for one in extraction.streams])

@@ -191,12 +191,13 @@ class Candidate:
     Attributes:
         event: the event.
         rules: what such an event does to a job; without one nothing is known of it.
+        traits: what its rules say together.
         find_fit: finds how well log and scheduler fit it.
         reason: why it is not used, None if it is.
         credit: how well log and scheduler fit the later event that it explains, where that speaks for it.
     """
 
-    __slots__ = ("_fit", "credit", "event", "find_fit", "reason", "rules")
+    __slots__ = ("_fit", "credit", "event", "find_fit", "reason", "rules", "traits")
 
     def __init__(self, event: EventSeen, rules: tuple[EventRule, ...], find_fit: Callable[["Candidate"], Fit]) -> None:
         self.event = event
@@ -204,12 +205,8 @@ class Candidate:
         self.find_fit = find_fit
         self.reason: Reason | None = None
         self.credit: Fit | None = None
+        self.traits: EventTraits = traits_of(event.entries)
         self._fit: Fit | None = None
-
-    @property
-    def traits(self) -> EventTraits:
-        """What its rules say together."""
-        return traits_of(self.event.entries)
 
     @property
     def objects(self) -> EventObjects:

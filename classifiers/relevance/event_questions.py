@@ -53,6 +53,7 @@ class Companions:
         self._by_node: dict[str | None, list[EventSeen]] | None = None
         self._read: dict[str | None, list[_Read]] = {}
         self._foreign: dict[str | None, list[_Read]] = {}
+        self._recovered: list[_Read] | None = None  # of all nodes
         self._recoveries: dict[str | None, list[_Read]] = {}
 
     def _events_of(self, node: str | None) -> Sequence[EventSeen]:
@@ -75,16 +76,17 @@ class Companions:
     def recoveries(self, node: str | None) -> list[_Read]:
         """The events of a node, or of a controller that names it, that report that something works again."""
         if node not in self._recoveries:
-            events = [*self._events_of(node), *self._naming(node)]
-            self._recoveries[node] = [(one, read_objects(one.text)) for one in events if reports_recovery(one.text)]
+            self._events_of(node)
+            if self._recovered is None:
+                events = (one for of_node in (self._by_node or {}).values() for one in of_node)
+                self._recovered = [(one, read_objects(one.text)) for one in events if reports_recovery(one.text)]
+            name = None if node is None else short_name(node)
+            self._recoveries[node] = [
+                (one, objects)
+                for one, objects in self._recovered
+                if one.node == node or (name is not None and is_word_in(name, one.text))
+            ]
         return self._recoveries[node]
-
-    def _naming(self, node: str | None) -> list[EventSeen]:
-        """The events of other nodes whose texts name a node."""
-        if node is None or self._by_node is None:
-            return []
-        name, groups = short_name(node), [events for other, events in self._by_node.items() if other != node]
-        return [one for events in groups for one in events if is_word_in(name, one.text)]
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing speaks against it."""

@@ -12,6 +12,7 @@ _ROW: Final = re.compile(
     r"\[ *(?P<pid>\d{1,9})\] +\d{1,10} +(?P<tgid>\d{1,9}) +\d{1,15} "
     r"+(?P<rss>\d{1,15}) [\d -]{1,120} (?P<name>\S[^\n]{0,40})"
 )
+_KILLED_WORDS: Final = "Killed process"
 _KILLED: Final = re.compile(r"\bKilled process (?P<pid>\d{1,9}) \((?P<name>[^)\n]{1,40})\)")
 _HELD_BY_KILLED: Final = re.compile(r"\banon-rss:(?P<size>\d{1,15})kB")
 # What monitors and agents say of a program or pod: "ledger-db-0 (team-b) rss 1.2TiB", "java using 410 GiB".
@@ -27,6 +28,11 @@ _COMMON: Final = frozenset({"node", "host", "total", "system", "swap", "cgroup",
 _MORE: Final = 2.0  # judgement: so many times as much is no accident of the moment
 
 
+def _killed(text: str) -> re.Match[str] | None:
+    """The process that a kernel says it killed."""
+    return _KILLED.search(text) if _KILLED_WORDS in text else None  # few events say so
+
+
 def holds_more_than_killed(texts: Sequence[str]) -> bool:
     """Whether a process of another name held several times the memory of all that are called like the killed one.
 
@@ -35,7 +41,7 @@ def holds_more_than_killed(texts: Sequence[str]) -> bool:
     Args:
         texts: the events of one node.
     """
-    killed = next((found["name"] for text in texts if (found := _KILLED.search(text)) is not None), None)
+    killed = next((found["name"] for text in texts if (found := _killed(text)) is not None), None)
     if killed is None:
         return False
     held: dict[str, int] = {}
@@ -55,7 +61,7 @@ def is_held_by_stranger(texts: Sequence[str], logs: Sequence[str]) -> bool:
         texts: the events of one node.
         logs: the logs of the job. They name its own pods and programs.
     """
-    killed = [text for text in texts if _KILLED.search(text) is not None]
+    killed = [text for text in texts if _killed(text) is not None]
     # Who reached a limit of its own was killed for it, however full the node is.
     of_node = (text for text in killed if _OWN_LIMIT not in text)
     sizes = [int(found["size"]) for text in of_node if (found := _HELD_BY_KILLED.search(text)) is not None]
