@@ -19,7 +19,7 @@ from service.web import automation_views, fleet_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
-from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
+from service.web.pages.failure import feature_words, neighbours, owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts, line_addresses
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
@@ -85,6 +85,7 @@ def failure(
             "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
             "changes": fleet_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
+            "neighbours": neighbours.find(snapshot, detail.row),
             "feedback": related_failures.feedback_of(snapshot, failure_id),
             "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
             "owner": owner_message.compose(detail),
