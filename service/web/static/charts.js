@@ -49,21 +49,30 @@
   const drawMarks = (marks) => (plot) => {
     const scale = window.devicePixelRatio || 1, context = plot.ctx, { left, top, width, height } = plot.bbox;
     context.save();
-    context.strokeStyle = context.fillStyle = colour("--bs-body-color");
+    const ink = colour("--bs-body-color"), ground = colour("--bs-body-bg");
+    context.strokeStyle = ink;
+    context.textAlign = "center";
     context.lineWidth = scale;
     context.font = "600 " + 11 * scale + "px " + getComputedStyle(document.body).fontFamily;
     let row = 0, before = -Infinity;
     for (const [number, at] of marks) {
       const x = Math.round(plot.valToPos(at, "x", true));
       if (x < left - 1 || x > left + width + 1) continue;
-      row = x - before < 14 * scale ? row + 1 : 0; // numbers of marks side by side stand below each other
+      row = x - before < 16 * scale ? row + 1 : 0; // numbers of marks side by side stand below each other
       before = x;
       context.setLineDash([3 * scale, 3 * scale]);
       context.beginPath();
       context.moveTo(x, top);
       context.lineTo(x, top + height);
       context.stroke();
-      context.fillText(String(number), x > left + width - 16 * scale ? x - 12 * scale : x + 3 * scale, top + (10 + 12 * row) * scale);
+      const high = top + 14 * row * scale, wide = (number > 9 ? 18 : 13) * scale;
+      const middle = Math.min(Math.max(x, left + wide / 2), left + width - wide / 2);
+      context.setLineDash([]);
+      context.fillStyle = ground; // the number is legible over bars of any colour
+      context.fillRect(middle - wide / 2, high, wide, 13 * scale);
+      context.strokeRect(middle - wide / 2, high, wide, 13 * scale);
+      context.fillStyle = ink;
+      context.fillText(String(number), middle, high + 10 * scale);
     }
     context.restore();
   };
