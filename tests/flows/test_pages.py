@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Position, expect
 
 from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, follow, tab
 from tests.service.web.live import serving
@@ -329,7 +329,7 @@ def test_the_legend_hides_a_side_in_all_charts_and_marks_are_numbered(browser: B
         latest = made.locator(".chart .u-over").first
         box = latest.bounding_box()
         assert box is not None
-        end = {"x": box["width"] - 8, "y": box["height"] - 8}
+        end = Position(x=box["width"] - 8, y=box["height"] - 8)
         latest.hover(position=end)
         tip = made.locator(".chart .tip").first
         expect_text(tip, "hardware")
