@@ -1,6 +1,6 @@
 """Probes of incidents and trials of storms: the outcome of one job decides about the held ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from service.automation import notifications
@@ -15,6 +15,13 @@ from service.recommend.recent_activity import storm_key
 from service.requests.records import AwaitedRequest, Request, StoredRequest
 
 _ALL = 100_000  # more than can be held at one time
+_SAID: Mapping[str, str] = {
+    "succeeded": "succeeded",
+    "got_past": "got past the point where it had failed",
+    "failed_same": "failed the same way",
+    "failed_otherwise": "failed in another way",
+    "unknown": "ended in a way that is not known",
+}
 
 
 def apply_outcome(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock) -> None:
@@ -25,11 +32,10 @@ def apply_outcome(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *
             continue
         settings = policy.effective(cluster=incident.cluster).incident
         if request.outcome in HELPED:
-            why = f"probe job {request.job_id}: {request.outcome}"
+            why = f"probe job {request.job_id} {_SAID[request.outcome]}"
             close(work, incident, why, "probe", policy=policy, clock=clock)
         else:
-            failed = request.outcome == "failed_same"
-            why = "it failed the same way" if failed else f"its outcome is inconclusive ({request.outcome})"
+            why = f"it {_SAID[request.outcome]}" if request.outcome else "its outcome is not known"
             next_at = clock.now() + timedelta(minutes=settings.probe_minutes)
             keep_holding(work, incident, request.job_id, why, next_at)
 

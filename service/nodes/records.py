@@ -146,6 +146,16 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """The last repair of a node, with the note of the person who recorded it."""
+
+    cluster: str
+    node: str
+    at: datetime
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class DaySums:
     """Amounts to add to one day of one node."""
 

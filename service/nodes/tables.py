@@ -85,6 +85,7 @@ nodes = Table(
     Index(None, "rate_ratio", "cluster", "node"),
     Index(None, "cluster", "rate_ratio", "node"),
     Index(None, "computed_at"),
+    Index(None, "repaired_at"),
 )
 
 # What a failure added to the days of its nodes, so that a revised verdict can subtract it.

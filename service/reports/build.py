@@ -20,6 +20,7 @@ from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
 
 QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed
 LISTED = 10
+_LEAST_POINTS = 0.05  # of goodput: a smaller change is shown as 0.0
 
 
 @cache
@@ -129,13 +130,23 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
 
 
 def _goodput_sentence(facts: Facts, texts: Mapping[str, str]) -> Iterable[str]:
-    """Goodput of the week and of the weeks before it."""
+    """Goodput of the week, its change from the week before, and goodput of the weeks before that."""
     found = facts.goodput
     if found is None or found.goodput is None:
         return
-    before = [percent(one.goodput) for one in facts.goodput_trend[:-1] if one.goodput is not None]
-    text = texts["goodput" if before else "goodput_alone"]
-    yield text.format(share=percent(found.goodput), held=gpu_hours(found.held), before=", ".join(before))
+    share, held = percent(found.goodput), gpu_hours(found.held)
+    before = facts.goodput_trend[:-1]
+    last = before[-1].goodput if before else None
+    if last is None:
+        yield texts["goodput_alone"].format(share=share, held=held)
+    else:
+        points = round(100 * found.goodput, 1) - round(100 * last, 1)  # of the shares as shown
+        kind = "same" if abs(points) < _LEAST_POINTS else "more" if points > 0 else "less"
+        change = texts[f"goodput_{kind}"].format(points=f"{abs(points):.1f}")
+        yield texts["goodput"].format(share=share, held=held, change=change, last=percent(last))
+    earlier = [percent(one.goodput) for one in reversed(before[:-1]) if one.goodput is not None]
+    if earlier:
+        yield texts["goodput_earlier"].format(earlier=", ".join(earlier))
 
 
 def _changed(facts: Facts, changes: Comparison) -> str:

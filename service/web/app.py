@@ -38,6 +38,7 @@ from service.web.api import (
 from service.web.api import model as models_api
 from service.web.api.parameters import reject_unknown_parameters
 from service.web.api.people import account, accounts
+from service.web.api.people import audit_log as audit_log_api
 from service.web.error_responses import answers, respond
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
@@ -88,6 +89,7 @@ API = (
     schemas,
     account,
     accounts,
+    audit_log_api,
 )
 PAGES = (
     overview,

@@ -7,10 +7,12 @@ from hashlib import sha256
 
 from service.automation.time_limits import OUTCOME_AGE
 from service.contracts.page import Page
+from service.errors import Forbidden
 from service.incidents.records import Incident, IncidentDetail, IncidentKind
 from service.reports import intervals
 from service.requests.records import AckResult, Demotion, Lease, Rate, Request, RequestState, Switch, TallyRow
 from service.web import views
+from service.web.action_request import ActionRequest
 from service.web.services import Services, Tallies
 
 MANY = 5_000  # above this many resubmissions the counts are cached
@@ -307,3 +309,20 @@ def release_incident(services: Services, incident_id: int, by: str, comment: str
         Conflict: it is already closed.
     """
     return services.automation_service.release_incident(incident_id, by, comment)
+
+
+def check_owner(action: ActionRequest, failure_id: int) -> None:
+    """Check that the caller is an operator, or owns the job of a failure about which nobody else decided.
+
+    Raises:
+        NotFound: no such failure, or it is not visible to the caller.
+        Forbidden: neither an operator nor the owner of the job, or somebody else held or excluded the job.
+    """
+    row = views.failure(action.services, failure_id).row
+    if action.principal.may("act"):
+        return
+    if not action.principal.owns(row.cluster, row.user):
+        raise Forbidden("only the owner of the job and operators decide whether it is resubmitted")
+    mark = failure_automation(action.services, failure_id, row.cluster, row.job_id).mark
+    if mark is not None and mark[1] != action.actor:
+        raise Forbidden(f"{mark[1]} decided about this job: only an operator can change that")

@@ -245,6 +245,6 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/reports/{week}.pdf": (f"/reports/{at.week}.pdf",),
         f"{API}/reports/{{week}}": (f"{API}/reports/{at.week}",),
         "/settings": ("/settings",),
-        "/audit-log": ("/audit-log", "/audit-log?subject=failure/1"),
+        **both("/audit-log", ("", "?subject=failure/1")),
     }
     return found

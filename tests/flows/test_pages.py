@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Position, expect
 
 from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, follow, tab
 from tests.service.web.live import serving
@@ -316,3 +316,52 @@ def test_logging_in_with_a_pasted_token(browser: Browser, tmp_path: Path) -> Non
         expect(made).to_have_url(re.compile("/login"))
         context.close()
     world.store.close()
+
+
+def test_the_legend_hides_a_side_in_all_charts_and_marks_are_numbered(browser: Browser, tmp_path: Path) -> None:
+    world = make_world(tmp_path)
+    stock(world)
+    with world.store.unit_of_work() as work:
+        work.repairs.note("orion", "gpu018", at=NOW - timedelta(hours=2), by="chen", text="riser replaced")
+    with serving(world.app) as address, tab(browser, address, viewport={"width": 1440, "height": 900}) as made:
+        made.goto("/")
+        expect_text(made.locator("ol.marks li"), "repair of gpu018: riser replaced")
+        latest = made.locator(".chart .u-over").first
+        box = latest.bounding_box()
+        assert box is not None
+        end = Position(x=box["width"] - 8, y=box["height"] - 8)
+        latest.hover(position=end)
+        tip = made.locator(".chart .tip").first
+        expect_text(tip, "hardware")
+        hardware = made.get_by_role("button", name="hardware", exact=True)
+        expect(hardware).to_have_attribute("aria-pressed", "true")
+        hardware.focus()
+        made.keyboard.press("Enter")
+        expect(hardware).to_have_attribute("aria-pressed", "false")
+        latest.hover(position=end)
+        expect_text(tip, "total of those shown")
+        assert "hardware" not in tip.inner_text()
+        hardware.click()
+        latest.hover(position=end)
+        expect_text(tip, "hardware")
+    world.store.close()
+
+
+def test_the_legend_is_text_without_scripts(browser: Browser, site: str) -> None:
+    with tab(browser, site, java_script_enabled=False) as made:
+        made.goto("/")
+        expect_text(made.locator(".over-time .legend"), "hardware")
+        assert made.locator(".over-time .legend button").count() == 0
+
+
+def test_failures_are_gone_through_one_by_one(page: Page) -> None:
+    page.goto("/failures?side=hardware")
+    page.locator("table.failures tbody .what a").nth(1).click()
+    here = page.url
+    page.get_by_role("link", name="older").click()
+    expect(page).not_to_have_url(here)
+    assert fits(page)
+    page.get_by_role("link", name="newer").click()
+    expect(page).to_have_url(here)
+    page.get_by_role("link", name="Failures", exact=True).last.click()
+    expect(page).to_have_url(re.compile("/failures$"))

@@ -38,6 +38,20 @@ class IncidentReader:
             wanted = wanted.where(incidents.c.cluster == short(cluster))
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id))]
 
+    def within(self, since: datetime, until: datetime, *, cluster: str | None, most: int) -> list[Incident]:
+        """The incidents that were open at some time in [since, until), newest first; of one cluster or of all."""
+        wanted = select(incidents).where(
+            incidents.c.opened_at < utc(until), incidents.c.closed_at.is_(None) | (incidents.c.closed_at > utc(since))
+        )
+        if cluster is not None:
+            wanted = wanted.where(incidents.c.cluster == short(cluster))
+        return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id.desc()).limit(most))]
+
+    def over(self, key: str, *, most: int) -> list[Incident]:
+        """The incidents over one shared resource, open or closed, newest first."""
+        wanted = select(incidents).where(incidents.c.fold_key == key).order_by(incidents.c.id.desc()).limit(most)
+        return [_incident(row) for row in self._connection.execute(wanted)]
+
     def open_incident_of(self, failure_ids: Collection[int]) -> dict[int, int]:
         """The open incident of each of these failures that belongs to one."""
         if not failure_ids:

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from service.clock import Clock
+from service.nodes.records import Repair
 from service.nodes.repository.suspicion import Key, SuspicionReader
 from service.nodes.tables import nodes
 from service.sql.types import short, utc
@@ -23,6 +24,18 @@ class RepairReader:
         """The last repair of each of these nodes (cluster, node); nodes without one are absent."""
         rows = SuspicionReader(self._connection).rows(keys)
         return {key: row.repaired_at for key, row in rows.items() if row.repaired_at is not None}
+
+    def within(self, since: datetime, until: datetime, *, cluster: str | None, most: int) -> list[Repair]:
+        """The last repairs of nodes in [since, until), newest first; of one cluster or of all."""
+        wanted = select(nodes.c.cluster, nodes.c.node, nodes.c.repaired_at, nodes.c.repair_note).where(
+            nodes.c.repaired_at >= utc(since), nodes.c.repaired_at < utc(until)
+        )
+        if cluster is not None:
+            wanted = wanted.where(nodes.c.cluster == short(cluster))
+        newest = wanted.order_by(nodes.c.repaired_at.desc(), nodes.c.node).limit(most)
+        return [
+            Repair(row.cluster, row.node, row.repaired_at, row.repair_note) for row in self._connection.execute(newest)
+        ]
 
 
 class RepairRepository(RepairReader):

@@ -10,7 +10,7 @@ from service.errors import FieldError, InvalidInput
 from service.groups.records import GroupFilter, GroupState
 from service.web.action_request import ActionRequest
 from service.web.api.automation_models import Comment
-from service.web.auth import ACT, Principal
+from service.web.auth import ACT, OWN, Principal
 from service.web.services import InjectedServices
 from service.web.url_times import When
 from service.web.views import FailureQuery, given_texts
@@ -30,6 +30,16 @@ def commented_action(
 
 
 CommentedAction = Annotated[ActionRequest, Depends(commented_action)]
+
+
+def owners_action(
+    services: InjectedServices, principal: Annotated[Principal, OWN], body: Comment | None = None
+) -> ActionRequest:
+    """An action of a caller who may be the owner of the job, with an optional comment; the route checks that."""
+    return ActionRequest(services, principal, body.comment if body is not None else None)
+
+
+OwnersAction = Annotated[ActionRequest, Depends(owners_action)]
 
 
 async def reject_unknown_parameters(request: Request) -> None:

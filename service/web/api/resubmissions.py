@@ -9,7 +9,7 @@ from service.requests.records import Lease, Request, RequestState
 from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
 from service.web.api.failures import FailureId
-from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
+from service.web.api.parameters import CommentedAction, Cursor, Limit, OwnersAction, Text
 from service.web.auth import HOOK, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices, Services
@@ -109,8 +109,12 @@ def hold_failure(failure_id: FailureId, action: CommentedAction) -> list[Request
 
 
 @router.post("/failures/{failure_id}:never", responses=answers(401, 403, 404, 409, 422, 503))
-def never_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
-    """Never resubmit this job or its resubmissions automatically; waiting requests are withdrawn."""
+def never_failure(failure_id: FailureId, action: OwnersAction) -> list[Request]:
+    """Never resubmit this job or its resubmissions automatically; waiting requests are withdrawn.
+
+    For operators (scope act), and for the owner of the job unless somebody else decided about it (403).
+    """
+    views.check_owner(action, failure_id)
     return views.never(action.services, failure_id, action.actor, action.comment)
 
 

@@ -1,6 +1,6 @@
 """GET /goodput: goodput and reliability figures with their definitions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor
@@ -16,7 +16,7 @@ from service.goodput.records import ComparedGoodput, Goodput, Scope, TrendPart
 from service.reports.chart import SIDES, nice
 from service.web import goodput_views
 from service.web.auth import READ
-from service.web.pages.charts import figures
+from service.web.pages.charts import figures, marks
 from service.web.pages.forms import OverviewScope, overview_scope
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
@@ -69,6 +69,7 @@ def goodput(
     both = goodput_views.goodput(services, since, scope.until, Scope(scope.cluster, scope.team, scope.queue))
     found = both.figures
     top = chart_top(found)
+    period_marks = marks.find(services, found.since, found.until, cluster=scope.cluster)
     context = {
         "found": found,
         "cost": goodput_views.cost(services, found),
@@ -78,8 +79,9 @@ def goodput(
         "chart": CHART,
         "chart_top": top,
         "chart_kinds": (*SIDES, *APART),
-        "lost_data": lost_data(found, services.zone),
-        "trend": trend(found, services.zone),
+        "marks": period_marks,
+        "lost_data": lost_data(found, services.zone, period_marks),
+        "trend": trend(found, services.zone, period_marks),
         "compared": comparison(both),
         "least_points": LEAST_POINTS,
         "since": since,
@@ -128,15 +130,15 @@ def chart_top(found: Goodput) -> float:
     return nice(max((sum(_lost(one).values()) for one in found.trend), default=0.0))
 
 
-def lost_data(found: Goodput, zone: ZoneInfo) -> str:
+def lost_data(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> str:
     """The chart of GPU-hours lost as JSON."""
     amounts = [_lost(one) for one in found.trend]
     series = {kind: [amount.get(kind, 0.0) for amount in amounts] for kind in (*SIDES, *APART)}
     limits = [*(one.since for one in found.trend), found.until]
-    return figures.stacked("GPU-hours", limits, series, offset=_offset(found, zone))
+    return figures.stacked("GPU-hours", limits, series, offset=_offset(found, zone), marks=marks.places(marked, limits))
 
 
-def trend(found: Goodput, zone: ZoneInfo) -> dict[str, str]:
+def trend(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> dict[str, str]:
     """The chart of goodput over time: `data` as JSON, `points` of the server's drawing, and its lowest share."""
     known = [(one.since, one.goodput) for one in found.trend if one.goodput is not None]
     if len(known) < 2:  # noqa: PLR2004 - a line has two ends
@@ -148,8 +150,9 @@ def trend(found: Goodput, zone: ZoneInfo) -> dict[str, str]:
         f"{width * (at - known[0][0]).total_seconds() / span:.1f},{height * (1 - share) / max(1 - low, 0.05):.1f}"
         for at, share in known
     )
+    placed = [(mark.number, mark.at.timestamp()) for mark in marked if mark.drawn]
     series = {"goodput": [share for _, share in known]}
-    data = figures.line([at.timestamp() for at, _ in known], series, offset=_offset(found, zone))
+    data = figures.line([at.timestamp() for at, _ in known], series, offset=_offset(found, zone), marks=placed)
     return {"data": data, "points": " ".join(points), "low": formatting.percent(low, 0)}
 
 

@@ -19,6 +19,7 @@ from service.web.views import LONGEST_ID
 
 router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=LONGEST_ID)]
+OTHERS = 5  # incidents over the same resource
 JOBS_SHOWN = 50
 _JOB = re.compile(r"\b(job )(\S+?)(?=:?(?:\s|$))")
 KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
@@ -56,9 +57,11 @@ def incident(request: Request, services: InjectedServices, incident_id: Id, noti
         found = views.incident(snapshot, incident_id)
         with snapshot.reading() as reading:
             rows = reading.failures.rows([job.failure_id for job in found.jobs[:JOBS_SHOWN]])
+            same = [one for one in reading.incidents.over(found.incident.key, most=OTHERS + 1) if one.id != incident_id]
         context = {
             "detail": found,
             "incident": found.incident,
+            "others": same[:OTHERS],
             "rows": rows,
             "parts_of": partial(parts_of, failures={job.job_id: job.failure_id for job in reversed(found.jobs)}),
             "shown": JOBS_SHOWN,

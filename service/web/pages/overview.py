@@ -18,7 +18,7 @@ from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
 from service.web import automation_views, fleet_views, goodput_views, group_views, views
 from service.web.auth import OWN, Principal
-from service.web.pages.charts import sparklines, stacked_bars
+from service.web.pages.charts import marks, sparklines, stacked_bars
 from service.web.pages.failures import newest
 from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import render
@@ -58,6 +58,7 @@ def overview(
         parts = views.series(snapshot, stats.since, stats.until, **where)
         attention = groups_needing_attention(snapshot, scope)
         before = views.before(snapshot, stats, **where)
+        period_marks = marks.find(snapshot, stats.since, stats.until, cluster=scope.cluster)
         goodput = goodput_views.summary(snapshot, stats, before, Scope(**where), (since, scope))
         open_incidents = automation_views.incidents(snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
@@ -81,7 +82,8 @@ def overview(
             },
             "causes": stats.by_cause[:CAUSES],
             "more_causes": len(stats.by_cause) - CAUSES,
-            "charts": stacked_bars.charts(parts, services.zone),
+            "charts": stacked_bars.charts(parts, services.zone, period_marks),
+            "marks": period_marks,
             "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
             "parts": [(part, _when(part, parts, services.zone)) for part in parts],
             "per": stacked_bars.per(parts),

@@ -45,12 +45,44 @@
     { stroke: colour("--bs-secondary-color"), font: "12px " + getComputedStyle(document.body).fontFamily, grid: { stroke: colour("--bs-border-color"), width: 1 }, ticks: { show: false }, size: 48, ...unit },
   ];
 
+  // Incidents, repairs and changes of the model: a dashed line with the number that the list below the chart has.
+  const drawMarks = (marks) => (plot) => {
+    const scale = window.devicePixelRatio || 1, context = plot.ctx, { left, top, width, height } = plot.bbox;
+    context.save();
+    const ink = colour("--bs-body-color"), ground = colour("--bs-body-bg");
+    context.strokeStyle = ink;
+    context.textAlign = "center";
+    context.lineWidth = scale;
+    context.font = "600 " + 11 * scale + "px " + getComputedStyle(document.body).fontFamily;
+    let row = 0, before = -Infinity;
+    for (const [number, at] of marks) {
+      const x = Math.round(plot.valToPos(at, "x", true));
+      if (x < left - 1 || x > left + width + 1) continue;
+      row = x - before < 16 * scale ? row + 1 : 0; // numbers of marks side by side stand below each other
+      before = x;
+      context.setLineDash([3 * scale, 3 * scale]);
+      context.beginPath();
+      context.moveTo(x, top);
+      context.lineTo(x, top + height);
+      context.stroke();
+      const high = top + 14 * row * scale, wide = (number > 9 ? 18 : 13) * scale;
+      const middle = Math.min(Math.max(x, left + wide / 2), left + width - wide / 2);
+      context.setLineDash([]);
+      context.fillStyle = ground; // the number is legible over bars of any colour
+      context.fillRect(middle - wide / 2, high, wide, 13 * scale);
+      context.strokeRect(middle - wide / 2, high, wide, 13 * scale);
+      context.fillStyle = ink;
+      context.fillText(String(number), middle, high + 10 * scale);
+    }
+    context.restore();
+  };
+
   // Bars stacked by side: the highest sum is drawn first, the others over it.
-  const stack = (box, data, height) => {
+  const stack = (box, data, height, hidden) => {
     const starts = data.limits.slice(0, -1), ends = data.limits.slice(1);
     const day = ends[0] - starts[0] >= 86400 - 7200 || (starts.length > 1 && ends[1] - starts[1] >= 82800);
     const sums = starts.map(() => 0);
-    const layers = data.series.map((series) => ({ name: series.name, colour: colour(series.colour), values: series.values, top: series.values.map((value, at) => (sums[at] += value)) })).reverse();
+    const layers = data.series.filter((series) => !hidden.has(series.name)).map((series) => ({ name: series.name, colour: colour(series.colour), values: series.values, top: series.values.map((value, at) => (sums[at] += value)) })).reverse();
     const rows = (at) => {
       const until = moment(ends[at], data.offset, day);
       const list = make("table");
@@ -61,7 +93,7 @@
         row.insertCell().textContent = figure(layer.values[at]);
       }
       const total = list.insertRow();
-      total.insertCell().textContent = "total";
+      total.insertCell().textContent = hidden.size ? "total of those shown" : "total";
       total.insertCell().append(make("strong", "", figure(sums[at]) + " " + data.unit));
       return [make("strong", "", moment(starts[at], data.offset, day) + (day ? "" : " – " + until.slice(6))), list];
     };
@@ -82,6 +114,7 @@
       series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: layer.colour, stroke: layer.colour, width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
       cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6, click: (plot, event) => { if (plot.select.width >= 4) event.stopImmediatePropagation(); } } },
       hooks: {
+        draw: [drawMarks(data.marks.map(([number, place]) => [number, place - 0.5]))],
         setCursor: [show],
         setSelect: [(plot) => {
           if (!box.dataset.zoom || plot.select.width < 4) return;
@@ -121,9 +154,31 @@
         { values: (_, ticks) => ticks.map((value) => (data.time ? name(value) : Math.round(value * 100) + " %")), space: 80, label: data.right, labelSize: data.right ? 18 : 0, labelFont: "12px sans-serif", size: 28 }),
       series: [{}, ...data.series.map((series, at) => ({ label: series.name, stroke: strokes[at] || strokes[1], width: at ? 1 : 2, dash: at ? [4, 4] : undefined, spanGaps: true, points: { show: !at, size: 6, fill: strokes[0] } }))],
       cursor: { y: false, drag: { x: false, y: false } },
-      hooks: { setCursor: [tooltip(box, rows)] },
+      hooks: { draw: [drawMarks(data.marks)], setCursor: [tooltip(box, rows)] },
     };
     return [options, [data.at, ...data.series.map((series) => series.values)]];
+  };
+
+  // The sides in a legend show and hide their bars in all charts of the section.
+  const legends = new WeakMap();
+  const legendOf = (section) => {
+    if (legends.has(section)) return legends.get(section);
+    const made = { hidden: new Set(), paints: [] };
+    legends.set(section, made);
+    section.querySelectorAll(".legend .side").forEach((label) => {
+      const button = make("button", label.className, label.textContent), name = button.textContent.trim();
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.title = "show or hide " + name;
+      button.addEventListener("click", () => {
+        const show = made.hidden.delete(name);
+        if (!show) made.hidden.add(name);
+        button.setAttribute("aria-pressed", String(show));
+        made.paints.forEach((paint) => paint());
+      });
+      label.replaceWith(button);
+    });
+    return made;
   };
 
   const draw = (box) => {
@@ -132,16 +187,18 @@
     const replaced = [...box.children].filter((child) => child.matches(".plot, svg, .axis"));
     const place = make("div", "drawn");
     place.setAttribute("aria-hidden", "true"); // the table behind the chart has the same figures
+    const legend = data.kind === "stack" ? legendOf(box.closest("section") || box) : { hidden: new Set(), paints: [] };
     let plot = null;
     const paint = () => {
       if (plot) { plot.destroy(); box.querySelectorAll(".tip").forEach((tip) => tip.remove()); }
-      const [options, values] = (data.kind === "stack" ? stack : line)(box, data, data.height || 190);
+      const [options, values] = (data.kind === "stack" ? stack : line)(box, data, data.height || 190, legend.hidden);
       options.width = Math.max(200, box.clientWidth);
       plot = new uPlot(options, values, place);
     };
     (replaced[0] || box.lastElementChild).before(place);
     replaced.forEach((child) => child.setAttribute("hidden", "")); // the property does not exist on SVG
     paint();
+    legend.paints.push(paint);
     dark.addEventListener("change", paint);
     new ResizeObserver(() => { if (plot && Math.abs(plot.width - box.clientWidth) > 1 && box.clientWidth > 0) plot.setSize({ width: Math.max(200, box.clientWidth), height: plot.height }); }).observe(box);
   };

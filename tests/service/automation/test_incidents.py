@@ -53,6 +53,8 @@ def test_thirty_jobs_of_an_outage_form_one_incident_with_a_probe_and_a_paced_rel
     here.tell(job("0", at=here.clock.at, started_at=(here.clock.at - timedelta(minutes=4)).isoformat()))
     with here.store.reading() as reading:
         assert reading.incidents.opened() == []
+        ended = reading.incidents.get(incident.id).notes[-1].text
+    assert ended.startswith("probe job 0 succeeded; "), ended
     assert here.messages("incident.closed")
     let_go: list[str] = []
     for _ in range(12):

@@ -6,7 +6,7 @@ from service.reports.build import build
 from service.reports.document import Report, Section, from_wire
 from service.reports.records import Amount
 from service.reports.weekly_facts import CostCell, WeekCounts
-from tests.service.reports.sample_facts import SINCE, facts, group, week
+from tests.service.reports.sample_facts import GOODPUT, SINCE, facts, group, week
 
 
 def section(report: Report, key: str) -> Section:
@@ -154,3 +154,21 @@ def test_the_interval_of_a_node_is_labelled_90_percent() -> None:
     table = section(build(facts()), "nodes").table
     assert table is not None
     assert "(90 %)" in table.columns[1]
+
+
+def test_the_change_of_goodput_from_the_week_before_is_a_sentence() -> None:
+    def sentences(*shares: float | None) -> str:
+        parts = [replace(GOODPUT.trend[0], goodput=share) for share in (*shares, GOODPUT.goodput)]
+        return " ".join(build(facts(goodput=GOODPUT, goodput_trend=tuple(parts))).sentences).replace("\u00a0", " ")
+
+    assert GOODPUT.goodput is not None
+    now = f"{100 * GOODPUT.goodput:.1f}"
+    better = sentences(0.5, 0.6, GOODPUT.goodput - 0.02)
+    assert f"Goodput was {now} % of" in better
+    assert "GPU-hours, 2.0 points more than in the week before (" in better
+    assert "In the weeks before that, latest first, it was 60.0 %, 50.0 %." in better
+    assert "2.0 points less than in" in sentences(GOODPUT.goodput + 0.02)
+    assert "as much as in the week before" in sentences(GOODPUT.goodput)
+    alone = sentences(0.5, None)
+    assert "week before (" not in alone
+    assert "In the weeks before that, latest first, it was 50.0 %." in alone

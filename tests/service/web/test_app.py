@@ -31,7 +31,7 @@ WANTED = {
     ("GET", "/api/v1/facets"): "own",
     ("POST", "/api/v1/failures/{failure_id}:resubmit"): "act",
     ("POST", "/api/v1/failures/{failure_id}:hold"): "act",
-    ("POST", "/api/v1/failures/{failure_id}:never"): "act",
+    ("POST", "/api/v1/failures/{failure_id}:never"): "own",  # see OWNERS_ONLY
     ("GET", "/api/v1/resubmissions"): "read",
     ("GET", "/api/v1/resubmissions/{request_id}"): "read",
     ("POST", "/api/v1/resubmissions:lease"): "hook",
@@ -163,6 +163,7 @@ WANTED = {
     ("GET", "/signatures"): "read",
     ("GET", "/settings"): "admin",
     ("GET", "/audit-log"): "admin",
+    ("GET", "/api/v1/audit-log"): "admin",
     ("POST", "/settings/accounts/end-sessions"): "admin",
     ("GET", "/account"): "own",
     ("POST", "/account/password"): "own",
@@ -181,7 +182,11 @@ WANTED = {
     ("GET", "/favicon.ico"): PUBLIC,
 }
 # Operators and the owner of the job may do these; who only reads the failures of others may not.
-OWNERS_ONLY = {("POST", "/failures/{failure_id}/never"), ("POST", "/failures/{failure_id}/lift")}
+OWNERS_ONLY = {
+    ("POST", "/failures/{failure_id}/never"),
+    ("POST", "/failures/{failure_id}/lift"),
+    ("POST", "/api/v1/failures/{failure_id}:never"),
+}
 INCLUDED = {"read": {"own"}, "act": {"hook", "labels", "publish"}}
 VALUES = {
     "cluster": "orion",

@@ -13,7 +13,7 @@ from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
 from tests.service.web.access.test_auth import form_token
 from tests.service.web.api.test_automation_api import GONE, XID, acting, hook, lease, tell
-from tests.service.web.world import NOW, World
+from tests.service.web.world import HERE, NOW, World
 
 __all__ = ["acting", "hook"]  # fixtures
 
@@ -91,6 +91,11 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert len(lease(hook)) == 6
     page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")
     assert "Rack r7 fails jobs" in page
+    assert "Other incidents" not in page
+    page = post(hook, "/incidents/open", cluster="orion", kind="file_system", value="/scratch")
+    assert "Other incidents over the same file system: I-1 , 2026-11-20 12:00 to 2026-11-20 12:00, 6 jobs" in words(
+        page
+    )
 
 
 def test_jobs_in_the_history_of_an_incident_are_links(hook: TestClient) -> None:
@@ -176,6 +181,12 @@ def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: Wor
         assert "Never resubmit my job automatically" in page
         assert "Never resubmit" not in owner.get(other).text, "a job of the team is not the owner's"
         assert owner.post(f"{other}/never", data={"form_token": form["form_token"]}).status_code == 403
+        assert owner.post(f"/api/v1{other}:never", headers={"Origin": HERE}).status_code == 403
+        assert owner.post(f"/api/v1{mine}:hold", headers={"Origin": HERE}).status_code == 403, "operators only"
+        decided = owner.post(f"/api/v1{mine}:never", headers={"Origin": HERE}, json={"comment": "I repair it"})
+        assert decided.status_code == 200, decided.text
+        assert "Never resubmitted automatically, as decided by ana of vision." in words(owner.get(mine).text)
+        post(owner, f"{mine}/lift")
         page = post(owner, f"{mine}/never")
         assert "Never resubmitted automatically, as decided by ana of vision." in words(page)
         assert [one["job_id"] for one in lease(operator)] == ["2"], "the hook does not get the request of job 1"
@@ -183,6 +194,8 @@ def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: Wor
         assert "as decided by" not in words(post(owner, f"{mine}/lift"))
         held = operator.post(f"/api/v1/failures/{numbers['1']}:hold", json={"comment": "under repair"})
         assert held.status_code == 200
+        refused = owner.post(f"/api/v1{mine}:never", headers={"Origin": HERE})
+        assert refused.status_code == 403, "the operator's decision stands"
         for what in ("lift", "never"):
             refused = owner.post(f"{mine}/{what}", data={"form_token": form["form_token"]})
             assert refused.status_code == 403

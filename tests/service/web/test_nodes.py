@@ -194,6 +194,8 @@ def test_the_overview_lists_the_nodes_that_the_nodes_page_suspects(world: World)
     statuses = client.get("/nodes").text
     assert ("/nodes/orion/gpu018" in suspects) == ('class="standing suspect"' in statuses)
     assert "gpu001" not in suspects
+    expected = 'Suspect node now: <a href="/nodes/orion/gpu018">gpu018</a> (' in client.get("/").text
+    assert expected == ("/nodes/orion/gpu018" in suspects)
 
 
 def test_racks_come_from_the_topology_of_jobs_and_stay_until_a_job_names_others(world: World) -> None:

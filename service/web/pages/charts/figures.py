@@ -13,6 +13,7 @@ def stacked(
     *,
     offset: float = 0,
     colours: Mapping[str, str] | None = None,
+    marks: Sequence[tuple[int, float]] = (),
 ) -> str:
     """Bars of parts of a period.
 
@@ -22,6 +23,7 @@ def stacked(
         series: the values of each part by name, from the bottom up.
         offset: seconds between UTC and the times that the page shows.
         colours: the custom property of a name's colour, where it is not the one of the same name.
+        marks: numbers and places of marks, as in `marks.places`.
     """
     found = [
         {
@@ -33,9 +35,8 @@ def stacked(
     ]
     times = [int(at.timestamp()) for at in limits]
     whole = all(value == round(value) for values in series.values() for value in values)
-    return orjson.dumps(
-        {"kind": "stack", "unit": unit, "whole": whole, "limits": times, "series": found, "offset": offset}
-    ).decode()
+    data = {"kind": "stack", "unit": unit, "whole": whole, "limits": times, "series": found, "offset": offset}
+    return orjson.dumps({**data, "marks": list(marks)}).decode()
 
 
 def line(
@@ -45,6 +46,7 @@ def line(
     offset: float | None = None,
     titles: tuple[str, str] = ("", ""),
     begin: float = 0,
+    marks: Sequence[tuple[int, float]] = (),
 ) -> str:
     """Shares, over time or against another share.
 
@@ -54,6 +56,7 @@ def line(
         offset: as in `stacked`; None: the horizontal axis has shares too.
         titles: of the horizontal and the vertical axis.
         begin: where axes of shares begin.
+        marks: numbers of marks, and where they are on the horizontal axis.
     """
     found = [{"name": name, "values": list(values)} for name, values in series.items()]
     return orjson.dumps(
@@ -66,5 +69,6 @@ def line(
             "right": titles[0],
             "up": titles[1],
             "from": begin,
+            "marks": list(marks),
         }
     ).decode()

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 from service.web.pages.charts import figures
+from service.web.pages.charts.marks import Mark, places
 
 WIDTH, HEIGHT = 600, 120  # of the drawing, in chart units
 GAP = 1.5
@@ -37,7 +38,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One stacked bar chart. `ticks`: the values of the axis from the top down; `labels`: the times below the bars."""
+    """One stacked bar chart. `ticks`: the values of the axis from the top down; `labels`: the times below the bars.
+
+    `marks`: numbers of marks with their x, in chart units.
+    """
 
     name: str
     unit: str
@@ -47,17 +51,18 @@ class Chart:
     per: str
     total: float
     data: str
+    marks: tuple[tuple[int, float], ...] = ()
 
 
-def charts(parts: Sequence[PeriodCount], zone: ZoneInfo) -> tuple[Chart, ...]:
+def charts(parts: Sequence[PeriodCount], zone: ZoneInfo, marks: Sequence[Mark] = ()) -> tuple[Chart, ...]:
     """The charts of failed jobs and of lost GPU-hours; none if the period is empty."""
     if not parts:
         return ()
     jobs = [dict(part.by_side) for part in parts]
     hours = [dict(part.gpu_hours_lost) for part in parts]
     return (
-        _chart("Failed jobs", "failed", parts, jobs, zone),
-        _chart("GPU-hours lost", "GPU-hours", parts, hours, zone),
+        _chart("Failed jobs", "failed", parts, jobs, zone, marks),
+        _chart("GPU-hours lost", "GPU-hours", parts, hours, zone, marks),
     )
 
 
@@ -101,7 +106,12 @@ def moment(at: datetime, zone: ZoneInfo, step: timedelta) -> str:
 
 
 def _chart(
-    name: str, unit: str, parts: Sequence[PeriodCount], values: Sequence[Mapping[str, float]], zone: ZoneInfo
+    name: str,
+    unit: str,
+    parts: Sequence[PeriodCount],
+    values: Sequence[Mapping[str, float]],
+    zone: ZoneInfo,
+    marks: Sequence[Mark],
 ) -> Chart:
     top = nice(max(sum(value.values()) for value in values))
     width = WIDTH / len(parts)
@@ -120,16 +130,34 @@ def _chart(
     ticks = (top, top / 2, 0.0)
     total = sum(sum(value.values()) for value in values)
     shown = tuple(_tick(tick) for tick in ticks)
-    return Chart(name, unit, bars, shown, tuple(times[::every]), per(parts), total, _data(unit, parts, values, zone))
+    limits = [*(part.begin for part in parts), parts[-1].end]
+    placed = places(marks, limits)
+    return Chart(
+        name,
+        unit,
+        bars,
+        shown,
+        tuple(times[::every]),
+        per(parts),
+        total,
+        _data(unit, parts, values, zone, placed),
+        tuple((number, round(at * width, 2)) for number, at in placed),
+    )
 
 
-def _data(unit: str, parts: Sequence[PeriodCount], values: Sequence[Mapping[str, float]], zone: ZoneInfo) -> str:
+def _data(
+    unit: str,
+    parts: Sequence[PeriodCount],
+    values: Sequence[Mapping[str, float]],
+    zone: ZoneInfo,
+    placed: Sequence[tuple[int, float]],
+) -> str:
     """The figures as JSON; days are those of UTC, as in the table."""
     days = max(part.end - part.begin for part in parts) >= DAY
     offset = None if days else parts[-1].begin.astimezone(zone).utcoffset()
     series = {side: [value.get(side, 0.0) for value in values] for side in SIDES}
     limits = [*(part.begin for part in parts), parts[-1].end]
-    return figures.stacked(unit, limits, series, offset=offset.total_seconds() if offset else 0)
+    return figures.stacked(unit, limits, series, offset=offset.total_seconds() if offset else 0, marks=placed)
 
 
 def _segments(value: Mapping[str, float], top: float) -> tuple[Segment, ...]:

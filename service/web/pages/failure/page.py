@@ -1,5 +1,6 @@
 """GET /failures/{id}: verdict, advice, evidence, logs and related failures."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from service.web import automation_views, fleet_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
-from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
+from service.web.pages.failure import feature_words, neighbours, owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts, line_addresses
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
@@ -33,6 +34,7 @@ from service.web.services import InjectedServices, Services
 router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence alternative causes are shown
 RANKS_NAMED = 12
+RESUBMITS = frozenset({"resubmit_now", "resubmit_after"})
 NOT_APPLICABLE = ": does not apply"
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
@@ -59,6 +61,7 @@ def failure(
             "verdict": detail.verdict,
             "answer": answer(detail),
             "title_line": title_line(detail),
+            "by_hand": by_hand(detail, verdict),
             "suspects_nodes": suspects_nodes(detail.row.side, abstained=detail.row.abstained),
             "suspect": suspect(verdict.get("suspect"), detail.row),
             "applies": applying(verdict),
@@ -85,6 +88,7 @@ def failure(
             "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
             "changes": fleet_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
+            "neighbours": neighbours.find(snapshot, detail.row),
             "feedback": related_failures.feedback_of(snapshot, failure_id),
             "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
             "owner": owner_message.compose(detail),
@@ -122,6 +126,18 @@ def success_after(detail: FailureDetail) -> Attempt | None:
     """The first attempt of the job that succeeded after this failure; None if none did."""
     after = (one for one in detail.attempts if one.status == "succeeded" and one.ended_at > detail.row.ended_at)
     return min(after, key=lambda one: one.ended_at, default=None)
+
+
+def by_hand(detail: FailureDetail, verdict: Mapping[str, Any]) -> str | None:
+    """The command by which the owner submits a job of Slurm again without the suspected nodes.
+
+    None if the advice is not to resubmit, excludes no node, or the job has succeeded since.
+    """
+    nodes = verdict.get("exclude_nodes") or ()
+    slurm = any(logs.event.get("scheduler") == "slurm" for logs in detail.logs)
+    if not nodes or not slurm or detail.row.decision not in RESUBMITS or success_after(detail) is not None:
+        return None
+    return f"sbatch --exclude={shlex.quote(','.join(nodes))} your-script.sh"
 
 
 def answer(detail: FailureDetail) -> str:

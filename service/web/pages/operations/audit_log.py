@@ -7,12 +7,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from service.web.auth import ADMIN
+from service.web.pages import display_names
 from service.web.pages.forms import Text
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
 router = APIRouter(dependencies=[ADMIN])
 ENTRIES = 50
+_TAXONOMY = frozenset({"cause", "category", "symptom", "fixed_by"})  # fields that hold codes of the taxonomy
 _PAGES = re.compile(r"(failure|group|incident)/(\d{1,18})")  # subjects that have a page of their own
 
 
@@ -34,9 +36,16 @@ def page_of(subject: str) -> str | None:
 
 
 def shown(value: Any) -> str:
-    """A recorded value as text: names and values of a mapping, else the value."""
+    """A recorded value as text: names and values of a mapping, else the value; taxonomy codes by their titles."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {shown(each)}" for name, each in value.items() if each not in (None, "", [], {}))
+        named = {name: each for name, each in value.items() if each not in (None, "", [], {})}
+        return ", ".join(f"{name.replace('_', ' ')} {_of(name, each)}" for name, each in named.items())
     if isinstance(value, list | tuple):
         return ", ".join(shown(each) for each in value)
     return str(value)
+
+
+def _of(name: str, value: Any) -> str:
+    if name in _TAXONOMY and isinstance(value, str):
+        return display_names.title(value)
+    return shown(value)

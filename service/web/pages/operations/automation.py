@@ -5,11 +5,8 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.errors import Forbidden
 from service.requests.records import RequestState
 from service.web import automation_views as views
-from service.web import views as failure_views
-from service.web.action_request import ActionRequest
 from service.web.auth import READ
 from service.web.pages.failure.page import Id
 from service.web.pages.forms import ActForm, CommentForm, Text, UserForm, redirect
@@ -81,7 +78,7 @@ def hold(failure_id: Id, form: CommentForm) -> RedirectResponse:
 @router.post("/failures/{failure_id}/never")
 def never(failure_id: Id, form: UserForm, comment: Annotated[str, Form(max_length=2_000)] = "") -> RedirectResponse:
     """Exclude the job of this failure from automatic resubmission; the owner of the job may do so too."""
-    check_owner(form, failure_id)
+    views.check_owner(form, failure_id)
     views.never(form.services, failure_id, form.actor, comment.strip() or None)
     return redirect(f"/failures/{failure_id}?done=never#automation")
 
@@ -89,23 +86,6 @@ def never(failure_id: Id, form: UserForm, comment: Annotated[str, Form(max_lengt
 @router.post("/failures/{failure_id}/lift")
 def lift(failure_id: Id, form: UserForm) -> RedirectResponse:
     """Undo a hold, or allow automatic resubmission of the job again; owners undo only what they decided."""
-    check_owner(form, failure_id)
+    views.check_owner(form, failure_id)
     views.lift(form.services, failure_id, form.actor)
     return redirect(f"/failures/{failure_id}?done=lift#automation")
-
-
-def check_owner(form: ActionRequest, failure_id: int) -> None:
-    """Check that the caller is an operator, or owns the job of a failure about which nobody else decided.
-
-    Raises:
-        NotFound: no such failure, or it is not visible to the caller.
-        Forbidden: neither an operator nor the owner of the job, or somebody else held or excluded the job.
-    """
-    row = failure_views.failure(form.services, failure_id).row
-    if form.principal.may("act"):
-        return
-    if not form.principal.owns(row.cluster, row.user):
-        raise Forbidden("only the owner of the job and operators decide whether it is resubmitted")
-    mark = views.failure_automation(form.services, failure_id, row.cluster, row.job_id).mark
-    if mark is not None and mark[1] != form.actor:
-        raise Forbidden(f"{mark[1]} decided about this job: only an operator can change that")

@@ -1,7 +1,14 @@
 """The page of the audit log: who changed what, for administrators."""
 
+import re
+from pathlib import Path
+from typing import get_args
+
 from fastapi.testclient import TestClient
 
+import service
+from service.feedback.records import FeedbackKind
+from service.web.pages.display_names import table
 from service.web.pages.operations.audit_log import page_of, shown
 from tests.service.web.world import World, event, lines
 
@@ -12,13 +19,13 @@ def test_the_page_shows_who_changed_what_and_links_what_has_a_page(client: TestC
     client.post(f"/api/v1/failures/{failure}:hold", json={"comment": "I look at it"})
     client.post("/api/v1/automation:stop", json={"reason": "drill"})
     page = client.get("/audit-log").text
-    assert page.index("automation.turned") < page.index("failure.held"), "newest first"
+    assert page.index("switched automation") < page.index("held a job"), "newest first"
     assert f'<a href="/failures/{failure}">failure/{failure}</a>' in page
     assert "I look at it" in page
     assert "this machine" in page
     only = client.get(f"/audit-log?subject=failure/{failure}").text
-    assert "failure.held" in only
-    assert "automation.turned" not in only
+    assert "held a job" in only
+    assert "switched automation" not in only
     assert "No entry has this subject." in client.get("/audit-log?subject=failure/999").text
 
 
@@ -45,6 +52,42 @@ def test_only_administrators_have_it(guarded: World) -> None:
 
 def test_values_are_words() -> None:
     assert shown({"side": "user", "cause": None, "nodes": ["a", "b"]}) == "side user, nodes a, b"
+    assert shown({"cause": "SYS.5", "fixed_by": "M1"}) == "cause Transient Service Outage, fixed by Job Resubmission"
     assert page_of("group/7") == "/groups/7"
     assert page_of("node/orion/gpu018") is None
     assert page_of("failure/7/../../x") is None
+
+
+def test_every_kind_of_entry_has_words_on_the_page() -> None:
+    """The kinds are read from the source, where the audit log is written."""
+    kind = re.compile(r"audit_log\.append\(\s*[^,()]+,\s*\"([a-z_.]+)\"")
+    source = Path(service.__file__).parent
+    found = {what for file in source.rglob("*.py") for what in kind.findall(file.read_text(encoding="utf-8"))}
+    found |= {f"verdict.{one}" for one in get_args(FeedbackKind)} | {"login", "token.address", "password.changed"}
+    assert len(found) > 30
+    assert found <= set(table()["audit"])
+
+
+def test_the_api_has_the_entries_of_the_page_in_pages(world: World, client: TestClient) -> None:
+    with world.store.unit_of_work() as work:
+        for number in range(3):
+            work.audit_log.append("ana", "node.repaired", f"node/orion/gpu{number}", after="riser replaced")
+    first = client.get("/api/v1/audit-log?limit=2").json()
+    assert [one["subject"] for one in first["items"]] == ["node/orion/gpu2", "node/orion/gpu1"]
+    assert first["items"][0] | {"at": ""} == {
+        "id": 3, "at": "", "who": "ana", "what": "node.repaired", "subject": "node/orion/gpu2",
+        "before": None, "after": "riser replaced",
+    }  # fmt: skip
+    last = client.get("/api/v1/audit-log", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert [one["subject"] for one in last["items"]] == ["node/orion/gpu0"]
+    assert last["next_cursor"] is None
+    [one] = client.get("/api/v1/audit-log?subject=node/orion/gpu1").json()["items"]
+    assert one["id"] == 2
+    assert client.get("/api/v1/audit-log?cursor=x").status_code == 422
+
+
+def test_the_api_gives_entries_to_administrators_only(guarded: World) -> None:
+    with guarded.client(guarded.token("read", "act")) as client:
+        assert client.get("/api/v1/audit-log").status_code == 403
+    with guarded.client(guarded.token("admin")) as client:
+        assert client.get("/api/v1/audit-log").status_code == 200

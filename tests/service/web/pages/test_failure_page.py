@@ -209,3 +209,42 @@ def test_evidence_and_lines_of_the_excerpt_open_the_log_at_their_line(client: Te
     viewer = client.get(address.partition("#")[0]).text
     assert '<tr id="L2" class="initiating"' in viewer
     assert '<strong data-copy="address">line 2</strong>' in viewer
+
+
+def test_a_failure_leads_to_the_newer_and_the_older_one_of_its_cluster(client: TestClient) -> None:
+    def at(hour: int) -> str:
+        return (NOW - timedelta(hours=hour)).isoformat()
+
+    began = (NOW - timedelta(hours=9)).isoformat()
+    jobs = [event(str(hour), started_at=began, ended_at=at(hour)) for hour in (1, 2, 3)]
+    elsewhere = event("far", cluster="far", started_at=began, ended_at=(NOW - timedelta(minutes=90)).isoformat())
+    client.post("/api/v1/events", content=lines(*jobs, elsewhere))
+    ids = {row["job_id"]: row["id"] for row in client.get("/api/v1/failures").json()["items"]}
+
+    def neighbours(job: str) -> list[tuple[str, str]]:
+        page = client.get(f"/failures/{ids[job]}").text
+        assert '<a href="/failures">Failures</a> /' in page
+        return re.findall(r'<a rel="(prev|next)" href="/failures/(\d+)"', page)
+
+    assert neighbours("2") == [("prev", str(ids["1"])), ("next", str(ids["3"]))]
+    assert neighbours("1") == [("next", str(ids["2"]))], "nothing is newer on this cluster"
+    assert neighbours("3") == [("prev", str(ids["2"]))]
+    assert neighbours("far") == []
+
+
+def test_a_job_of_slurm_has_a_command_without_the_suspected_node(client: TestClient) -> None:
+    command = "sbatch --exclude=gpu018 your-script.sh"
+    xid = [log(f"fine\n{XID}", 1)]
+    assert command in page_of(client, event("1", logs=xid, scheduler="slurm"))
+    later = (NOW - timedelta(minutes=1)).isoformat()
+    assert command not in page_of(client, event("2", logs=xid, scheduler="kubernetes", ended_at=later))
+    own = [log("ModuleNotFoundError: No module named 'x'")]
+    last = NOW.isoformat()
+    assert "sbatch" not in page_of(client, event("3", logs=own, scheduler="slurm", ended_at=last))
+
+
+def test_the_share_of_a_mitigation_is_not_taken_for_the_chance_of_a_resubmission(client: TestClient) -> None:
+    page = words(page_of(client, event("1", logs=[log(f"fine\n{XID}", 1)])))
+    assert "It is not the chance that a resubmission succeeds; the advice states that." in page
+    assert re.search(r"\d %.likely to help\.", page), "the advice states it"
+    assert "Hold: the job is not resubmitted automatically until somebody requests it." in page

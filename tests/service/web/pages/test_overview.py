@@ -80,6 +80,15 @@ def test_the_goodput_of_the_period_is_shown_next_to_the_one_before(ended_jobs: T
     assert "no GPU-hours are known in this period" in shown
 
 
+def test_goodput_is_not_compared_with_a_period_in_which_next_to_nothing_ended(client: TestClient) -> None:
+    many = [
+        event(str(n), status="succeeded", logs=[], started_at=hours_ago(3), ended_at=hours_ago(2)) for n in range(21)
+    ]
+    client.post("/api/v1/events", content=lines(*many, event("x", started_at=hours_ago(31), ended_at=hours_ago(30))))
+    tiles = client.get("/?since=24h").text.partition('class="tiles"')[2].partition("Open incidents")[0]
+    assert tiles.count("no period to compare with") == 3
+
+
 def test_a_page_does_not_wait_for_the_goodput_of_a_large_period(
     ended_jobs: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
