@@ -169,11 +169,19 @@ class Settings(BaseModel):
         default=None, ge=0, le=1_000_000, description="price of a GPU-hour, for the cost of lost hours"
     )
     gpu_hour_currency: str = Field(default="USD", max_length=10, description="currency of gpu_hour_price")
-    retention_node_events_days: int = Field(default=90, ge=0, le=LONGEST_DAYS, description="node events; 0: keep for ever")
-    retention_rows_days: int = Field(default=730, ge=0, le=LONGEST_DAYS, description="jobs and failures; 0: keep for ever")
-    retention_verdicts_days: int = Field(default=400, ge=0, le=LONGEST_DAYS, description="full verdicts; their searchable fields stay")
+    retention_node_events_days: int = Field(
+        default=90, ge=0, le=LONGEST_DAYS, description="node events; 0: keep for ever"
+    )
+    retention_rows_days: int = Field(
+        default=730, ge=0, le=LONGEST_DAYS, description="jobs and failures; 0: keep for ever"
+    )
+    retention_verdicts_days: int = Field(
+        default=400, ge=0, le=LONGEST_DAYS, description="full verdicts; their searchable fields stay"
+    )
     retention_logs_days: int = Field(default=90, ge=0, le=LONGEST_DAYS, description="logs; the evidence lines stay")
-    retention_done_days: int = Field(default=30, ge=0, le=LONGEST_DAYS, description="delivered messages and dead letters")
+    retention_done_days: int = Field(
+        default=30, ge=0, le=LONGEST_DAYS, description="delivered messages and dead letters"
+    )
 
     @field_validator(*LISTS, mode="before")
     @classmethod

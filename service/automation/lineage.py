@@ -63,9 +63,7 @@ def assign(work: UnitOfWork, claims: CheckedClaims) -> LineageAssignment:
     return assignment
 
 
-def _member(
-    event: JobCompletion, known: Mapping[tuple[str, str], LineageMember], *, confirmed: bool
-) -> LineageMember:
+def _member(event: JobCompletion, known: Mapping[tuple[str, str], LineageMember], *, confirmed: bool) -> LineageMember:
     job = (event.cluster, event.job_id)
     if job in known:
         return known[job]

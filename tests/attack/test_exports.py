@@ -24,4 +24,4 @@ def test_no_cell_is_a_formula(tmp_path: Path, separator: str) -> None:
     world.store.close()
     cells = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
     assert sum("WEBSERVICE(1)" in cell for cell in cells) == len(users)
-    assert [cell for cell in cells if cell.lstrip(" \ufeff\"").startswith(tuple(SIGNS)) and "WEB" in cell] == []
+    assert [cell for cell in cells if cell.lstrip(' \ufeff"').startswith(tuple(SIGNS)) and "WEB" in cell] == []

@@ -58,9 +58,9 @@ def addresses() -> Iterator[str]:
     for method, path in WANTED:
         if method != "GET" or path.endswith("/live") or path == "/logout":
             continue
-        path = path.replace("{week}", "2026-W46").replace("{cluster}", "orion").replace("{node:path}", "gpu018")
+        there = path.replace("{week}", "2026-W46").replace("{cluster}", "orion").replace("{node:path}", "gpu018")
         for number in range(1, OWN + OTHER + 1) if "failure_id" in path else (1,):
-            yield re.sub(r"\{[^}]+\}", str(number), path.replace("{index}", "0"))
+            yield re.sub(r"\{[^}]+\}", str(number), there.replace("{index}", "0"))
     yield from SEARCHES
 
 

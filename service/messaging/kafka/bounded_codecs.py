@@ -15,7 +15,10 @@ from kafka.record import default_records, legacy_records
 
 MOST_BYTES = 64 * 1024 * 1024  # four events of the largest size; producers limit a batch before it is packed
 _PIECE = 1024 * 1024
-_XERIAL_HEADER = 16  # bytes before the blocks of a stream of snappy's Java library
+_XERIAL_MAGIC, _XERIAL_HEADER = (
+    b"\x82SNAPPY\0",
+    16,
+)  # begin and length of what precedes the blocks of snappy's Java library
 _VARINT_MOST = 5  # bytes of the length that begins a text in snappy
 
 
@@ -89,7 +92,7 @@ def snappy_decode(payload: Any) -> bytes:
         CorruptRecordError: it is larger than `MOST_BYTES`.
     """
     given = bytes(payload)
-    if codec._detect_xerial_stream(given):
+    if given.startswith(_XERIAL_MAGIC) and len(given) > _XERIAL_HEADER:
         stated, at = 0, _XERIAL_HEADER
         while at < len(given):
             stated += _stated_length(given, at + 4)

@@ -19,9 +19,9 @@ def addresses() -> Iterator[str]:
     for method, path in WANTED:
         if method != "GET" or path.endswith("/live") or path == "/logout":
             continue
-        path = path.replace("{cluster}", "orion").replace("{node:path}", "gpu018").replace("{index}", "0")
+        there = path.replace("{cluster}", "orion").replace("{node:path}", "gpu018").replace("{index}", "0")
         for week in ("2026-W46", "2026-W47"):
-            yield re.sub(r"\{[^}]+\}", "1", path.replace("{week}", week))
+            yield re.sub(r"\{[^}]+\}", "1", there.replace("{week}", week))
 
 
 def test_a_page_uses_one_connection_at_a_time(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
