@@ -38,7 +38,8 @@ def escape_invisible(value: Any) -> Any:
     kept = [(one.start(), one[0]) for one in _IN_PICTOGRAPH.finditer(value)]
     if not kept:
         return value.translate(_VISIBLE)
-    parts, done = [], 0
+    parts: list[str] = []
+    done = 0
     for start, character in kept:
         parts += (value[done:start].translate(_VISIBLE), character)
         done = start + 1

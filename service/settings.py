@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from unicodedata import category
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -21,6 +20,7 @@ from service.log_storage.options import LogStorageOptions
 from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
+from service.setting_texts import wrong_text
 
 if TYPE_CHECKING:
     from service.people.rate_limit import IntakeLimit
@@ -43,7 +43,6 @@ SECRETS = (
 LISTS = ("kafka_bootstrap_servers", "kafka_topics", "log_roots", "log_roots_any_owner", "roles", "trusted_proxies")
 LARGEST = 2**31 - 1  # of a count
 LONGEST_SHOWN = 200  # characters of a wrong value in a message
-NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, directions, surrogates, line separators
 LONGEST_DAYS = 36_500  # a hundred years; the calendar ends at year 9999
 SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 
@@ -369,15 +368,6 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     raise ConfigurationError(text, tuple(problems))
 
 
-def _wrong_text(name: str, value: str) -> str | None:
-    """What was expected instead of a text that no setting may have; None if it may be the value of this setting."""
-    if name not in LISTS and not value.strip():
-        return "a value that is not empty; leave the variable out to use the default"
-    if name not in SECRETS and any(category(letter) in NOT_SHOWN for letter in value):
-        return "a text without control characters and characters that are not shown"
-    return None
-
-
 def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldError]]:
     """Return the value of each setting that is given, with the contents of secret files, and the wrong variables."""
     values: dict[str, Any] = {}
@@ -399,7 +389,7 @@ def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldE
         else:
             problems.append(FieldError(variable, "a known setting (faultline config show lists them)"))
             continue
-        expected = _wrong_text(name, values[name])
+        expected = wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
         if expected is not None:
             problems.append(FieldError(variable, expected))
     return values, problems

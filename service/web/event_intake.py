@@ -163,11 +163,9 @@ def _batch(
     if sender.binding.teams:
         for position in reversed(_of_other_teams(services, [event for _, _, event in events], sender.binding.teams)):
             number, raw, event = events.pop(position)
-            error = UnreadableRecord(
-                f"the token {sender.name} may not send this: job_id",
-                (FieldError("job_id", "a job of which no other team sent an end", event.job_id[:80]),),
-            )
-            dead.append(_rejected(services, number, raw, error, done))
+            problem = FieldError("job_id", "a job of which no other team sent an end", event.job_id[:80])
+            refused = UnreadableRecord(f"the token {sender.name} may not send this: job_id", (problem,))
+            dead.append(_rejected(services, number, raw, refused, done))
     if events or dead:
         _store(services, events, dead, done)
 
@@ -240,9 +238,9 @@ def _count(outcome: BatchOutcome, done: Submitted) -> None:
             done.duplicates += 1
             done.conflicts += event.kind == "conflict"
         # Who sends another content under a known id has not shown to know the stored event.
-        known = event.kind != "conflict" and event.failure_id is not None
-        if known and event.failure_id not in done.failures:
-            done.failures.append(event.failure_id)
+        if event.kind == "conflict" or event.failure_id is None or event.failure_id in done.failures:
+            continue
+        done.failures.append(event.failure_id)
 
 
 def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:

@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-import lz4.frame
 import zstandard
 from kafka import codec
 from kafka.errors import CorruptRecordError
@@ -74,7 +73,7 @@ def lz4_decode(payload: Any) -> bytes:
         CorruptRecordError: it is larger than `MOST_BYTES`, or not LZ4.
     """
     out = bytearray()
-    reader = lz4.frame.LZ4FrameDecompressor()
+    reader = codec.lz4.LZ4FrameDecompressor()
     try:
         out += reader.decompress(bytes(payload), max_length=_room(out))
     except RuntimeError as error:

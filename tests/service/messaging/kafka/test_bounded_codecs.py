@@ -19,8 +19,8 @@ TEXT = b"".join(b"line %d\n" % number for number in range(40_000))
 ATTRIBUTES = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 
-def decode_of(name: str) -> Callable[[bytes], bytes]:
-    decode: Callable[[bytes], bytes] = getattr(bounded_codecs, f"{name}_decode")
+def decode_of(name: str) -> Callable[[bytes | memoryview], bytes]:
+    decode: Callable[[bytes | memoryview], bytes] = getattr(bounded_codecs, f"{name}_decode")
     return decode
 
 
