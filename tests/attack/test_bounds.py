@@ -90,7 +90,7 @@ def test_a_token_and_an_account_of_one_name_share_no_views(tmp_path: Path) -> No
     world.store.close()
 
 
-def test_nobody_fills_the_database_with_saved_filters(tmp_path: Path) -> None:
+def test_a_person_has_a_limited_number_of_saved_filters(tmp_path: Path) -> None:
     world = make_world(tmp_path)
     with world.client(world.token("read")) as client, world.client(world.token("read", name="other")) as another:
 

@@ -4,13 +4,13 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 
 from service.db.session import ReadSession, Store
 from tests.service.web.test_app import WANTED
-from tests.service.web.world import event, lines, log
+from tests.service.web.world import event, lines, log, make_world
 
 LOGS = ("NVRM: Xid 79", "Stale file handle /x", "ModuleNotFoundError: No module named 'x'")
 
@@ -24,7 +24,7 @@ def addresses() -> Iterator[str]:
             yield re.sub(r"\{[^}]+\}", "1", there.replace("{week}", week))
 
 
-def test_a_page_uses_one_connection_at_a_time(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_uses_one_connection_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = threading.local()
     twice: set[str] = set()
     address = ""
@@ -41,9 +41,12 @@ def test_a_page_uses_one_connection_at_a_time(client: TestClient, monkeypatch: p
         finally:
             held.number -= 1
 
-    client.post("/api/v1/events", content=lines(*(event(str(n), logs=[log(LOGS[n % 3])]) for n in range(9))))
-    client.post("/api/v1/incidents", json={"cluster": "orion", "kind": "node", "value": "gpu018"})
-    monkeypatch.setattr(Store, "reading", counted)
-    for address in addresses():
-        assert client.get(address).status_code < 500, address
+    world = make_world(tmp_path)
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(*(event(str(n), logs=[log(LOGS[n % 3])]) for n in range(9))))
+        client.post("/api/v1/incidents", json={"cluster": "orion", "kind": "node", "value": "gpu018"})
+        monkeypatch.setattr(Store, "reading", counted)
+        for address in addresses():
+            assert client.get(address).status_code < 500, address
+    world.store.close()
     assert twice == set()
