@@ -101,7 +101,7 @@ class Services:
     @cached_property
     def policy(self) -> policy.Policy:
         """The effective mitigation policy."""
-        return policy.load(self.settings.policy_file)
+        return policy.load(self.settings.policy_file, setting="FAULTLINE_POLICY_FILE")
 
     @cached_property
     def signatures(self) -> SignatureFolder:

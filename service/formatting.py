@@ -11,13 +11,21 @@ from service.contracts.page import COUNT_LIMIT
 
 LONGEST = 4_000  # characters of one text that a page shows at most; log and API have the whole text
 
-_BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-_UNSEEN = _BIDI + "\u200b\u2060\ufeff\u00ad"
+# Characters that reorder text or that nobody sees: Default_Ignorable_Code_Point of the Unicode database
+# (DerivedCoreProperties.txt), the separators of lines and paragraphs, annotations, and the blank pattern of Braille.
+_UNSEEN = (
+    *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
+    *((0x200B, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0F)),
+    *((0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A)),
+    (0xE0000, 0xE0FFF),
+)
+# Within and after a pictograph they choose its look: a joiner and the selector of a coloured picture stay there.
+_IN_PICTOGRAPH = re.compile("(?<=[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff\ufe0f])[\u200d\ufe0f]")
 # C0 controls have visible symbols (from U+2400); characters that reorder or hide text are named.
 _VISIBLE = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"}
 _VISIBLE |= {0x7F: "\u2421"}
 _VISIBLE |= {code: f"[U+{code:04X}]" for code in range(0x80, 0xA0)}
-_VISIBLE |= {ord(char): f"[U+{ord(char):04X}]" for char in _UNSEEN + "\u2028\u2029"}
+_VISIBLE |= {code: f"[U+{code:04X}]" for first, last in _UNSEEN for code in range(first, last + 1)}
 _VISIBLE |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 # Colour codes have no meaning on a page.
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -25,9 +33,17 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 def escape_invisible(value: Any) -> Any:
     """Text in which invisible and control characters are replaced by visible ones; other values unchanged."""
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+    if not isinstance(value, str) or isinstance(value, Markup) or (value.isascii() and value.isprintable()):
         return value
-    return value.translate(_VISIBLE)
+    kept = [(one.start(), one[0]) for one in _IN_PICTOGRAPH.finditer(value)]
+    if not kept:
+        return value.translate(_VISIBLE)
+    parts: list[str] = []
+    done = 0
+    for start, character in kept:
+        parts += (value[done:start].translate(_VISIBLE), character)
+        done = start + 1
+    return "".join((*parts, value[done:].translate(_VISIBLE)))
 
 
 def strip_colour(text: str) -> str:

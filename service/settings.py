@@ -20,6 +20,7 @@ from service.log_storage.options import LogStorageOptions
 from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
+from service.setting_texts import wrong_text
 
 if TYPE_CHECKING:
     from service.people.rate_limit import IntakeLimit
@@ -38,13 +39,11 @@ SECRETS = (
     "model_key",
     "second_reader_api_key",
 )
-# Empty values of these settings would weaken or widen access; an unset variable is the way to leave them out.
-NEVER_EMPTY = (
-    *SECRETS,
-    *("host", "public_url", "oidc_issuer", "oidc_client_id", "user_claim", "groups_claim", "teams_claim"),
-    *("second_reader_url", "second_reader_model", "log_store_url"),
-)
+# Of these alone an empty value has a meaning: none.
 LISTS = ("kafka_bootstrap_servers", "kafka_topics", "log_roots", "log_roots_any_owner", "roles", "trusted_proxies")
+LARGEST = 2**31 - 1  # of a count
+LONGEST_SHOWN = 200  # characters of a wrong value in a message
+LONGEST_DAYS = 36_500  # a hundred years; the calendar ends at year 9999
 SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 
 CommaSeparated = tuple[str, ...]
@@ -76,7 +75,7 @@ class Settings(BaseModel):
     kafka_bootstrap_servers: CommaSeparated = ()
     kafka_topics: CommaSeparated = ("faultline-jobs",)
     kafka_group_id: str = "faultline"
-    kafka_session_timeout_ms: int = Field(default=45_000, ge=1_000)
+    kafka_session_timeout_ms: int = Field(default=45_000, ge=1_000, le=LARGEST)
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     kafka_ssl_cafile: Path | None = None
     kafka_ssl_certfile: Path | None = None
@@ -87,7 +86,7 @@ class Settings(BaseModel):
     kafka_sasl_password: SecretStr | None = None
     dead_letter_topic: str = "faultline-dead-letters"
     dead_letter_limit: int = Field(
-        default=1_000, ge=1, description="this many unreadable records in a row stop the consumer"
+        default=1_000, ge=1, le=LARGEST, description="this many unreadable records in a row stop the consumer"
     )
     log_roots: CommaSeparated = ()
     log_roots_any_owner: CommaSeparated = Field(
@@ -133,16 +132,24 @@ class Settings(BaseModel):
         default=("127.0.0.1", "::1"), description="addresses of reverse proxies whose X-Forwarded-For is believed"
     )
     max_connections: int = Field(
-        default=1_000, ge=1, description="connections of clients; fewer where the process may open fewer files"
+        default=1_000,
+        ge=1,
+        le=LARGEST,
+        description="connections of clients; fewer where the process may open fewer files",
     )
     intake_requests_per_minute: int = Field(
-        default=6_000, ge=0, description="requests with events, node events or labels of each token; 0: no limit"
+        default=6_000,
+        ge=0,
+        le=LARGEST,
+        description="requests with events, node events or labels of each token; 0: no limit",
     )
     node_event_topic: str | None = Field(default=None, description="topic or topic=cluster of node events")
     retrain_every_days: float = Field(
         default=0.0, ge=0, le=365, description="days between retrainings on new labels; 0: never"
     )
-    retrain_after_labels: int = Field(default=0, ge=0, description="new labels after which to retrain; 0: never")
+    retrain_after_labels: int = Field(
+        default=0, ge=0, le=LARGEST, description="new labels after which to retrain; 0: never"
+    )
     retrain_promote: bool = Field(
         default=False, description="put a candidate of the schedule in use if the gate accepts it, without a person"
     )
@@ -158,14 +165,22 @@ class Settings(BaseModel):
     second_reader_hourly_limit: int = Field(default=20, ge=1, le=3_600, description="questions an hour")
     second_reader_timeout_s: float = Field(default=60.0, gt=0, le=300)
     gpu_hour_price: float | None = Field(
-        default=None, ge=0, description="price of a GPU-hour, for the cost of lost hours"
+        default=None, ge=0, le=1_000_000, description="price of a GPU-hour, for the cost of lost hours"
     )
     gpu_hour_currency: str = Field(default="USD", max_length=10, description="currency of gpu_hour_price")
-    retention_node_events_days: int = Field(default=90, ge=0, description="node events; 0: keep for ever")
-    retention_rows_days: int = Field(default=730, ge=0, description="jobs and failures; 0: keep for ever")
-    retention_verdicts_days: int = Field(default=400, ge=0, description="full verdicts; their searchable fields stay")
-    retention_logs_days: int = Field(default=90, ge=0, description="logs; the evidence lines stay")
-    retention_done_days: int = Field(default=30, ge=0, description="delivered messages and dead letters")
+    retention_node_events_days: int = Field(
+        default=90, ge=0, le=LONGEST_DAYS, description="node events; 0: keep for ever"
+    )
+    retention_rows_days: int = Field(
+        default=730, ge=0, le=LONGEST_DAYS, description="jobs and failures; 0: keep for ever"
+    )
+    retention_verdicts_days: int = Field(
+        default=400, ge=0, le=LONGEST_DAYS, description="full verdicts; their searchable fields stay"
+    )
+    retention_logs_days: int = Field(default=90, ge=0, le=LONGEST_DAYS, description="logs; the evidence lines stay")
+    retention_done_days: int = Field(
+        default=30, ge=0, le=LONGEST_DAYS, description="delivered messages and dead letters"
+    )
 
     @field_validator(*LISTS, mode="before")
     @classmethod
@@ -348,7 +363,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
                 name = PREFIX + str(problem["loc"][0]).upper()
                 expected = str(problem["ctx"]["error"]) if "error" in problem.get("ctx", {}) else problem["msg"]
                 got = None if name[len(PREFIX) :].lower() in SECRETS else given.get(name)
-                problems.append(FieldError(name, expected, got and _without_secrets(got)))
+                problems.append(FieldError(name, expected, got and _without_secrets(got)[:LONGEST_SHOWN]))
     text = "; ".join(f"{p.field}: expected {p.expected}" + (f", got {p.got}" if p.got else "") for p in problems)
     raise ConfigurationError(text, tuple(problems))
 
@@ -374,8 +389,7 @@ def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldE
         else:
             problems.append(FieldError(variable, "a known setting (faultline config show lists them)"))
             continue
-        if name in NEVER_EMPTY and not values[name].strip():
-            problems.append(
-                FieldError(variable, "a value that is not empty; leave the variable out to use the default")
-            )
+        expected = wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
+        if expected is not None:
+            problems.append(FieldError(variable, expected))
     return values, problems

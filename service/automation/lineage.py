@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from service.automation.claims import CheckedClaims, original_of
 from service.automation.job_ends import DiagnosedAttempt
 from service.contracts.event import JobCompletion
 from service.contracts.resubmission import Outcome
@@ -44,32 +45,35 @@ def label_of(event: JobCompletion) -> str | None:
     return label if label is not None and _KEY.fullmatch(label) else None
 
 
-def assign(work: UnitOfWork, events: Mapping[int, JobCompletion]) -> LineageAssignment:
+def assign(work: UnitOfWork, claims: CheckedClaims) -> LineageAssignment:
     """The lineage of each attempt (by attempt id), from labels, `resubmit_of` and stored members."""
     jobs: set[tuple[str, str]] = set()
-    for event in events.values():
+    for event in claims.events.values():
         jobs.add((event.cluster, event.job_id))
-        if event.resubmit_of:
-            jobs.add((event.cluster, event.resubmit_of[:200]))
+        if (original := original_of(event)) is not None:
+            jobs.add((event.cluster, original))
     known = work.lineages.find(jobs) if jobs else {}
     assignment = LineageAssignment()
-    for attempt_id, event in events.items():
+    for attempt_id, event in claims.events.items():
         job = (event.cluster, event.job_id)
-        member = _member(event, known)
+        member = _member(event, known, confirmed=attempt_id not in claims.unconfirmed)
         assignment.by_attempt[attempt_id] = member
         if job not in known and member.lineage != key_of(*job):
             assignment.new_members[job] = known[job] = member
     return assignment
 
 
-def _member(event: JobCompletion, known: Mapping[tuple[str, str], LineageMember]) -> LineageMember:
+def _member(event: JobCompletion, known: Mapping[tuple[str, str], LineageMember], *, confirmed: bool) -> LineageMember:
     job = (event.cluster, event.job_id)
     if job in known:
         return known[job]
     label = label_of(event)
-    original = event.resubmit_of[:200] if event.resubmit_of else None
+    original = original_of(event)
     if label is not None:
         return LineageMember(label, original or event.job_id)
+    if original is not None and not confirmed:
+        # The job may still run, and be another person's: its resubmissions are a lineage of their owner alone.
+        return LineageMember(key_of(event.cluster, f"{original}\0{event.user or ''}"), original)
     if original is not None:
         return known.get((event.cluster, original)) or LineageMember(key_of(event.cluster, original), original)
     return LineageMember(key_of(*job), event.job_id)

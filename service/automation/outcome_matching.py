@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from service.automation import incident_probes, notifications
+from service.automation.claims import original_of
 from service.automation.job_ends import EndedAttempt
 from service.automation.lineage import LineageAssignment, furthest_step, label_of
 from service.automation.success_rates import SuccessRateCache
@@ -118,8 +119,8 @@ def _matched(
     for end in ends:
         event = end.event
         jobs.add((event.cluster, event.job_id))
-        if event.resubmit_of:
-            jobs.add((event.cluster, event.resubmit_of[:200]))
+        if (original := original_of(event)) is not None:
+            jobs.add((event.cluster, original))
         if REQUEST_LABEL in event.labels:
             request_ids.add(event.labels[REQUEST_LABEL][:40])
         if label_of(event) is not None:

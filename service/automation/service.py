@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from service.automation import (
+    claims,
     fact_gathering,
     hook_answers,
     housekeeping,
@@ -67,7 +69,9 @@ class Automation:
         """
         if not ends:
             return {}
-        lineages = lineage.assign(work, {end.attempt_id: end.event for end in ends})
+        checked = claims.check(work, {end.attempt_id: end.event for end in ends})
+        ends = [replace(end, event=checked.events[end.attempt_id]) for end in ends]
+        lineages = lineage.assign(work, checked)
         if lineages.new_members:
             work.lineages.join(lineages.new_members)
         outcome_matching.match_ends(
@@ -81,7 +85,7 @@ class Automation:
         attempt = end.diagnosed()
         if attempt is None:
             return None
-        lineages = lineage.assign(work, {end.attempt_id: end.event})
+        lineages = lineage.assign(work, claims.check(work, {end.attempt_id: end.event}))
         return self._advise(work, [attempt], lineages, revised=True)[end.attempt_id]
 
     def _advise(

@@ -1,6 +1,7 @@
 """Connections to both databases, and translation of their errors."""
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,7 @@ _SQLITE_UNAVAILABLE = frozenset(
         sqlite3.SQLITE_NOMEM,
     }
 )
+LONGEST_LABEL = 63  # of the name of a host (RFC 1035); a longer one is no error of the driver but a crash
 _READ_ONLY_TRANSACTION = "25006"  # the server has become a replica
 _UNDEFINED_TABLE, _UNDEFINED_COLUMN = "42P01", "42703"
 
@@ -61,6 +63,8 @@ def parse_url(url: str) -> URL:
             raise _bad_url("sqlite without a path: several threads share one database")
         return parsed
     if parsed.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
+        if any(len(label) > LONGEST_LABEL for label in re.split("[.,]", parsed.host or "")):
+            raise _bad_url("a host with a longer name than hosts have")
         return parsed.set(drivername="postgresql+psycopg")
     raise _bad_url(parsed.drivername)
 
@@ -115,7 +119,7 @@ def _sqlite(url: URL, pool_size: int) -> Engine:
     def _refuse_to_create(_dialect: Any, _record: Any, arguments: list[Any], _keywords: Any) -> None:
         # SQLite would create an empty file of any name; only `create_file` may, readable by its owner only.
         if not Path(arguments[0]).exists():
-            raise ConfigurationError(f"no database at {arguments[0]}: run `faultline db upgrade`")
+            raise ConfigurationError(f"{VARIABLE}: no database at {arguments[0]}: run `faultline db upgrade`")
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, _record: Any) -> None:

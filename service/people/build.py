@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from urllib.parse import urlsplit
 
 from service.errors import ConfigurationError
 from service.people.config import LoginMethods, Provider, Proxy
@@ -10,6 +11,7 @@ from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
 
 SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def build(
@@ -28,6 +30,9 @@ def build(
     Raises:
         ConfigurationError: incomplete settings, an extra that is not installed, or no role mapping.
     """
+    if issuer is None and (client_id is not None or client_secret is not None):
+        given = "FAULTLINE_OIDC_CLIENT_SECRET" if client_id is None else "FAULTLINE_OIDC_CLIENT_ID"
+        raise ConfigurationError(f"{given}: expected FAULTLINE_OIDC_ISSUER with it; without it nobody logs in by OIDC")
     provider = None if issuer is None else _provider(issuer, client_id, client_secret, public_url)
     proxy = None if proxy_secret is None else _proxy(proxy_secret, claims)
     if (provider is not None or proxy is not None) and not roles:
@@ -49,6 +54,11 @@ def _proxy(secret: str, claims: ClaimNames) -> Proxy:
 
 
 def _provider(issuer: str, client_id: str | None, client_secret: str | None, public_url: str | None) -> Provider:
+    if not _is_safe(issuer):
+        raise ConfigurationError(
+            "FAULTLINE_OIDC_ISSUER: expected an https:// address, since whoever changes an answer of the provider can "
+            "log in as anybody; http:// is for a provider on this machine only"
+        )
     if client_id is None or public_url is None:
         raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs FAULTLINE_OIDC_CLIENT_ID and FAULTLINE_PUBLIC_URL")
     try:
@@ -56,3 +66,13 @@ def _provider(issuer: str, client_id: str | None, client_secret: str | None, pub
     except ImportError:
         raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs the extra: pip install 'faultline[oidc]'") from None
     return oidc.Provider(issuer, client_id, client_secret, f"{public_url.rstrip('/')}/login/oidc/callback")
+
+
+def _is_safe(issuer: str) -> bool:
+    """Whether nobody between this service and the provider can change its answers."""
+    try:
+        parts = urlsplit(issuer)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return host != "" and (parts.scheme == "https" or (parts.scheme == "http" and host in _THIS_MACHINE))

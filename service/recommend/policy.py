@@ -241,16 +241,21 @@ def built_in() -> Policy:
     return _built(tomllib.loads(text), {})
 
 
-def load(path: Path | None) -> Policy:
+def load(path: Path | None, *, setting: str | None = None) -> Policy:
     """The policy of a file merged with the built-in one, or the built-in one if `path` is None.
+
+    Args:
+        path: the file.
+        setting: the setting that names the file, for messages.
 
     Raises:
         ConfigurationError: the file cannot be read, or a setting is invalid.
     """
     if path is None:
         return built_in()
+    place = str(path) if setting is None else f"{setting}: {path}"
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
-    return parse(text, str(path))
+        raise ConfigurationError(f"{place}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+    return parse(text, place)

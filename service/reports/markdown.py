@@ -6,7 +6,11 @@ from collections.abc import Iterable
 from service.formatting import gpu_hours
 from service.reports.document import Report, Section, Table
 
-_ACTS = re.compile(r"([\\`*_{}\[\]<>#|~!])")
+_ACTS = re.compile(r"([\\`*_{}\[\]<>#|~!&$])")
+# What chats, wikis and mail programs turn into links and mentions in any text.
+_SCHEME = re.compile(r":(?=//)")
+_WWW = re.compile(r"(?i)\bwww\.")
+_MENTION = re.compile(r"[@\uff20\ufe6b](?=\S)")
 _BREAKS = re.compile(r"[\r\n\x00-\x1f\x7f]+")
 
 
@@ -46,8 +50,9 @@ def render(report: Report) -> str:
 
 
 def text(raw: str) -> str:
-    """The text with Markdown characters escaped."""
-    return _ACTS.sub(r"\\\1", _BREAKS.sub(" ", raw))
+    """The text on one line with Markdown characters escaped, and without links and mentions."""
+    unlinked = _WWW.sub("www[.]", _SCHEME.sub("[:]", _MENTION.sub("(at)", _BREAKS.sub(" ", raw))))
+    return _ACTS.sub(r"\\\1", unlinked)
 
 
 def _section(section: Section) -> Iterable[str]:

@@ -21,8 +21,8 @@ def values(scope: Scope) -> dict[str, str]:
 
 
 def words(scope: Scope) -> str:
-    """The scope as text, as in "cluster orion, team vision"; empty for all jobs."""
-    return ", ".join(f"{name} {escape_invisible(value)}" for name, value in values(scope).items())
+    """The scope as text on one line, as in "cluster orion, team vision"; empty for all jobs."""
+    return ", ".join(f"{name} {escape_invisible(' '.join(value.split()))}" for name, value in values(scope).items())
 
 
 def check(reading: ReadSession, scope: Scope, bounds: Sequence[datetime]) -> None:

@@ -41,7 +41,7 @@ def message_facts(report: Report) -> dict[str, Any]:
 def mail(report: Report) -> bytes:
     """The report as a mail (RFC 5322): text and HTML; without sender and receivers."""
     message = EmailMessage()
-    message["Subject"] = report.title
+    message["Subject"] = " ".join(report.title.split())  # reports of earlier releases may have a name with a line end
     message.set_content(markdown.render(report))
     message.add_alternative(html.render(report), subtype="html")
     return message.as_bytes()

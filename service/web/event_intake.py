@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,12 +10,14 @@ import orjson
 
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter, StoredDeadLetter
-from service.errors import Conflict, FaultlineError, FieldError, TooLarge, UnreadableRecord
+from service.errors import Conflict, FaultlineError, FieldError, NotFound, TooLarge, UnreadableRecord
 from service.formats import node_events
 from service.formats.read_outcome import Skipped
+from service.jobs.same_job import RESTARTED_WITHIN
 from service.messaging.batch_result import BatchOutcome
 from service.messaging.dead_letters import dead_letter
 from service.people.token_binding import Binding
+from service.web import views
 from service.web.services import Services
 
 _log = logging.getLogger(__name__)
@@ -42,7 +45,7 @@ class Submitted:
 
     `duplicates` counts events stored before; `conflicts` those among them with different content (the first one is
     kept). `skipped` counts records that are not the end of a job. `failures` are the ids of the failures that the
-    events belong to.
+    events belong to, without those of conflicts.
     """
 
     accepted: int = 0
@@ -150,17 +153,42 @@ def _batch(
         try:
             found = _permitted(services.parse(raw, attributes, cluster=cluster), sender)
         except UnreadableRecord as error:
-            first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
-            done.rejected.append(Rejection(number, first.field, first.expected, first.got))
-            dead.append(dead_letter(raw, f"{PLACE} line {number}", error, services.clock.now()))
+            dead.append(_rejected(services, number, raw, error, done))
             continue
         if isinstance(found, Skipped):
             done.skipped += 1
             services.telemetry.events.labels("skipped").inc()
         else:
             events.append((number, raw, found))
+    if sender.binding.teams:
+        for position in reversed(_of_other_teams(services, [event for _, _, event in events], sender.binding.teams)):
+            number, raw, event = events.pop(position)
+            problem = FieldError("job_id", "a job of which no other team sent an end", event.job_id[:80])
+            refused = UnreadableRecord(f"the token {sender.name} may not send this: job_id", (problem,))
+            dead.append(_rejected(services, number, raw, refused, done))
     if events or dead:
         _store(services, events, dead, done)
+
+
+def _rejected(services: Services, number: int, raw: bytes, error: UnreadableRecord, done: Submitted) -> DeadLetter:
+    """Note that a line was rejected; returns its dead letter."""
+    first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
+    done.rejected.append(Rejection(number, first.field, first.expected, first.got))
+    return dead_letter(raw, f"{PLACE} line {number}", error, services.clock.now())
+
+
+def _of_other_teams(services: Services, events: Sequence[JobCompletion], teams: Sequence[str]) -> list[int]:
+    """The positions of events of jobs that ran for another team shortly before or after; ids are used again later."""
+    with services.reading() as reading:
+        stored = reading.jobs.attempts_of_jobs({(event.cluster, event.job_id) for event in events})
+    return [
+        position
+        for position, event in enumerate(events)
+        if any(
+            one.team is not None and one.team not in teams and abs(one.ended_at - event.ended_at) <= RESTARTED_WITHIN
+            for one in stored.get((event.cluster, event.job_id), ())
+        )
+    ]
 
 
 def _permitted(found: JobCompletion | Skipped, sender: Sender) -> JobCompletion | Skipped:
@@ -209,8 +237,10 @@ def _count(outcome: BatchOutcome, done: Submitted) -> None:
         else:
             done.duplicates += 1
             done.conflicts += event.kind == "conflict"
-        if event.failure_id is not None and event.failure_id not in done.failures:
-            done.failures.append(event.failure_id)
+        # Who sends another content under a known id has not shown to know the stored event.
+        if event.kind == "conflict" or event.failure_id is None or event.failure_id in done.failures:
+            continue
+        done.failures.append(event.failure_id)
 
 
 def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
@@ -225,11 +255,14 @@ def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
 
 
 def verdicts(services: Services, failures: Sequence[int]) -> list[dict[str, Any]]:
-    """The current verdict/1 of each failure with its `failure_id`; omitted if retention removed the verdict."""
+    """The current verdict/1 of each failure with its `failure_id`.
+
+    Omitted are failures that the caller may not see, and those whose verdict retention removed.
+    """
     found = []
-    with services.reading() as reading:
-        for failure_id in failures:
-            verdict = reading.failures.get(failure_id).verdict
+    for failure_id in failures:
+        with suppress(NotFound):
+            verdict = views.failure(services, failure_id).verdict
             if verdict is not None:
                 found.append({**verdict, "failure_id": failure_id})
     return found

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
@@ -18,8 +19,9 @@ from service.web.views import FailureQuery
 MAX_ROWS = 200_000  # rows of one export; use `until` for older rows
 _PAGE_SIZE = 500
 COLUMNS = tuple(field.name for field in fields(FailureRow))
-# First characters of spreadsheet formulas (OWASP, "CSV Injection").
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# First characters of spreadsheet formulas (OWASP, "CSV Injection"), at the begin of a cell. Where a spreadsheet splits
+# at semicolons or tabs, as with many European settings, a cell also begins after one of these.
+_FORMULA = re.compile("(^[ \u200b\ufeff]*|[;\t\r\n][ \"']*)(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 def pages(services: Services, filters: FailureQuery, sort: FailureSort) -> Iterator[Page[FailureRow]]:
@@ -88,5 +90,4 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return str(value)
     text = " ".join(value) if isinstance(value, tuple) else str(value)
-    text = text.replace("\0", "\ufffd")
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _FORMULA.sub(r"\1'", text.replace("\0", "\ufffd"))

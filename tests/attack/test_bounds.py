@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from classifiers import signatures
 from classifiers.case_builder import build_case
@@ -15,6 +16,7 @@ from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from service.clock import SystemClock
 from service.contracts.event import LOGS_MOST, from_object
+from service.feedback.repository.feedback import MOST_VIEWS
 from service.hooks.webhook_listener import MOST_CONNECTIONS, WebhookListener
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
@@ -85,4 +87,21 @@ def test_a_token_and_an_account_of_one_name_share_no_views(tmp_path: Path) -> No
             work.tokens.revoke("ana")
     with world.client(world.token("read", name="ana")) as successor:
         assert successor.get("/api/v1/views").json()["items"] == []
+    world.store.close()
+
+
+def test_a_person_has_a_limited_number_of_saved_filters(tmp_path: Path) -> None:
+    world = make_world(tmp_path)
+    with world.client(world.token("read")) as client, world.client(world.token("read", name="other")) as another:
+
+        def save(who: TestClient, name: str) -> int:
+            view = {"name": name, "page": "/failures", "query": "user=ana"}
+            return who.put("/api/v1/views", json=view).status_code
+
+        assert {save(client, f"filter {number}") for number in range(MOST_VIEWS)} == {200}
+        assert save(client, "one more") == 422
+        assert save(client, "filter 7") == 200, "the same name is replaced"
+        assert save(another, "one more") == 200
+        assert client.delete("/api/v1/views/filter 7").status_code == 204
+        assert save(client, "one more") == 200
     world.store.close()

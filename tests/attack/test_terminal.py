@@ -49,7 +49,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     signatures.mkdir()
     (signatures / f"{HOSTILE}.toml").write_text('[[signature]]\nid = "a\\u001b"\n', encoding="utf-8")
     monkeypatch.setenv("FAULTLINE_DATABASE_URL", f"sqlite:///{tmp_path}/store.sqlite3")
-    monkeypatch.setenv("FAULTLINE_KAFKA_TOPICS", "a\x1b\u202e")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"another fine password 17\n")))
     return tmp_path
 

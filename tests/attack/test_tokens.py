@@ -78,6 +78,39 @@ def test_a_sender_of_one_cluster_blocks_no_event_of_another(world: World) -> Non
         assert [one["line"] for one in answer["rejected"]] == [2], answer
 
 
+@pytest.mark.parametrize("bound", [{}, {"teams": ["vision"]}, {"clusters": ["orion"]}])
+def test_who_may_send_only_learns_no_verdict_of_an_event_of_others(world: World, bound: dict[str, list[str]]) -> None:
+    """The id of an event is known to whoever knows the job: another content under it is no proof of knowing more."""
+    secret_line = "ModuleNotFoundError: No module named 'their_project'"
+    logs = [{"rank": 0, "node": "gpu018", "stream": "stderr", "tail": f"start\n{secret_line}\n"}]
+    job = f"known {bound}"
+    with world.client(token(world, "admin")) as client:
+        theirs = event(job, team="speech", user="bob", logs=logs)
+        assert client.post("/api/v1/events", content=lines(theirs)).json()["accepted"] == 1
+    with world.client(token(world, "ingest", **bound)) as client:
+        for guess in (event(job, logs=[]), event(job, team="speech", logs=[])):
+            answer = client.post("/api/v1/events?wait=verdict", content=lines(guess))
+            assert answer.json()["verdicts"] == []
+            assert "their_project" not in answer.text
+        again = client.post("/api/v1/events?wait=verdict", content=lines(theirs)).json()
+        assert len(again["verdicts"]) == (0 if "teams" in bound else 1), "who sent the event gets its verdict again"
+
+
+def test_a_sender_of_one_team_reports_no_end_of_a_job_of_another(world: World) -> None:
+    """It would show the job as finished, and end the requests of its failure."""
+    with world.client(token(world, "admin")) as client:
+        client.post("/api/v1/events", content=lines(event("200", team="speech", user="bob")))
+    later = event("200", attempt=1, status="succeeded", user="bob", logs=[])
+    with world.client(token(world, "ingest", teams=["vision"])) as client:
+        answer = client.post("/api/v1/events", content=lines(event("201"), later)).json()
+        assert answer["accepted"] == 1
+        assert [(one["line"], one["field"]) for one in answer["rejected"]] == [(2, "job_id")]
+        reused = later | {"attempt": 2, "ended_at": "2027-06-01T00:00:00Z", "started_at": "2027-05-31T00:00:00Z"}
+        assert client.post("/api/v1/events", content=lines(reused)).json()["accepted"] == 1, "ids are used again"
+    with world.client(token(world, "ingest", teams=["vision", "speech"])) as client:
+        assert client.post("/api/v1/events", content=lines(later)).json()["accepted"] == 1
+
+
 def test_a_hook_leases_and_answers_on_its_cluster_only(world: World) -> None:
     with world.client(token(world, "admin")) as client:
         assert client.post("/api/v1/failures/2:resubmit").status_code == 200

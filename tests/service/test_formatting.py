@@ -17,6 +17,8 @@ from tests.service.web.world import NOW
 def test_every_character_is_visible(text: str) -> None:
     shown = formatting.escape_invisible(text)
     assert not any(0x202A <= ord(char) <= 0x202E or 0x2066 <= ord(char) <= 0x2069 for char in shown)
+    assert not any(ord(char) in {0x200B, 0x3164} or 0x2060 <= ord(char) <= 0x206F for char in shown)
+    assert not any(0xE0000 <= ord(char) <= 0xE0FFF for char in shown)
     assert not any(ord(char) < 0x20 and char not in "\t\n" for char in shown)
     shown.encode()
 
@@ -28,6 +30,10 @@ def test_every_character_is_visible(text: str) -> None:
         ("\x1b[31m", "␛[31m"),
         ("\u202egpj.exe", "[U+202E]gpj.exe"),
         ("\ud800", "\ufffd"),
+        ("an\u200da", "an[U+200D]a"),
+        ("ana\u3164", "ana[U+3164]"),
+        ("ana\U000e0041\ufe00", "ana[U+E0041][U+FE00]"),
+        ("\U0001f468\u200d\U0001f4bb \u26a0\ufe0f done", "\U0001f468\u200d\U0001f4bb \u26a0\ufe0f done"),
         ("שלום", "שלום"),
         ("tab\tnew\nline", "tab\tnew\nline"),
     ],

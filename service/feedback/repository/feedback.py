@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, literal, select, t
 
 from service.clock import Clock
 from service.contracts.page import Page
+from service.errors import FieldError, InvalidInput
 from service.failures.tables import failures
 from service.feedback.records import VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
 from service.feedback.tables import feedback, labels, saved_views
@@ -20,6 +21,7 @@ _AXES = ("side", "cause", "category", "symptom", "retry")
 _JUDGING = ("confirm", "correct", "audit", "import")
 _WORDS = 200  # entries of one failure
 _HELD = 200  # characters
+MOST_VIEWS = 200  # of one person, of all pages (judgement): more are no help, and a script could fill the database
 
 
 class FeedbackReader:
@@ -213,8 +215,16 @@ class FeedbackRepository(FeedbackReader):
         return changed.rowcount == 1
 
     def save_view(self, who: str, view: SavedView) -> None:
-        """Store a view under its name, replacing an earlier one."""
+        """Store a view under its name, replacing an earlier one.
+
+        Raises:
+            InvalidInput: the person has as many views as a page can show.
+        """
         self.drop_view(who, view.name)
+        own = select(func.count()).select_from(saved_views).where(saved_views.c.who == clean(who[:200]))
+        if self._connection.execute(own).scalar_one() >= MOST_VIEWS:
+            expected = f"at most {MOST_VIEWS} saved filters: delete some first"
+            raise InvalidInput(f"name: expected {expected}", (FieldError("name", expected),))
         self._connection.execute(
             insert(saved_views).values(
                 who=clean(who[:200]),

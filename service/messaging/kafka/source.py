@@ -12,6 +12,7 @@ from kafka.admin import MemberToRemove
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
 from service.errors import ConfigurationError, Unavailable
+from service.messaging.kafka import bounded_codecs
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.connect import Fenced, connected, is_undecodable, quietly, translated
 from service.messaging.kafka.waiting_consumer import WaitingConsumer
@@ -211,6 +212,7 @@ class KafkaSource:
 
     def _connect(self) -> None:
         config = self._config
+        bounded_codecs.install()
         self._consumer = connected(
             self._make,
             **config.connection(),

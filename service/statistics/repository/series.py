@@ -26,6 +26,8 @@ STEPS = ((3 * HOUR, timedelta(minutes=5)), (48 * HOUR, HOUR), (9 * DAY, 6 * HOUR
 MOST_PARTS = 400  # of a series; for longer periods the latest ones
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
+# The calendar has no week before the first and after the last of these: a series begins and ends within it.
+_EARLIEST, _LATEST = datetime(1, 2, 1, tzinfo=UTC), datetime(9999, 12, 1, tzinfo=UTC)
 _FAILED = tuple(sorted(FAILURE_STATUSES))
 _ENDED = (*_FAILED, Status.SUCCEEDED.value)
 
@@ -57,8 +59,11 @@ def read(
     if since >= until:
         return ()
     step = step_of(since, until)
+    until = min(until, _LATEST)
     last = _MONDAY + -((_MONDAY - until) // step) * step
-    since = max(since, last - MOST_PARTS * step)
+    since = max(since, last - MOST_PARTS * step, _EARLIEST)
+    if since >= until:
+        return ()
     first = _MONDAY + (since - _MONDAY) // step * step
     found: defaultdict[datetime, _Part] = defaultdict(_Part)
     split = rollups.split(connection, since, until)

@@ -58,7 +58,7 @@ def reports(
             "scope_values": scopes.values,
             "scope_words": scopes.words,
             "subscriptions": [(one, described(one)) for one in views.subscriptions(snapshot, principal)],
-            "subscribed": _subscribed(snapshot, subscribed),
+            "subscribed": _subscribed(snapshot, principal, subscribed),
             "receivers": _receivers(services, principal),
             "scope": {},
             "ask_scope": True,
@@ -137,16 +137,15 @@ def _receivers(services: Services, principal: Principal) -> list[ReportReceiver]
     return sorted(found, key=lambda one: principal.account_name is not None and not one.personal)
 
 
-def _subscribed(services: Services, subscribed: str | None) -> str | None:
-    """What the form before has done."""
+def _subscribed(services: Services, principal: Principal, subscribed: str | None) -> str | None:
+    """What the form before has done; subscriptions of others are not named."""
     if subscribed == "ended":
         return "Unsubscribed: the report is no longer sent."
     if subscribed == "before":
         return "This subscription exists already."
     if not (subscribed or "").isdigit():
         return None
-    with services.reading() as reading:
-        found = next((one for one in reading.report_subscriptions.all() if str(one.id) == subscribed), None)
+    found = next((one for one in views.subscriptions(services, principal) if str(one.id) == subscribed), None)
     if found is None:
         return None
     first = weeks.of(services.clock.now(), services.zone)

@@ -25,6 +25,18 @@ def test_each_login_method_needs_all_of_its_settings() -> None:
         made(roles=(), proxy_secret="s" * 32)
 
 
+@pytest.mark.parametrize("issuer", ["http://id.example", "id.example", "file:///etc/passwd", "https://", "http://[::1"])
+def test_an_issuer_whose_answers_others_can_change_is_refused(issuer: str) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_OIDC_ISSUER"):
+        made(issuer=issuer, client_id="f", public_url="https://faultline.example/")
+
+
+@pytest.mark.parametrize("given", ["client_id", "client_secret"])
+def test_a_client_without_an_issuer_is_refused(given: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"FAULTLINE_OIDC_{given.upper()}"):
+        made(**{given: "x" * 40})
+
+
 @pytest.mark.parametrize("secret", ["", "short", "s" * 31, "ü" * 15])
 def test_a_proxy_secret_that_can_be_guessed_is_refused(secret: str) -> None:
     with pytest.raises(ConfigurationError, match="FAULTLINE_PROXY_SECRET"):

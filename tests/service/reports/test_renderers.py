@@ -4,11 +4,13 @@ import email
 import email.policy
 import html as html_words
 import re
+from dataclasses import replace
 
 import orjson
 import pytest
 
-from service.reports import html, markdown, pdf, summary
+from service.goodput.records import Scope
+from service.reports import html, markdown, pdf, scope, summary
 from service.reports.build import build
 from service.reports.document import Report
 from tests.service.reports.sample_facts import GOODPUT, HOSTILE, facts
@@ -47,6 +49,28 @@ def test_log_text_is_escaped(report: Report) -> None:
     assert "<script" not in html.render(report)
     assert HOSTILE in html_words.unescape(html.render(report))
     assert "<script" not in markdown.render(report).replace("\\<script", "")
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("see https://evil.example/x", "see https[:]//evil.example/x"),
+        ("WWW.evil.example", "www[.]evil.example"),
+        ("@channel and ana@evil.example", "(at)channel and ana(at)evil.example"),
+        ("&commat;here &colon;//", "&commat;here &colon;//"),  # read as text: the ampersand is escaped
+        ("vision\r\n# Title", "vision # Title"),
+    ],
+)
+def test_markdown_has_no_link_and_no_mention_of_a_job(raw: str, shown: str) -> None:
+    written = markdown.text(raw)
+    assert re.sub(r"\\(.)", r"\1", written) == shown
+    assert not re.search(r"(?<!\\)[&\[#]", written)
+
+
+def test_a_name_with_a_line_end_is_one_line_of_a_mail(report: Report) -> None:
+    named = replace(report, title="Report of team vis\nBcc: x@y")
+    assert summary.mail(named).splitlines()[0] == b"Subject: Report of team vis Bcc: x@y"
+    assert scope.words(Scope(team="vis\nBcc: x@y")) == "team vis Bcc: x@y"
 
 
 def test_markdown_tables_keep_their_columns(report: Report) -> None:

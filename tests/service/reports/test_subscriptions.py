@@ -185,6 +185,8 @@ def test_people_subscribe_themselves_operators_channels_and_administrators_every
     assert [one["user"] for one in ola.get(API).json()] == ["ana", "bo"]
     [of_bo] = [one["id"] for one in ola.get(API).json() if one["user"] == "bo"]
     assert ana.delete(f"{API}/{of_bo}", headers=headers).status_code == 404
+    shown = f"/reports?subscribed={of_bo}"
+    assert ("Subscribed: " in ola.get(shown).text, "Subscribed: " in ana.get(shown).text) == (True, False)
     [own] = [one["id"] for one in ana.get(API).json()]
     assert submit(ana, f"{SUBSCRIPTIONS}/{own}/end").headers["location"].startswith("/reports?subscribed=ended")
     assert ola.delete(f"{API}/{of_bo}", headers=headers).status_code == 204

@@ -23,3 +23,19 @@ def test_a_nested_policy_is_refused(client: TestClient, nested: str) -> None:
 def test_a_lone_surrogate_in_an_address_has_an_answer(client: TestClient) -> None:
     for path in ("/api/v1/failures?cause=%ED%A0%80", "/failures?cause=%ED%A0%80", "/api/v1/nothing/%ED%A0%80"):
         assert client.get(path).status_code < 500
+
+
+TIMES = ("0001-01-01", "0001-01-01T00:00:00+23:59", "9999-12-31", "9999-12-31T23:59:59Z", "3650000d", "")
+
+
+@pytest.mark.parametrize("path", ["/", "/goodput", "/failures", "/api/v1/stats", "/api/v1/goodput"])
+def test_the_first_and_last_days_of_the_calendar_have_an_answer(client: TestClient, path: str) -> None:
+    edges = [
+        event("1", ended_at="0001-01-01T00:00:00Z", started_at="0001-01-01T00:00:00Z"),
+        event("2", ended_at="9999-12-31T23:59:59.999999Z", started_at="0001-01-01T00:00:00Z", gpus=2**53),
+    ]
+    client.post("/api/v1/events", content=lines(event("3"), *edges))
+    for since in TIMES:
+        for until in TIMES:
+            status = client.get(path, params={"since": since, "until": until}).status_code
+            assert status in {200, 422}, (since, until, status)

@@ -31,12 +31,12 @@ def automation(
 ) -> HTMLResponse:
     """Kill switch, figures and one page of requests."""
     chosen = next((one for one in STATES if one == state), None)
-    tallies = views.tallies(services)
+    tallies, counted = views.tallies(services), automation_funnel.read(services)
     with services.snapshot() as snapshot:
         overview = views.overview(snapshot, tallies)
         context = {
             "overview": overview,
-            "month": automation_funnel.month(services, overview.rates),
+            "month": automation_funnel.month(*counted, overview.rates),
             "page": views.requests(snapshot, state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None),
             "state": chosen,
             "states": STATES,

@@ -44,17 +44,21 @@ class MonthOfAutomation:
     shadow: ShadowEstimate
 
 
-def month(services: Services, rates: Sequence[Rate]) -> MonthOfAutomation:
-    """The funnel of the last 28 days. Large ones are cached, so this is never part of a page's snapshot."""
+def read(services: Services) -> tuple[datetime, Funnel]:
+    """The begin of the last 28 days, and their funnel. Large ones are cached: never part of a page's snapshot."""
 
-    def read() -> tuple[datetime, Funnel]:
+    def count() -> tuple[datetime, Funnel]:
         since = services.clock.now() - timedelta(days=DAYS)
         with services.store.reading() as reading:
             return since, reading.funnel.read(since)
 
-    since, found = services.funnels.get(
-        "month", read, services.clock.monotonic(), cacheable=lambda made: made[1].advised >= MANY
+    return services.funnels.get(
+        "month", count, services.clock.monotonic(), cacheable=lambda made: made[1].advised >= MANY
     )
+
+
+def month(since: datetime, found: Funnel, rates: Sequence[Rate]) -> MonthOfAutomation:
+    """The stages of a funnel, and what shadow mode left undone by the measured success rates."""
     stages = (
         ("advised", found.advised),
         ("opted_in", found.opted_in),

@@ -1,0 +1,136 @@
+"""Decompression of record batches up to a largest size. Kafka's client has no limit, and a broker does not look inside.
+
+Without one, a compressed batch of a megabyte could take gigabytes, and would end every worker that reads it.
+"""
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import zstandard
+from kafka import codec
+from kafka.errors import CorruptRecordError
+from kafka.record import default_records, legacy_records
+
+MOST_BYTES = 64 * 1024 * 1024  # four events of the largest size; producers limit a batch before it is packed
+_PIECE = 1024 * 1024
+_XERIAL_MAGIC, _XERIAL_HEADER = (
+    b"\x82SNAPPY\0",
+    16,
+)  # begin and length of what precedes the blocks of snappy's Java library
+_VARINT_MOST = 5  # bytes of the length that begins a text in snappy
+
+
+def install() -> None:
+    """Make Kafka's client use the functions of this module."""
+    for module in (default_records, legacy_records):
+        for name, decode in _DECODERS.items():
+            if hasattr(module, name):
+                setattr(module, name, decode)
+
+
+def gzip_decode(payload: Any) -> bytes:
+    """The text of one or more members of gzip.
+
+    Raises:
+        CorruptRecordError: it is larger than `MOST_BYTES`, or not gzip.
+    """
+    out, rest = bytearray(), bytes(payload)
+    while rest:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            out += member.decompress(rest, _room(out))
+        except zlib.error as error:
+            raise CorruptRecordError(f"not gzip: {error}") from None
+        if not member.eof:
+            _check(out)
+            raise CorruptRecordError("the gzip data is truncated")
+        rest = member.unused_data
+    return bytes(_check(out))
+
+
+def zstd_decode(payload: Any) -> bytes:
+    """The text of one or more frames of zstd.
+
+    Raises:
+        CorruptRecordError: it is larger than `MOST_BYTES`, or not zstd.
+    """
+    out = bytearray()
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(bytes(payload), read_across_frames=True) as reader:
+            while piece := reader.read(_PIECE):
+                out += piece
+                _check(out)
+    except zstandard.ZstdError as error:
+        raise CorruptRecordError(f"not zstd: {error}") from None
+    return bytes(out)
+
+
+def lz4_decode(payload: Any) -> bytes:
+    """The text of a frame of LZ4.
+
+    Raises:
+        CorruptRecordError: it is larger than `MOST_BYTES`, or not LZ4.
+    """
+    out = bytearray()
+    reader = codec.lz4.LZ4FrameDecompressor()
+    try:
+        out += reader.decompress(bytes(payload), max_length=_room(out))
+    except RuntimeError as error:
+        raise CorruptRecordError(f"not LZ4: {error}") from None
+    _check(out)
+    if not reader.eof:
+        raise CorruptRecordError("the LZ4 data is truncated")
+    return bytes(out)
+
+
+def snappy_decode(payload: Any) -> bytes:
+    """The text of snappy, in blocks or not; each states its length before it is decompressed.
+
+    Raises:
+        CorruptRecordError: it is larger than `MOST_BYTES`.
+    """
+    given = bytes(payload)
+    if given.startswith(_XERIAL_MAGIC) and len(given) > _XERIAL_HEADER:
+        stated, at = 0, _XERIAL_HEADER
+        while at < len(given):
+            stated += _stated_length(given, at + 4)
+            at += 4 + max(0, int.from_bytes(given[at : at + 4], "big", signed=True))
+    else:
+        stated = _stated_length(given, 0)
+    if stated > MOST_BYTES:
+        raise _too_large()
+    decoded: bytes = codec.snappy_decode(given)
+    return decoded
+
+
+def _stated_length(given: bytes, at: int) -> int:
+    """The length at the begin of a text in snappy: seven bits in each byte, the lowest first."""
+    length = 0
+    for number, byte in enumerate(given[at : at + _VARINT_MOST]):
+        length |= (byte & 0x7F) << (7 * number)
+        if byte < 0x80:  # noqa: PLR2004 - the last byte
+            break
+    return length
+
+
+def _room(out: bytearray) -> int:
+    return MOST_BYTES - len(out) + 1
+
+
+def _check(out: bytearray) -> bytearray:
+    if len(out) > MOST_BYTES:
+        raise _too_large()
+    return out
+
+
+def _too_large() -> CorruptRecordError:
+    return CorruptRecordError(f"a compressed batch of more than {MOST_BYTES // 1024 // 1024} MiB")
+
+
+_DECODERS: dict[str, Callable[[Any], bytes]] = {
+    "gzip_decode": gzip_decode,
+    "zstd_decode": zstd_decode,
+    "lz4_decode": lz4_decode,
+    "snappy_decode": snappy_decode,
+}

@@ -1,0 +1,90 @@
+"""Compressed batches are read up to a size, by every codec of Kafka."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kafka import codec
+from kafka.errors import CorruptRecordError
+from kafka.record import default_records, legacy_records
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+
+from service.messaging.kafka import bounded_codecs
+
+ROOT = Path(__file__).parents[4]
+CODECS = ("gzip", "zstd", "lz4", "snappy")
+TEXT = b"".join(b"line %d\n" % number for number in range(40_000))
+ATTRIBUTES = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+
+
+def decode_of(name: str) -> Callable[[bytes | memoryview], bytes]:
+    decode: Callable[[bytes | memoryview], bytes] = getattr(bounded_codecs, f"{name}_decode")
+    return decode
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_what_kafka_s_client_packs_is_read(name: str) -> None:
+    assert decode_of(name)(getattr(codec, f"{name}_encode")(TEXT)) == TEXT
+    assert decode_of(name)(memoryview(getattr(codec, f"{name}_encode")(b"x"))) == b"x"
+
+
+def test_snappy_without_blocks_and_several_members_of_gzip_are_read() -> None:
+    assert bounded_codecs.snappy_decode(codec.snappy_encode(TEXT, xerial_compatible=False)) == TEXT
+    assert bounded_codecs.gzip_decode(codec.gzip_encode(b"a") + codec.gzip_encode(b"b")) == b"ab"
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_more_than_the_limit_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = getattr(codec, f"{name}_encode")(TEXT)
+    monkeypatch.setattr(bounded_codecs, "MOST_BYTES", len(TEXT) - 1)
+    with pytest.raises(CorruptRecordError, match="more than"):
+        decode_of(name)(packed)
+    monkeypatch.setattr(bounded_codecs, "MOST_BYTES", len(TEXT))
+    assert decode_of(name)(packed) == TEXT
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd", "lz4"])
+def test_damaged_data_is_an_undecodable_record(name: str) -> None:
+    packed = getattr(codec, f"{name}_encode")(TEXT)
+    for damaged in (b"nonsense" * 9, *([packed[: len(packed) // 2]] if name != "zstd" else ())):
+        with pytest.raises(CorruptRecordError):
+            decode_of(name)(damaged)
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_the_client_reads_batches_with_these_functions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (default_records, legacy_records):
+        for one in CODECS:
+            if hasattr(module, f"{one}_decode"):
+                monkeypatch.setattr(module, f"{one}_decode", getattr(module, f"{one}_decode"))
+    bounded_codecs.install()
+    builder = MemoryRecordsBuilder(magic=2, compression_type=ATTRIBUTES[name], batch_size=10_000_000)
+    builder.append(timestamp=1, key=None, value=TEXT)
+    builder.close()
+    batch = MemoryRecords(bytes(builder.buffer())).next_batch()
+    assert [record.value for record in batch] == [TEXT]
+    monkeypatch.setattr(bounded_codecs, "MOST_BYTES", 1_000)
+    batch = MemoryRecords(bytes(builder.buffer())).next_batch()
+    with pytest.raises(CorruptRecordError, match="more than"):
+        list(batch)
+
+
+BOMB = """
+import re, zlib
+from pathlib import Path
+from kafka.errors import CorruptRecordError
+from service.messaging.kafka import bounded_codecs
+packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(3_000)) + packer.flush()
+try:
+    bounded_codecs.gzip_decode(packed)
+except CorruptRecordError:
+    print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+def test_a_bomb_takes_no_more_memory_than_a_few_times_the_limit() -> None:
+    done = subprocess.run([sys.executable, "-c", BOMB], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) * 1024 < 400 * 1024 * 1024
