@@ -40,7 +40,7 @@ MODULES = (
     "classifiers/own_frame.py",
     "classifiers/owner_summary.py",
     "classifiers/redaction.py",
-    "classifiers/secret_finder.py",
+    "classifiers/secrets/finder.py",
     "classifiers/suspected_place.py",
     "classifiers/model/tokenizer.py",
     "classifiers/model/vectorizer.py",

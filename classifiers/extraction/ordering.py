@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry
-from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.line_shapes import is_overcome, names_timeout
+from classifiers.extraction.observed.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.taxonomy import Role
 
@@ -19,8 +20,6 @@ _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
 _WEAK_WORDS: Final = frozenset(
     {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
 )
-_MONITORS: Final = frozenset({"toolboxes.heartbeat-missed"})
-_TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 # All of these are a judgement.
 _OBJECT_RANGE: Final = 500
 _MOST_ITEMS: Final = 24
@@ -67,7 +66,9 @@ def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
 def _is_own_kill(report: EvidenceItem, own: Sequence[EvidenceItem]) -> bool:
     """Whether a launcher that reports a killed process said before that it got no heartbeat of it: it killed it."""
     return any(
-        item.stream == report.stream and item.offset < report.offset and any(hit.id in _MONITORS for hit in item.hits)
+        item.stream == report.stream
+        and item.offset < report.offset
+        and any(hit.id in MISSED_HEARTBEATS for hit in item.hits)
         for item in own
     )
 
@@ -187,11 +188,7 @@ def promote_suspect_line(items: Sequence[EvidenceItem], rank: int | None) -> Non
 def _is_timed_out(items: Sequence[EvidenceItem]) -> bool:
     """Whether the first consequence is a time-out: then nobody had ended before, and SIGTERM came afterwards."""
     first = next((item for item in items if item.role == "initiating" and not item.from_scheduler), None)
-    return (
-        first is not None
-        and first.line_number is not None
-        and _TIMEOUT.search(first.message[:_OBJECT_RANGE]) is not None
-    )
+    return first is not None and first.line_number is not None and names_timeout(first.message, _OBJECT_RANGE)
 
 
 def _shows_end(item: EvidenceItem) -> bool:
