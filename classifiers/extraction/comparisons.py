@@ -191,7 +191,7 @@ def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
 
 
 def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
-    """Whether only one rank, not the one that speaks for all, has numbers that are not finite, more than once."""
+    """Whether only one rank, not the one that reports for all, has numbers that are not finite, more than once."""
     named = [
         match["ranks"]
         for _, line in _lines_with(streams, _NOT_FINITE)

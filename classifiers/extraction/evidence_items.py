@@ -51,7 +51,7 @@ class EvidenceItem:
         raised_at: function and source line where the exception was raised, "" if unknown.
         set_aside: why a node event is not used as evidence, None if it is.
         derived: whether it sums up other records than a log, so that its words are no words of a log.
-        uncorroborated: whether a node event is used although nothing but itself speaks for it.
+        uncorroborated: whether a node event is used although nothing else supports it.
         survived: whether the run went on after it.
         is_late: whether its process had been asked to end, or had lost the others, before it.
         explained: whether an earlier step of the job failed that explains it, so that its own words say nothing of why.

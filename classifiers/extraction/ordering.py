@@ -29,7 +29,7 @@ _FIRST_RANKS: Final = 3  # of the ranks that complain at once, so many count as 
 _AT_ONCE_S: Final = 2.0
 _SHORT_LOG: Final = 3  # lines
 _NO_TIME: Final = 1e12  # sorts last
-# Of a beginning whose own words speak against it: log odds by which another line's words have to lead (held-out kinds
+# Of a beginning whose own words count against it: log odds by which another line's words have to lead (held-out kinds
 # among neutral lines: with these, few first lines are lost for the many that are found).
 _LEAD_OVER_SIGN: Final = 3.0
 _LEAD: Final = {
@@ -77,7 +77,7 @@ def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> No
     """Choose the line whose words first lines of failures have, where the signs of the others are weaker.
 
     That is so where no line shows a failure by a known sign: attempts that are made again, the scheduler's weak words
-    and an only line give way. A beginning whose own words speak against it is withdrawn for a line that leads clearly.
+    and an only line give way. A beginning whose own words count against it is withdrawn for a line that leads clearly.
 
     Args:
         items: all items; changed in place.

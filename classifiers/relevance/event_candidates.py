@@ -29,7 +29,7 @@ class Reason(StrEnum):
 
 
 class Support(StrEnum):
-    """What speaks for an event that is used."""
+    """What supports an event that is used."""
 
     LOG = "the log shows what such an event causes"
     SCHEDULER = "the scheduler confirms it"
@@ -163,7 +163,7 @@ class Judgement:
     Attributes:
         index: its place among the events of the case.
         reason: why it is not used; None if it is used.
-        support: what speaks for it; None if it is not used.
+        support: what supports it; None if it is not used.
         explains: the places of the later events that a change explains, since it names what they are about.
         leads: the places of other used events that it caused.
     """
@@ -194,7 +194,7 @@ class Candidate:
         traits: what its rules say together.
         find_fit: finds how well log and scheduler fit it.
         reason: why it is not used, None if it is.
-        credit: how well log and scheduler fit the later event that it explains, where that speaks for it.
+        credit: how well log and scheduler fit the later event that it explains, where that supports it.
     """
 
     __slots__ = ("_fit", "credit", "event", "find_fit", "reason", "rules", "traits")

@@ -1,4 +1,4 @@
-"""Events of batch clusters: what they cause, which nodes they name, and what speaks against a change."""
+"""Events of batch clusters: what they cause, which nodes they name, and what excludes a change."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
