@@ -36,6 +36,7 @@ MODULES = (
     "classifiers/line_hashes.py",
     "classifiers/literal_search.py",
     "classifiers/masking.py",
+    "classifiers/node_names.py",
     "classifiers/observation_names.py",
     "classifiers/own_frame.py",
     "classifiers/owner_summary.py",

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
 
+from classifiers.node_names import short_name
 from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, joins, timeouts, traits_of, waits
-from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_whole_word_in
 
 PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process

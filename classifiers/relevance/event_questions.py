@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from classifiers.node_names import short_name
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
-from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 
 _Read = tuple[EventSeen, EventObjects]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from classifiers.node_names import short_name
 from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
@@ -33,7 +34,6 @@ from classifiers.relevance.event_times import (
     comes_before,
     was_when_written,
 )
-from classifiers.relevance.records import short_name
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0

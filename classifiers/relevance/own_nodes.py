@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from classifiers.contracts import JobFacts
-from classifiers.relevance.host_lists import written_out
-from classifiers.relevance.records import short_name
+from classifiers.node_names import short_name, written_out
 
 MOST_GPUS: Final = 8  # of a node, in nearly all machines for training
 FRONT_OF_LOG: Final = 40_000  # characters of a log in which its start is read (judgement)

@@ -19,6 +19,7 @@ from classifiers.extraction.observed.phases import write_times
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.withdrawn import survival
+from classifiers.node_names import short_name
 from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
@@ -26,7 +27,6 @@ from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
 from classifiers.relevance.own_names import own_names, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
-from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
 from classifiers.signatures import Signature

@@ -9,9 +9,9 @@ from typing import Final
 from classifiers.contracts import Progress, RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.process_exits import ProcessExit
+from classifiers.node_names import short_name
 from classifiers.relevance.event_rules import timeouts, waits
 from classifiers.relevance.own_nodes import FRONT_OF_LOG
-from classifiers.relevance.records import short_name
 
 UNKNOWN: Final = 0.5
 """The confidence of a side on the user's account then (judgement): a program ends as often as nodes and networks do."""
