@@ -67,8 +67,8 @@ def job_facts(event: Any) -> JobFacts:
     return JobFacts(
         status=str(field("status") or "failed"),
         job_id=_text(field("job_id")),
-        exit_code=_whole(field("exit_code")),
-        signal=_whole(field("signal")),
+        exit_code=whole_number(field("exit_code")),
+        signal=whole_number(field("signal")),
         scheduler=_text(field("scheduler")),
         reason=_text(field("reason")),
         message=_text(field("message")),
@@ -77,13 +77,13 @@ def job_facts(event: Any) -> JobFacts:
         image=_text(field("image")),
         name=_text(field("name")),
         user=_text(field("user")),
-        gpus=_whole(field("gpus")),
+        gpus=whole_number(field("gpus")),
         gpu_type=_text(field("gpu_type")),
         nodes=tuple(str(node) for node in field("nodes") or ()),
-        time_limit_s=_whole(field("time_limit_s")),
+        time_limit_s=whole_number(field("time_limit_s")),
         started_at=_instant(field("started_at")),
         ended_at=_instant(field("ended_at")),
-        restart_count=_whole(field("restart_count")),
+        restart_count=whole_number(field("restart_count")),
         labels={str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {},
     )
 
@@ -104,7 +104,7 @@ def _inline_streams(event: Any) -> list[LogStream]:
     streams = []
     for log in _field(event, "logs") or ():
         tail, kind = _field(log, "tail"), _text(_field(log, "kind"))
-        rank, node = _whole(_field(log, "rank")), _text(_field(log, "node"))
+        rank, node = whole_number(_field(log, "rank")), _text(_field(log, "node"))
         if kind == FLIGHT_RECORDER and isinstance(tail, str):
             streams.append(inline_dump(tail, rank, node))
             continue
@@ -145,7 +145,8 @@ def _instant(value: Any) -> datetime | None:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _whole(value: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
+    """The value if it is a whole number, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -218,7 +218,7 @@ class Case:
     """A failed attempt after extraction, as the classifier reads it; `evidence` is ordered, most telling first.
 
     `missing` lists what was expected and not found; `ranks_seen` counts the ranks with a stream or a line.
-    `uncorroborated`: the beginning is a node event for which neither log, scheduler nor a second source speaks.
+    `uncorroborated`: the beginning is a node event that neither log, scheduler nor a second source supports.
     """
 
     job: JobFacts
@@ -325,7 +325,7 @@ class Verdict:
 
     `context` is the fleet's evidence, strongest first, and `log_verdict` the verdict without it (None where there is
     none). `disputed`: log and nodes are strong evidence for different sides. `uncorroborated`: it rests on a node event
-    for which neither log, scheduler nor a second source speaks. `own_frame`: where in the job's own code an exception
+    that neither log, scheduler nor a second source supports. `own_frame`: where in the job's own code an exception
     came from, as `train.py:88`, None if no traceback shows it. `chain`: from the beginning of the failure to the job's
     end; empty for a verdict that was stored without. `measures` belong to the classification, not to the
     verdict: they are neither stored nor sent with it; None for a verdict that was stored before.

@@ -13,7 +13,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from classifiers.secret_finder import PLACEHOLDER, SecretFinder
+from classifiers.secrets.finder import PLACEHOLDER, SecretFinder
 
 _MULTILINE_MARKER = "-----BEGIN "
 _SECRET_NAME = re.compile(

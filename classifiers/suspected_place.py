@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from classifiers.contracts import JobFacts, Suspect
+from classifiers.node_names import short_name
 from classifiers.taxonomy import PlatformSymptom
 
 
@@ -32,8 +33,8 @@ def suspect_of_job(suspect: Suspect | None, job: JobFacts, platform_symptom: Pla
         return None
     if suspect.node is None or not job.nodes:
         return suspect
-    wanted = suspect.node.partition(".")[0]
-    if any(node.partition(".")[0] == wanted for node in job.nodes):
+    wanted = short_name(suspect.node)
+    if any(short_name(node) == wanted for node in job.nodes):
         return suspect
     found = replace(suspect, node=job.nodes[0] if len(job.nodes) == 1 else None)
     return None if found == Suspect() else found

@@ -14,6 +14,7 @@ from typing import Any, Final
 from classifiers.composition.made_values import World
 from classifiers.data import noise_data
 from classifiers.data.noise_data import NoiseEntry, Reason, Span, Use
+from classifiers.node_names import short_name
 
 # Trouble on the job's own nodes that would be a suspect if it were close to the job's end.
 _NEEDS_DISTANCE: Final = frozenset({"recovered"})
@@ -115,7 +116,7 @@ def job_of(event: Mapping[str, Any]) -> Job:
 
 def other_name(nodes: Sequence[str], rng: random.Random) -> str:
     """Return the name of a node that is not among `nodes` and is written like them."""
-    known = {node.partition(".")[0].lower() for node in nodes}
+    known = {short_name(node) for node in nodes}
     name = rng.choice(nodes)
     for _ in range(50):
         found = _DIGITS.search(name)
@@ -125,7 +126,7 @@ def other_name(nodes: Sequence[str], rng: random.Random) -> str:
             width = len(found[1])
             number = rng.randrange(1, max(10**width, 100))
             other = f"{name[: found.start()]}{number:0{width}d}{name[found.end() :]}"
-        if other.partition(".")[0].lower() not in known:
+        if short_name(other) not in known:
             return other
     return f"spare{rng.randint(100, 999)}"
 

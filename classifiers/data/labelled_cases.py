@@ -52,7 +52,7 @@ import orjson
 import zstandard
 
 from classifiers import taxonomy
-from classifiers.case_builder import build_case
+from classifiers.case_builder import build_case, whole_number
 from classifiers.contracts import STATUSES, RawCase
 from classifiers.taxonomy import RetryOutlook
 
@@ -99,10 +99,6 @@ class LabelledCase:
     event: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 @cache
 def codes_of(axis: str) -> tuple[str, ...]:
     """The labels that an axis of `AXES` may have."""
@@ -140,7 +136,7 @@ def _labels(raw: Any, place: str) -> Labels:
     if best["cause"] and best["side"] and taxonomy.load().side_of(best["cause"]) not in allowed["side"]:
         raise DatasetError(place, "labels.cause", f"a cause of side {best['side']}", best["cause"])
     rank, line = raw.get("root_rank"), raw.get("root_line")
-    if rank is not None and (_whole(rank) is None or rank < 0):
+    if rank is not None and (whole_number(rank) is None or rank < 0):
         raise DatasetError(place, "labels.root_rank", "a whole number from 0, or null", rank)
     if line is not None and not isinstance(line, str):
         raise DatasetError(place, "labels.root_line", "the line's text, or null", line)

@@ -1,7 +1,7 @@
 """Harmless node events and neutral log lines: the entries of `classifiers/data/noise`.
 
-An entry of `node_events/<family>.toml` is what an operator would wave off, by information that stands in the events
-themselves. Fields of a file: `version`, `use`, `source`, `basis`. Fields of an entry (`[[entry]]`):
+An entry of `node_events/<family>.toml` is what an operator would ignore, for a reason that the events themselves
+show. Fields of a file: `version`, `use`, `source`, `basis`. Fields of an entry (`[[entry]]`):
 
     id        "<family>.<name>", unique
     reason    why it is harmless, one of `REASONS`

@@ -54,7 +54,6 @@ _MEMORY_ROW: Final = re.compile(r"(?m)(?:^|[ \t])\d{1,8}\t(?P<held>[\d.]{1,12})\
 _RAY_NAMES: Final = ("ray::", "/ray/", "raylet", "python")
 _NOT_FINITE: Final = frozenset({"wordings.one-replica-differs", "wordings.rank-not-finite", "wordings.same-rank-again"})
 _RANKS: Final = re.compile(r"(?i)\brank(?:\(s\)|s)?[ :=#]{0,2}\[?(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,64})")
-_TIMEOUTS: Final = frozenset({"pytorch.nccl-watchdog-timeout"})
 _WORK: Final = re.compile(r"\bSeqNum=(?P<number>\d+), OpType=(?P<operation>\w+)(?:, NumelIn=(?P<size>\d+))?")
 _GROUP: Final = re.compile(r"\bPG GUID (?P<group>\w+)")
 # How a rank says that its work is done, and how many characters at the end of its log are read (judgement).
@@ -192,7 +191,7 @@ def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
 
 
 def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
-    """Whether only one rank, not the one that speaks for all, has numbers that are not finite, more than once."""
+    """Whether only one rank, not the one that reports for all, has numbers that are not finite, more than once."""
     named = [
         match["ranks"]
         for _, line in _lines_with(streams, _NOT_FINITE)
@@ -204,7 +203,7 @@ def _one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
 def _collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether time-outs name two operations, or two sizes of one, with the same number in the same group of ranks."""
     named: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for _, line in _lines_with(streams, _TIMEOUTS):
+    for _, line in _lines_with(streams, COLLECTIVE_TIMEOUTS):
         work = _WORK.search(line.text)
         if work is not None:
             group = _GROUP.search(line.text)
@@ -340,7 +339,7 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     FAULT_ON_SEVERAL_RANKS: (lambda: _MEMORY_FAULTS, _fault_on_several_ranks),
     MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | _OUT_OF_MEMORY, _memory_held_by_others),
     ONE_RANK_NOT_FINITE: (lambda: _NOT_FINITE, _one_rank_not_finite),
-    COLLECTIVES_DIFFER: (lambda: _TIMEOUTS, _collectives_differ),
+    COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, _collectives_differ),
     SLOWED_DOWN: (deadlines, _slowed_down),
     LEFT_EARLY: (waits, _left_early),
     PATH_ON_OTHER_NODES: (lambda: _NOT_THERE, _path_on_other_nodes),

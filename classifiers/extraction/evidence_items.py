@@ -51,7 +51,7 @@ class EvidenceItem:
         raised_at: function and source line where the exception was raised, "" if unknown.
         set_aside: why a node event is not used as evidence, None if it is.
         derived: whether it sums up other records than a log, so that its words are no words of a log.
-        uncorroborated: whether a node event is used although nothing but itself speaks for it.
+        uncorroborated: whether a node event is used although nothing else supports it.
         survived: whether the run went on after it.
         is_late: whether its process had been asked to end, or had lost the others, before it.
         explained: whether an earlier step of the job failed that explains it, so that its own words say nothing of why.
@@ -185,6 +185,11 @@ def strongest(hits: Sequence[Signature]) -> Signature | None:
     return min(hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]))
 
 
+def without_numbers(text: str) -> str:
+    """A text with `#` in place of each number: lines that differ in numbers alone are alike."""
+    return _NUMBER.sub("#", text)
+
+
 def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
     """The items without those whose words, numbers aside, the same rank printed before."""
     alike = Counter(map(_rank_and_first_character, items))
@@ -193,7 +198,7 @@ def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
     for item in items:
         may_repeat = alike[_rank_and_first_character(item)] > 1
         if may_repeat and (item.role != "context" or item.onset <= Onset.NEUTRAL):  # the others are few
-            key = (_NUMBER.sub("#", item.message[:300]), item.rank)
+            key = (without_numbers(item.message[:300]), item.rank)
             if key in seen:
                 continue
             seen.add(key)

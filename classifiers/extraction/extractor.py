@@ -204,7 +204,7 @@ def _short_log_lines(extraction: Extraction, first: EvidenceItem | None) -> tupl
 
 
 def _is_uncorroborated(items: Sequence[EvidenceItem]) -> bool:
-    """Whether the beginning is a node event for which nothing else speaks."""
+    """Whether the beginning is a node event that nothing else supports."""
     first = next((item for item in items if item.role == "initiating" and not item.from_scheduler), None)
     return first is not None and first.uncorroborated
 

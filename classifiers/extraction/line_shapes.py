@@ -85,6 +85,7 @@ _PEER_WORDS: Final = (
     "by peer", "by remote peer", "process exited", "socket closed", "broken pipe", "shut down", "remote target",
     "proc_failed",
 )  # fmt: skip
+_TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 _OVERCOME_WORDS: Final = (
     "skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network", ", using", "falling back",
     "continu", "(optional)", "handled", "rebuilt", "replaced by", "will be none", "defaulting to", "suppressed",
@@ -131,6 +132,11 @@ def reports_lost_peer(message: str) -> bool:
     """Whether a line without its header reports that a collective lost another process."""
     low = message[:_PEER_RANGE].lower()
     return contains_any(low, _PEER_WORDS) and _PEERS.search(low) is not None
+
+
+def names_timeout(text: str, most: int) -> bool:
+    """Whether the first `most` characters of a text name a wait that reached its limit."""
+    return _TIMEOUT.search(text, 0, most) is not None
 
 
 def contains_any(text: str, words: Iterable[str]) -> bool:

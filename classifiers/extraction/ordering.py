@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry
-from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.line_shapes import is_overcome, names_timeout
+from classifiers.extraction.observed.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.taxonomy import Role
 
@@ -19,8 +20,6 @@ _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
 _WEAK_WORDS: Final = frozenset(
     {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
 )
-_MONITORS: Final = frozenset({"toolboxes.heartbeat-missed"})
-_TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 # All of these are a judgement.
 _OBJECT_RANGE: Final = 500
 _MOST_ITEMS: Final = 24
@@ -30,7 +29,7 @@ _FIRST_RANKS: Final = 3  # of the ranks that complain at once, so many count as 
 _AT_ONCE_S: Final = 2.0
 _SHORT_LOG: Final = 3  # lines
 _NO_TIME: Final = 1e12  # sorts last
-# Of a beginning whose own words speak against it: log odds by which another line's words have to lead (held-out kinds
+# Of a beginning whose own words count against it: log odds by which another line's words have to lead (held-out kinds
 # among neutral lines: with these, few first lines are lost for the many that are found).
 _LEAD_OVER_SIGN: Final = 3.0
 _LEAD: Final = {
@@ -67,7 +66,9 @@ def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
 def _is_own_kill(report: EvidenceItem, own: Sequence[EvidenceItem]) -> bool:
     """Whether a launcher that reports a killed process said before that it got no heartbeat of it: it killed it."""
     return any(
-        item.stream == report.stream and item.offset < report.offset and any(hit.id in _MONITORS for hit in item.hits)
+        item.stream == report.stream
+        and item.offset < report.offset
+        and any(hit.id in MISSED_HEARTBEATS for hit in item.hits)
         for item in own
     )
 
@@ -76,7 +77,7 @@ def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> No
     """Choose the line whose words first lines of failures have, where the signs of the others are weaker.
 
     That is so where no line shows a failure by a known sign: attempts that are made again, the scheduler's weak words
-    and an only line give way. A beginning whose own words speak against it is withdrawn for a line that leads clearly.
+    and an only line give way. A beginning whose own words count against it is withdrawn for a line that leads clearly.
 
     Args:
         items: all items; changed in place.
@@ -187,11 +188,7 @@ def promote_suspect_line(items: Sequence[EvidenceItem], rank: int | None) -> Non
 def _is_timed_out(items: Sequence[EvidenceItem]) -> bool:
     """Whether the first consequence is a time-out: then nobody had ended before, and SIGTERM came afterwards."""
     first = next((item for item in items if item.role == "initiating" and not item.from_scheduler), None)
-    return (
-        first is not None
-        and first.line_number is not None
-        and _TIMEOUT.search(first.message[:_OBJECT_RANGE]) is not None
-    )
+    return first is not None and first.line_number is not None and names_timeout(first.message, _OBJECT_RANGE)
 
 
 def _shows_end(item: EvidenceItem) -> bool:

@@ -11,27 +11,27 @@ from classifiers.extraction import (
     evidence_items,
     failure_stage,
     ordering,
-    survival,
     training_progress,
 )
 from classifiers.extraction.events import event_relevance
+from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
-from classifiers.extraction.observed.missing_parts import withdraw_missing_parts
-from classifiers.extraction.observed.unreached import withdraw_unreached
-from classifiers.extraction.observed.unrelated_reports import withdraw_unrelated
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
+from classifiers.extraction.withdrawn import survival
+from classifiers.extraction.withdrawn.missing_parts import withdraw_missing_parts
+from classifiers.extraction.withdrawn.unreached import withdraw_unreached
+from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
-from classifiers.relevance.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
 

@@ -11,17 +11,17 @@ from typing import Final
 
 from classifiers.contracts import LogStream, RawCase
 from classifiers.extraction.benign_lines import is_tolerated
-from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem
+from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem, without_numbers
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
 from classifiers.extraction.line_shapes import is_crash
+from classifiers.extraction.lost_nodes import lost_node
 from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
 from classifiers.extraction.process_exits import ProcessExit, find_exits, is_root_cause_report, root_cause_exit
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
-from classifiers.relevance.lost_nodes import lost_node
 from classifiers.taxonomy import Role
 
 _EXIT_WORDS: Final = frozenset(
@@ -35,7 +35,6 @@ _RANK_MARKS: Final = ("[rank", "[Rank", "[default", "]<std")
 _RANK_TAGS: Final = re.compile(
     r"^[^\n]{0,60}?\[(?:rank ?|Rank ?|default)(?P<a>\d{1,6})\][: ]|^\[\d+,(?P<b>\d{1,6})\]<", re.MULTILINE
 )
-_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _MASTER_PODS: Final = frozenset({"-master-0", "-chief-0"})
 # Limits of what is read (judgement: they bound the time of a log full of errors).
 _MOST_TRACEBACKS: Final = 48
@@ -142,7 +141,7 @@ class StreamReader:
         for line in self._lines:
             pattern = ""
             if has_many:
-                pattern = _NUMBER.sub("#", line.text[:_PATTERN_LENGTH])
+                pattern = without_numbers(line.text[:_PATTERN_LENGTH])
                 counts[pattern] += 1
                 if counts[pattern] > _MOST_REPEATS:
                     self.attribution.note_repeat(line.text, pattern)

@@ -24,7 +24,7 @@ _EXCEPTION_ENDINGS: Final = (
     "Mismatch", "OutOfMemory", "Expired", "Denied", "Unavailable",
 )  # fmt: skip
 _FINAL: Final = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?\s*(?::|$)")
-_CHAIN: Final = ("During handling of the above", "The above exception was the direct")
+CHAIN_WORDS: Final = ("During handling of the above", "The above exception was the direct")
 _LIBRARY: Final = re.compile(r"(?:site|dist)-packages|[/\\]lib[/\\]python\d|<frozen|<string>|[/\\]bin[/\\]")
 _LIBRARY_PARTS: Final = ("packages", "lib", "<", "bin")  # one is part of every match
 _INNER_LINES: Final = ('File "', "^", "[Previous line")
@@ -200,7 +200,7 @@ def mark_chains(text: str, tracebacks: Sequence[Traceback]) -> list[Traceback]:
         chained = False
         if out and one.start_offset > out[-1].final_offset:
             between = text[out[-1].final_offset : one.start_offset]
-            chained = len(between) < _CHAIN_RANGE and any(words in between for words in _CHAIN)
+            chained = len(between) < _CHAIN_RANGE and any(words in between for words in CHAIN_WORDS)
         out.append(replace(one, chained=True) if chained else one)
     return out
 

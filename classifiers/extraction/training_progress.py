@@ -12,7 +12,7 @@ from typing import Final
 from classifiers.contracts import Progress
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.records import short_name
+from classifiers.node_names import short_name
 from classifiers.relevance.words_in_text import is_word_in
 
 # After the number: a unit, or the job step in a message of Slurm ("STEP 888244.0 ON gpu024 CANCELLED").

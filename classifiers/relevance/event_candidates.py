@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
 
+from classifiers.node_names import short_name
 from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, joins, timeouts, traits_of, waits
-from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_whole_word_in
 
 PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process
@@ -29,7 +29,7 @@ class Reason(StrEnum):
 
 
 class Support(StrEnum):
-    """What speaks for an event that is used."""
+    """What supports an event that is used."""
 
     LOG = "the log shows what such an event causes"
     SCHEDULER = "the scheduler confirms it"
@@ -163,7 +163,7 @@ class Judgement:
     Attributes:
         index: its place among the events of the case.
         reason: why it is not used; None if it is used.
-        support: what speaks for it; None if it is not used.
+        support: what supports it; None if it is not used.
         explains: the places of the later events that a change explains, since it names what they are about.
         leads: the places of other used events that it caused.
     """
@@ -194,7 +194,7 @@ class Candidate:
         traits: what its rules say together.
         find_fit: finds how well log and scheduler fit it.
         reason: why it is not used, None if it is.
-        credit: how well log and scheduler fit the later event that it explains, where that speaks for it.
+        credit: how well log and scheduler fit the later event that it explains, where that supports it.
     """
 
     __slots__ = ("_fit", "credit", "event", "find_fit", "reason", "rules", "traits")

@@ -1,4 +1,4 @@
-"""Node events that cause other events: a cause counts by what speaks for its effect, and comes before it.
+"""Node events that cause other events: a cause counts by what supports its effect, and comes before it.
 
 The log of a job often shows the last effect only. A certificate of a node expires, a controller declares the node lost
 and removes its pods, and the log shows that a peer went away: of the events, only the last fits the log.
@@ -14,7 +14,7 @@ from classifiers.relevance.event_rules import explained_by_name, leads_stated, l
 from classifiers.relevance.event_times import comes_before
 from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
-# The reasons by which an event is set aside because log and scheduler do not speak for it. Its effect may.
+# The reasons by which an event is set aside because log and scheduler do not support it. They may support its effect.
 _UNSUPPORTED: Final = frozenset(
     {Reason.NOT_SHOWN, Reason.NO_TRACE, Reason.LONG_BEFORE, Reason.SURVIVED, Reason.LATER, Reason.OTHER_NODE}
 )
@@ -43,7 +43,7 @@ def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
 
 
 def speaks_for(one: Candidate, effects: Sequence[Candidate], companions: Companions, job: JobSeen) -> bool:
-    """Whether the effects of an event that was set aside speak for it: nothing else speaks against it."""
+    """Whether the effects of an event that was set aside support it, and nothing else is against it."""
     if not effects or one.reason not in _UNSUPPORTED:
         return False
     reason = reason_against(one, companions, job) or companions.reason(one)

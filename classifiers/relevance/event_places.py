@@ -4,11 +4,10 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from classifiers.node_names import short_name, written_out
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import EventObjects
-from classifiers.relevance.host_lists import written_out
 from classifiers.relevance.own_names import names_of_pod
-from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 
 # What the kernel of a client of NFS, Lustre, Ceph or SMB says of its server.

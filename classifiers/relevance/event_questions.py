@@ -1,15 +1,15 @@
-"""The questions that speak against a node event: its words, node, process, device, recovery, time, and the log."""
+"""The questions by which a node event is set aside: its words, node, process, device, recovery, time, and the log."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from classifiers.node_names import short_name
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
-from classifiers.relevance.records import short_name
 from classifiers.relevance.words_in_text import is_word_in
 
 _Read = tuple[EventSeen, EventObjects]
@@ -21,13 +21,13 @@ _SAME_MOMENT_S: Final = 2.0
 _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
-_OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that speak of GPUs alone
+_OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that report on GPUs alone
 # A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
 _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
 
 def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
-    """Why a candidate is not used, None if nothing speaks against it."""
+    """Why a candidate is not used, None if nothing is against it."""
     for ask in (_asks_words, asks_node, _asks_process, _asks_device):
         reason = ask(one, job)
         if reason is not None:
@@ -89,7 +89,7 @@ class Companions:
         return self._recoveries[node]
 
     def reason(self, one: Candidate) -> Reason | None:
-        """Why an event is not used by what is said beside it, None if nothing speaks against it."""
+        """Why an event is not used by what is said beside it, None if nothing is against it."""
         if any(self._job.knows_process(pid) for pid in one.objects.pids):
             return None
         kinds = one.traits.objects

@@ -95,7 +95,7 @@ def _is_found_later(one: Candidate, time: float, job: JobSeen) -> bool:
 
 
 def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
-    """Whether the run had stopped before an event for which only waiting processes speak."""
+    """Whether the run had stopped before an event that only waiting processes support."""
     last = job.last_progress
     if last is None or one.fit is not Fit.WAITS:
         return False
@@ -108,7 +108,7 @@ def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
         return False
     of_node = "node" in one.traits.objects
     if not of_node and one.fit is Fit.NONE:
-        return time > job.ended  # nothing but its time could speak for it
+        return time > job.ended  # nothing but its time could support it
     return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + BUFFERED_S)
 
 

@@ -16,9 +16,10 @@ from typing import Final, cast, get_args
 
 from classifiers import owner_summary, taxonomy
 from classifiers.contracts import ContextLine, LogVerdict, Suspect, Verdict
+from classifiers.node_names import short_name
 from classifiers.relevance.evidence_weights import EvidenceWeights, load
 from classifiers.relevance.node_observations import MACHINE_STREAMS, weigh_observations
-from classifiers.relevance.records import FleetEvidence, short_name
+from classifiers.relevance.records import FleetEvidence
 from classifiers.relevance.related_failures import weigh_failures
 from classifiers.taxonomy import SIDES, RetryOutlook, Side
 

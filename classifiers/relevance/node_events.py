@@ -1,7 +1,7 @@
 """Which node events may have begun a failure. Pure: the same observations give the same answers.
 
 A node's message is a suspect, not a cause: nodes always emit corrected errors, flapping ports that nobody uses, and
-yesterday's repairs. So each event is asked questions. One that speaks against it sets it aside, with the reason that a
+yesterday's repairs. So each event has to pass questions. An answer against it sets it aside, with the reason that a
 page shows. What is left is used where the log shows something that such an event explains (event_rules.toml), where the
 scheduler confirms it, or where the log shows no failure of its own.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from classifiers.node_names import short_name
 from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
@@ -33,7 +34,6 @@ from classifiers.relevance.event_times import (
     comes_before,
     was_when_written,
 )
-from classifiers.relevance.records import short_name
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -55,8 +55,8 @@ def judge(
         recoveries: the events of the case that may report recoveries or concern others; those in question may be
             among them. Read only where an event is not set aside without them.
         job: what log and scheduler show of the job.
-        explained: of so many events that are set aside, the first ones, the reason is that of the first question that
-            speaks against them. The others are asked the cheapest question first. None: of all.
+        explained: of so many events that are set aside, the first ones, the reason is that of the first question whose
+            answer is against them. The others are asked the cheapest question first. None: of all.
     """
     companions, fits = Companions(recoveries, job), _Fits(job)
     found: list[Candidate] = []
@@ -211,7 +211,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
 
 
 def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
-    """An object that fails again after it recovered has not recovered: its last failure speaks for the earlier ones."""
+    """An object that fails again after it recovered has not recovered: its last failure supports the earlier ones."""
     for one in found:
         if one.reason is Reason.RECOVERED:
             again = (
@@ -227,7 +227,7 @@ def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
 
 
 def _credit_changes(found: Sequence[Candidate]) -> None:
-    """Let a change count that names what a later event of the same node names, for which log or scheduler speak."""
+    """Let a change count that names what a later event of the same node names, that log or scheduler support."""
     trouble = [one for one in found if one.reason is None and one.fit and "changes" not in one.traits.effects]
     for one in found:
         if one.reason in {Reason.NO_TRACE, Reason.NOT_SHOWN} and "changes" in one.traits.effects:
@@ -250,9 +250,9 @@ def _reason_after_recovery(one: Candidate, job: JobSeen) -> Reason | None:
 
 
 def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
-    """Of several events for which different things speak, keep those for which most does.
+    """Of several events, keep those with most support.
 
-    Where nothing but the time speaks for them, keep what happened when the run stopped.
+    Where nothing but the time supports them, keep what happened when the run stopped.
     """
     used = [one for one in found if one.reason is None]
     if not used:
@@ -280,7 +280,7 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
 
 
 def _explains_all(change: Candidate, others: Sequence[Candidate]) -> bool:
-    """Whether a change explains the other events for which the log speaks."""
+    """Whether a change explains the other events that the log supports."""
     return all(map(partial(_is_explained, change), others))
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from classifiers.contracts import ContextLine, Verdict
+from classifiers.node_names import short_name
 from classifiers.relevance.evidence_weights import EvidenceWeights, NodeEventKind
-from classifiers.relevance.records import FleetEvidence, NodeObservation, short_name
+from classifiers.relevance.records import FleetEvidence, NodeObservation
 from classifiers.taxonomy import Side
 
 TEXT_LENGTH: Final = 300  # characters (judgement)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from classifiers.contracts import JobFacts
-from classifiers.relevance.host_lists import written_out
-from classifiers.relevance.records import short_name
+from classifiers.node_names import short_name, written_out
 
 MOST_GPUS: Final = 8  # of a node, in nearly all machines for training
-_FRONT: Final = 40_000  # characters of a log in which its start is read (judgement)
+FRONT_OF_LOG: Final = 40_000  # characters of a log in which its start is read (judgement)
 # How Slurm, LSF, PBS and Grid Engine write the list of a job's nodes, in records and in the environment; not the list
 # of those that it asked for or must not use (ReqNodeList, ExcNodeList).
 _LIST: Final = re.compile(
@@ -49,7 +48,7 @@ def own_nodes(job: JobFacts, texts: Iterable[str]) -> OwnNodes:
         texts: its logs, the first 40,000 characters of which are read.
     """
     known = frozenset(map(short_name, job.nodes))
-    fronts = [*(one for one in (job.message, job.reason) if one), *(text[:_FRONT] for text in texts)]
+    fronts = [*(one for one in (job.message, job.reason) if one), *(text[:FRONT_OF_LOG] for text in texts)]
     lists = [_names(hit["nodes"]) for text in fronts if _has_one(_LIST_WORDS, text) for hit in _LIST.finditer(text)]
     names = known.union(*(one for one in lists if not one.isdisjoint(known)))
     counts = [int(hit["count"]) for text in fronts if _has_one(_COUNT_WORDS, text) for hit in _COUNT.finditer(text)]

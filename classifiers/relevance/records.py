@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from classifiers.node_names import short_name
 from classifiers.taxonomy import Side
 
 
@@ -68,8 +69,3 @@ class FleetEvidence:
     def node_names(self) -> frozenset[str]:
         """The short names of its nodes."""
         return frozenset(map(short_name, self.nodes))
-
-
-def short_name(node: str) -> str:
-    """A node's name without its domain, in lower case: logs, kernels and schedulers write it differently."""
-    return node.partition(".")[0].lower()

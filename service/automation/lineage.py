@@ -9,12 +9,11 @@ from datetime import datetime
 from service.automation.claims import CheckedClaims, original_of
 from service.automation.job_ends import DiagnosedAttempt
 from service.contracts.event import JobCompletion
-from service.contracts.resubmission import Outcome
+from service.contracts.resubmission import LINEAGE_LABEL, Outcome
 from service.db.session import UnitOfWork
 from service.jobs.same_job import runs_of_job
 from service.recommend.facts import Lineage, PastResubmit
 from service.requests.records import LineageMember, PastAttempt, StoredRequest
-from service.requests.repository.leases import LINEAGE_LABEL
 from service.requests.repository.lineages import key_of
 
 _KEY = re.compile(r"l[0-9a-f]{20}")

@@ -5,6 +5,7 @@ from datetime import timedelta
 from service.automation import incident_probes, notifications
 from service.automation.time_limits import MAX_END_AGE
 from service.clock import Clock
+from service.contracts.advice import ActionKind
 from service.contracts.resubmission import Plan
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
@@ -12,10 +13,8 @@ from service.failures.records import FailureDetail
 from service.incidents.records import Incident, IncidentKind, NewIncident
 from service.incidents.shared_resources import SharedResource
 from service.recommend.policy import Policy
-from service.requests.records import NewRequest, Request, RequestKind, StoredRequest
+from service.requests.records import OPEN_STATES, NewRequest, Request, StoredRequest
 from service.requests.repository.lineages import key_of
-
-_OPEN = frozenset({"held", "waiting", "leased"})
 
 
 def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clock: Clock) -> Request:
@@ -214,7 +213,7 @@ def _locked(work: UnitOfWork, request: StoredRequest | None) -> StoredRequest | 
     if request is None:
         return None
     current = work.requests.stored_for_update(request.request_id)
-    return current if current.state in _OPEN else None
+    return current if current.state in OPEN_STATES else None
 
 
 def _lineage_of(work: UnitOfWork, detail: FailureDetail) -> str:
@@ -231,7 +230,7 @@ def _manual_request(detail: FailureDetail, lineage: str, by: str, comment: str |
     """The advised action; without one, the same job without the suspected nodes."""
     row, wire = detail.row, detail.verdict or {}
     advised = wire.get("action") or {}
-    kind: RequestKind = advised.get("action") or ("submit" if row.job_id.count("/") >= 2 else "requeue")  # noqa: PLR2004 - namespace/kind/name
+    kind: ActionKind = advised.get("action") or ("submit" if row.job_id.count("/") >= 2 else "requeue")  # noqa: PLR2004 - namespace/kind/name
     exclude = tuple(advised.get("exclude_nodes") or wire.get("exclude_nodes") or ())
     plan: Plan = "elsewhere" if exclude else "again"
     now = clock.now()

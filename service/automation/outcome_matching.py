@@ -11,12 +11,11 @@ from service.automation.success_rates import SuccessRateCache
 from service.automation.time_limits import OUTCOME_AGE
 from service.clock import Clock
 from service.contracts.event import Status
-from service.contracts.resubmission import FAILED, HELPED, Outcome
+from service.contracts.resubmission import FAILED, HELPED, REQUEST_LABEL, Outcome
 from service.db.session import UnitOfWork
 from service.recommend import success_odds
 from service.recommend.policy import Policy
 from service.requests.records import AwaitedRequest, Demotion, PastAttempt, Request, TallyRow
-from service.requests.repository.leases import REQUEST_LABEL
 
 _RAN_AGAIN = "the job ran again meanwhile"
 

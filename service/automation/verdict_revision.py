@@ -6,9 +6,7 @@ from typing import Any
 
 from service.automation import notifications
 from service.db.session import UnitOfWork
-from service.requests.records import Request
-
-_OPEN = frozenset({"held", "waiting", "leased"})
+from service.requests.records import OPEN_STATES, Request
 
 
 def withdraw_unsupported(work: UnitOfWork, wires: Mapping[int, Mapping[str, Any]]) -> list[Request]:
@@ -34,11 +32,11 @@ def withdraw_unsupported(work: UnitOfWork, wires: Mapping[int, Mapping[str, Any]
 def _withdraw(work: UnitOfWork, wire: Mapping[str, Any], found: Sequence[Request]) -> list[Request]:
     """Withdraw or mark the requests of one failure."""
     why = f"the verdict was revised: {wire['side']}, {wire['cause']}" + (", undecided" if wire["abstained"] else "")
-    pending = [one.request_id for one in found if one.state in _OPEN or one.state == "shadow"]
+    pending = [one.request_id for one in found if one.state in OPEN_STATES or one.state == "shadow"]
     withdrawn = work.requests.end(
         pending, "withdrawn", detail=why, retracted=True, only=("held", "waiting", "leased", "shadow")
     )
-    were_open = {one.request_id for one in found if one.state in _OPEN}
+    were_open = {one.request_id for one in found if one.state in OPEN_STATES}
     announced = [one for one in withdrawn if one.request_id in were_open]
     work.outbox.add(notifications.of_requests("resubmission.suppressed", announced, why))
     completed = work.requests.retract([one.request_id for one in found if one.state in {"done", "unknown"}])

@@ -63,6 +63,11 @@ def problem(text: object) -> None:
     line(f"faultline: {text}", error=True)
 
 
+def progress(text: str) -> None:
+    """Print how far a long command is, apart from its result."""
+    line(text, error=True)
+
+
 def json_document(value: Any) -> None:
     """Print a value as indented JSON; dataclasses become objects, times become RFC 3339 text in UTC."""
     _write(_json(value, orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z))

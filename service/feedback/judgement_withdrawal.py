@@ -8,9 +8,7 @@ from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict
 from service.failures.records import FailureDetail
 from service.failures.revised_verdict import Revised, facts
-from service.feedback.records import FeedbackKind, StoredFeedback
-
-JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
+from service.feedback.records import JUDGING, StoredFeedback
 
 
 def withdraw(work: UnitOfWork, failure_id: int, feedback_id: int, by: str, revised: Revised | None) -> bool:

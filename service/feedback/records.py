@@ -8,6 +8,7 @@ from typing import Any, Literal
 # unsure: the person looked and cannot tell; it is no judgement. contest and agree: votes of a job's submitter.
 FeedbackKind = Literal["confirm", "correct", "contest", "agree", "audit", "import", "unsure"]
 VOTES: tuple[FeedbackKind, ...] = ("contest", "agree")
+JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
 
 
 @dataclass(frozen=True, slots=True)

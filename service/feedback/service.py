@@ -23,9 +23,9 @@ from service.failures.revised_verdict import Advises, Revised, event_of, facts, 
 from service.feedback import fix_service, group_labels, judgement_withdrawal, label_review
 from service.feedback.checks import check
 from service.feedback.corrected_verdict import completed, corrected, data
-from service.feedback.judgement_withdrawal import JUDGING
 from service.feedback.label_review import Held
 from service.feedback.records import (
+    JUDGING,
     VOTES,
     FeedbackInput,
     FeedbackKind,

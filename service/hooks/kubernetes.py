@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from service.clock import Clock, SystemClock
+from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
 from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers
@@ -25,7 +26,6 @@ from service.kubernetes.paths import Object, collection, named
 
 log = logging.getLogger(__name__)
 
-OPT_IN = "faultline/resubmit"
 OWN_CONTROLLER = "kubernetes.io/job-controller"
 BATCH = "batch/v1"
 ENDING_RETRY_S = 20.0
@@ -127,7 +127,7 @@ class KubernetesScheduler:
             return self._made(place, request) or Settled("unknown", "the new Job was there, and is gone again")
         made = _Place(place.namespace, body["metadata"]["name"])
         self._tell(job, request, made)
-        return Settled("done", f"created Job {made.namespace}/{made.name}{_without(request)}", made.job_id)
+        return Settled("done", f"created Job {made.namespace}/{made.name}{request.exclusion()}", made.job_id)
 
     def maintain(self) -> None:
         """Do nothing."""
@@ -144,7 +144,7 @@ class KubernetesScheduler:
         except ObjectNotFound:
             return None
         annotations = field_reading.mapping(field_reading.mapping(found, "metadata"), "annotations", "metadata.")
-        if annotations.get(manifest.REQUEST) != request.request_id:
+        if annotations.get(REQUEST_LABEL) != request.request_id:
             return Settled("refused", f"there is another Job of the name {new.name}")
         return Settled("done", f"Job {new.namespace}/{new.name} was created before", new.job_id)
 
@@ -216,7 +216,7 @@ class KubernetesScheduler:
                 "uid": meta.get("uid"),
             },
             "reason": "Resubmitted",
-            "message": f"Faultline created Job {made.name}{_without(request)}. {why}"[:NOTE_MOST],
+            "message": f"Faultline created Job {made.name}{request.exclusion()}. {why}"[:NOTE_MOST],
             "type": "Normal",
             "firstTimestamp": now,
             "lastTimestamp": now,
@@ -291,9 +291,9 @@ def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Reque
     manager = spec.get("managedBy")
     why = None
     if wish in {"never", "advise"}:
-        why = f"the Job says {OPT_IN}: {wish}"
+        why = f"the Job says {OPT_IN_LABEL}: {wish}"
     elif request.extra.get("ask_scheduler") is True and wish != "auto":
-        why = f"the Job does not say {OPT_IN}: auto"
+        why = f"the Job does not say {OPT_IN_LABEL}: auto"
     elif meta.owner is not None and meta.owner[0] != "CronJob":
         why = f"{meta.owner[0]} {meta.owner[1]} controls the Job, and decides what follows"
     elif manager not in {None, OWN_CONTROLLER}:
@@ -307,18 +307,15 @@ def _wish(meta: kubernetes_meta.Meta, spec: Mapping[str, Any]) -> str | None:
     """Return the mode that the owner set on the Job or on its pods; if they differ, the more cautious one."""
     template = field_reading.mapping(field_reading.mapping(spec, "template", "spec."), "metadata", "spec.template.")
     pods = [
-        field_reading.mapping(template, key, "spec.template.metadata.").get(OPT_IN) for key in ("labels", "annotations")
+        field_reading.mapping(template, key, "spec.template.metadata.").get(OPT_IN_LABEL)
+        for key in ("labels", "annotations")
     ]
-    opt_ins = [meta.labels.get(OPT_IN), *pods]
+    opt_ins = [meta.labels.get(OPT_IN_LABEL), *pods]
     return next(
-        (word for word in ("never", "advise") if word in opt_ins), meta.labels.get(OPT_IN) or pods[0] or pods[1]
+        (word for word in ("never", "advise") if word in opt_ins), meta.labels.get(OPT_IN_LABEL) or pods[0] or pods[1]
     )
 
 
 def _uncounted(status: Mapping[str, Any]) -> bool:
     uncounted = status.get("uncountedTerminatedPods")
     return isinstance(uncounted, Mapping) and bool(uncounted.get("failed") or uncounted.get("succeeded"))
-
-
-def _without(request: Request) -> str:
-    return f" without {', '.join(request.exclude_nodes)}" if request.exclude_nodes else ""

@@ -9,12 +9,10 @@ import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from service.contracts.resubmission import LINEAGE_LABEL, REQUEST_LABEL, RESUBMIT_OF_LABEL
 from service.formats.kubernetes.meta import quantity
 from service.hooks.request import Request
 
-REQUEST = "faultline/request"
-RESUBMIT_OF = "faultline/resubmit-of"
-LINEAGE = "faultline/lineage"
 RESUME = "faultline/resume-from"
 BATCH = "faultline/batch-factor"
 RESUME_VARIABLE = "FAULTLINE_RESUME_FROM"
@@ -100,8 +98,8 @@ def _marks(meta: Mapping[str, Any], request: Request) -> dict[str, str]:
     labels = request.extra.get("labels")
     own = {str(key): str(value) for key, value in labels.items()} if isinstance(labels, Mapping) else {}
     before = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
-    own.setdefault(LINEAGE, str(before.get(LINEAGE) or meta.get("uid") or meta.get("name")))
-    own |= {REQUEST: request.request_id, RESUBMIT_OF: request.job_id}
+    own.setdefault(LINEAGE_LABEL, str(before.get(LINEAGE_LABEL) or meta.get("uid") or meta.get("name")))
+    own |= {REQUEST_LABEL: request.request_id, RESUBMIT_OF_LABEL: request.job_id}
     if request.resume_from is not None:
         own[RESUME] = request.resume_from
     if "batch_factor" in request.changes:
@@ -111,7 +109,7 @@ def _marks(meta: Mapping[str, Any], request: Request) -> dict[str, str]:
 
 def _as_labels(own: Mapping[str, str]) -> dict[str, str]:
     """Return the values that are useful for selectors and valid as labels."""
-    return {key: own[key] for key in (REQUEST, LINEAGE) if key in own and _LABEL.fullmatch(own[key])}
+    return {key: own[key] for key in (REQUEST_LABEL, LINEAGE_LABEL) if key in own and _LABEL.fullmatch(own[key])}
 
 
 def _queue(spec: MutableMapping[str, Any], labels: Mapping[str, str]) -> None:

@@ -6,7 +6,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from service.hooks.request import Action, Request
+from service.contracts.advice import ActionKind
+from service.hooks.request import Request
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 # Host names of RFC 1123, plus the underscore that some sites use; no leading dash, no list syntax.
@@ -93,7 +94,7 @@ def _read(item: Mapping[str, Any], request_id: str, token: str, good_until: date
         cluster=_text(item, "cluster"),
         job_id=_text(item, "job_id"),
         attempt=attempt,
-        action=cast("Action", action),
+        action=cast("ActionKind", action),
         good_until=good_until,
         exclude_nodes=_nodes(item.get("exclude_nodes")),
         resume_from=None if item.get("resume_from") is None else _text(item, "resume_from", LONGEST),

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from service.api_client import LOOPBACK
 from service.errors import ConfigurationError, FieldError
 
 PREFIX = "FAULTLINE_HOOK_"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LAST_PORT = 65_535
 
 

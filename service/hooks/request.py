@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-Action = Literal["requeue", "submit"]
+from service.contracts.advice import ActionKind
+
 Result = Literal["done", "already_done", "refused", "unknown"]
 
 
@@ -36,7 +37,7 @@ class Request:
     cluster: str
     job_id: str
     attempt: int | None
-    action: Action
+    action: ActionKind
     good_until: datetime
     exclude_nodes: tuple[str, ...] = ()
     resume_from: str | None = None
@@ -44,6 +45,10 @@ class Request:
     not_before: datetime | None = None
     reasons: tuple[Any, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def exclusion(self) -> str:
+        """The end of a sentence that names the excluded nodes, empty without any."""
+        return f" without {', '.join(self.exclude_nodes)}" if self.exclude_nodes else ""
 
 
 @dataclass(frozen=True, slots=True)

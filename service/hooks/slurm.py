@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from service.clock import Clock
+from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
 from service.hooks import slurm_comment as words
@@ -123,7 +124,7 @@ class SlurmScheduler:
         if JOB_ID.fullmatch(request.job_id) is None:
             return Settled("refused", "not the number of a Slurm job, or a part of a heterogeneous one")
         if begun_at is not None or _count(request) > 1:
-            found = [job for job in self._tools.find(f"{words.REQUEST}={request.request_id}") if job != request.job_id]
+            found = [job for job in self._tools.find(f"{REQUEST_LABEL}={request.request_id}") if job != request.job_id]
             if found:
                 return Settled("done", "it was submitted before the hook ended", found[0])
         job = self._tools.job(request.job_id)
@@ -133,7 +134,7 @@ class SlurmScheduler:
 
     def _known(self, request: Request, job: SlurmJob, begun_at: datetime | None) -> _Plan | Settled | Failed:
         """Evaluate a job that Slurm knows."""
-        if words.comment_fields(job.comment).get(words.REQUEST) == request.request_id:
+        if words.comment_fields(job.comment).get(REQUEST_LABEL) == request.request_id:
             if job.waits_on_hold:
                 return self._plan(request, job, begun=True)
             return Settled("done", f"requeued; it is {job.states[0]} now")
@@ -198,11 +199,11 @@ class SlurmScheduler:
         elif isinstance(user, str) and user != job.user:
             why = f"the job of this number is another user's now ({job.user})"
         elif wish in {"never", "advise"}:
-            why = f"the job's comment says {words.OPT_IN}={wish}"
+            why = f"the job's comment says {OPT_IN_LABEL}={wish}"
         elif request.extra.get("ask_scheduler") is True and wish != "auto":
-            why = f"the job's comment does not say {words.OPT_IN}=auto"
+            why = f"the job's comment does not say {OPT_IN_LABEL}=auto"
         elif not job.may_requeue and wish != "auto":
-            why = f"submitted with --no-requeue, and its comment does not say {words.OPT_IN}=auto"
+            why = f"submitted with --no-requeue, and its comment does not say {OPT_IN_LABEL}=auto"
         return None if why is None else Settled("refused", why)
 
     def _wait_until_settled(self, begun_at: datetime | None) -> None:
@@ -253,7 +254,7 @@ class SlurmScheduler:
             self._tools.release(job.job_id)
         except SlurmRefused as error:
             return Settled("unknown", f"it is in the queue again, on hold, and a person has to release it: {error}")
-        return Settled("done", f"requeued{_without(request)}")
+        return Settled("done", f"requeued{request.exclusion()}")
 
     def _changes(self, job: SlurmJob, request: Request) -> dict[str, str]:
         required = expand_nodes(job.required, "required_nodes")
@@ -290,7 +291,7 @@ class SlurmScheduler:
                 self._tools.update(new, {"AdminComment": line})
             except (SlurmRefused, SchedulerUnavailable) as error:  # the job runs; only the note is missing
                 log.warning("job %s: no AdminComment: %s", new, error)
-        return Settled("done", f"submitted as {new}{_without(request)}", new)
+        return Settled("done", f"submitted as {new}{request.exclusion()}", new)
 
     def _line(self, request: Request) -> str | None:
         failure = request.extra.get("failure_id")
@@ -305,10 +306,6 @@ class SlurmScheduler:
         if self._memory_s is None:
             self._memory_s = self._tools.memory_s()
         return self._memory_s
-
-
-def _without(request: Request) -> str:
-    return f" without {', '.join(request.exclude_nodes)}" if request.exclude_nodes else ""
 
 
 def _count(request: Request) -> int:

@@ -6,8 +6,8 @@ commas or semicolons.
 
 import re
 
-OPT_IN = "faultline/resubmit"
-REQUEST = "faultline/request"
+from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
+
 RESUME = "faultline/resume"
 
 _WORD = re.compile(r"(?:^|(?<=[\s,;]))(faultline/[a-z_]+)=([^\s,;]*)")
@@ -20,14 +20,14 @@ def comment_fields(comment: str | None) -> dict[str, str]:
 
 def opt_in(comment: str | None) -> str | None:
     """Return the owner's mode: auto, advise, never; None: not set. An unknown word is returned unchanged."""
-    return comment_fields(comment).get(OPT_IN)
+    return comment_fields(comment).get(OPT_IN_LABEL)
 
 
 def with_request(comment: str | None, request_id: str, resume_from: str | None = None) -> str:
     """Return the comment with the request id as its last word, replacing an earlier one; on one line."""
-    own_text = _WORD.sub(lambda found: "" if found[1] in {REQUEST, RESUME} else found[0], comment or "")
+    own_text = _WORD.sub(lambda found: "" if found[1] in {REQUEST_LABEL, RESUME} else found[0], comment or "")
     words = "".join(char if char.isprintable() else " " for char in own_text).split(" ")
     text = " ".join(word for word in words if word)
     fits = resume_from is not None and not re.search(r"[\s,;]", resume_from)
     resume = f"{RESUME}={resume_from} " if fits else ""
-    return f"{text} {resume}{REQUEST}={request_id}".strip()
+    return f"{text} {resume}{REQUEST_LABEL}={request_id}".strip()

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import cast
 
 from classifiers.contracts import Verdict
+from classifiers.node_names import short_name
 from service.contracts.event import JobCompletion
 from service.incidents.records import IncidentKind
 from service.nodes.records import NodePlace
@@ -143,8 +144,8 @@ def _mount(path: str) -> str | None:
 def _node(event: JobCompletion, verdict: Verdict) -> str | None:
     named = verdict.suspect.node if verdict.suspect is not None else None
     if named is not None:
-        short = named.partition(".")[0]
-        return next((node for node in event.nodes if node.partition(".")[0] == short), None)
+        wanted = short_name(named)
+        return next((node for node in event.nodes if short_name(node) == wanted), None)
     return event.nodes[0] if len(event.nodes) == 1 else None
 
 

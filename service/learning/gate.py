@@ -8,8 +8,10 @@ from typing import Any, Final
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import adaptation, metrics
 from classifiers.evaluation.metrics import Answer
+from classifiers.model.site.memory import RESUBMITTED
 from service.learning.records import GateDecision, GateResult
 from service.learning.shadow_figures import ShadowFigures
+from service.recommend.rule_chain import RESUBMITTING
 
 # Judgement: what a candidate may lose. A side loses more than a share of its cases, and at least so many.
 LOST_RECALL: Final = 0.01
@@ -26,8 +28,6 @@ HELD_OUT_LABELS: Final = 20
 # Judgement: changed verdicts of a shadow run, and their share, from which a second person looks.
 CHANGED: Final = 10
 CHANGED_SHARE: Final = 0.2
-_RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
-RESUBMITTING_DECISIONS: Final = frozenset({"resubmit_now", "resubmit_after"})
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,7 @@ def _doubts_of_changes(shadow: ShadowFigures) -> list[str]:
             f"shadow run: {shadow.changed} of {shadow.read} failures get another verdict "
             f"(more than {CHANGED_SHARE:.0%} needs a person)"
         )
-    resubmits = [
-        one
-        for one in shadow.decisions
-        if one.after in RESUBMITTING_DECISIONS and one.before not in RESUBMITTING_DECISIONS
-    ]
+    resubmits = [one for one in shadow.decisions if one.after in RESUBMITTING and one.before not in RESUBMITTING]
     if resubmits:
         failures, hours = sum(one.failures for one in resubmits), sum(one.gpu_hours for one in resubmits)
         reasons.append(
@@ -174,8 +170,8 @@ def _futile_resubmits(cases: Sequence[LabelledCase], answers: Sequence[Answer]) 
     """Failures whose retry is futile or needs a repair first, and whose answer resubmits them."""
     return sum(
         case.labels.best["retry"] is not None
-        and not _RESUBMITTED & set(case.labels.allowed["retry"])
-        and answer.labels["retry"] in _RESUBMITTED
+        and not RESUBMITTED & set(case.labels.allowed["retry"])
+        and answer.labels["retry"] in RESUBMITTED
         for case, answer in zip(cases, answers, strict=True)
     )
 

@@ -2,7 +2,7 @@
 
 import re
 
-from classifiers.secret_finder import PLACEHOLDER
+from classifiers.secrets.finder import PLACEHOLDER
 from service.logs.excerpt import Window
 
 # C0 control characters, which never occur in multi-byte UTF-8 sequences, except bell (it ends some terminal commands),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from classifiers.relevance.records import short_name
+from classifiers.node_names import short_name
 from service.nodes.records import JudgedFailure
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from classifiers.contracts import Verdict
+from classifiers.node_names import short_name
 from classifiers.relevance import evidence_weights
-from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure, short_name
+from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure
 from classifiers.taxonomy import Side
 from service.db.session import ReadSession
 from service.nodes.records import JudgedFailure, StoredNodeEvent, Window

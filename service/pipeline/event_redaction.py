@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from classifiers.redaction import has_secret, redact, redact_json
-from classifiers.secret_finder import PLACEHOLDER
+from classifiers.secrets.finder import PLACEHOLDER
 from service.contracts.event import JobCompletion, LogRef
 
 # The event's identity: it is part of keys, addresses and counts. All other texts are redacted, also those of fields

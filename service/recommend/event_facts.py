@@ -6,11 +6,11 @@ from functools import cache
 from typing import Any
 
 from service.contracts.event import JobCompletion
+from service.contracts.resubmission import OPT_IN_LABEL
 from service.recommend.facts import Facts, KnownCheckpoint, OptIn, OptInMode
 from service.recommend.policy import Policy
 from service.recommend.policy_settings import Retrier
 
-OPT_IN_LABEL = "faultline/resubmit"
 _BY_LABEL: dict[str, OptInMode] = {"auto": "auto", "advise": "advise", "never": "never"}
 _NO_VALUES = frozenset({"", "0", "false", "no"})
 # Controllers that restart a pod whatever its result. The end of a Job is reported by the Job, not by its pods.

@@ -4,17 +4,13 @@ import math
 from collections.abc import Mapping
 
 from classifiers.contracts import JobFacts, Verdict
+from classifiers.node_names import short_name
 from classifiers.suspected_place import suspects_nodes
 from service.recommend.facts import Suspicion
 from service.recommend.policy_settings import SuspicionSettings
 
 # Faults of the platform's software or services are held until repaired, unless only one node shows them.
 _WHOLE_PLATFORM = frozenset({"SYS.1", "SYS.6"})
-
-
-def short(node: str) -> str:
-    """The host name without its domain."""
-    return node.partition(".")[0]
 
 
 def node_of_evidence(verdict: Verdict, job: JobFacts) -> str | None:
@@ -27,8 +23,8 @@ def node_of_evidence(verdict: Verdict, job: JobFacts) -> str | None:
         names = {line.node for line in verdict.evidence if line.role == "initiating" and line.node is not None}
     if len(names) != 1:
         return None
-    wanted = short(names.pop() or "")
-    return next((node for node in job.nodes if short(node) == wanted), None)
+    wanted = short_name(names.pop() or "")
+    return next((node for node in job.nodes if short_name(node) == wanted), None)
 
 
 def suspected(job: JobFacts, suspicion: Mapping[str, Suspicion], settings: SuspicionSettings) -> tuple[str, ...]:

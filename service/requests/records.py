@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from classifiers.taxonomy import Side
+from service.contracts.advice import ActionKind
 from service.contracts.resubmission import Outcome, Plan
 
 RequestState = Literal[
@@ -13,12 +14,11 @@ RequestState = Literal[
 ]
 
 
-RequestKind = Literal["requeue", "submit"]
-
-
 Origin = Literal["policy", "person"]
 
 
+OPEN_STATES = ("held", "waiting", "leased")
+"""States of a request that may still be executed."""
 AckResult = Literal["done", "already_done", "refused", "unknown"]
 
 
@@ -50,7 +50,7 @@ class NewRequest:
     resource: str
     state: RequestState
     origin: Origin
-    kind: RequestKind
+    kind: ActionKind
     plan: Plan
     policy: str
     not_before: datetime
@@ -93,7 +93,7 @@ class Request:
     cause: str
     state: RequestState
     origin: Origin
-    action: RequestKind
+    action: ActionKind
     plan: Plan
     policy: str
     exclude_nodes: tuple[str, ...]
@@ -154,7 +154,7 @@ class Lease:
     cluster: str
     job_id: str
     attempt: int | None
-    action: RequestKind
+    action: ActionKind
     exclude_nodes: tuple[str, ...]
     resume_from: str | None
     changes: Mapping[str, Any]
@@ -261,7 +261,7 @@ class AwaitedRequest:
     job_id: str
     new_job_id: str | None
     lineage: str
-    kind: RequestKind
+    kind: ActionKind
     plan: Plan
     cause: str
     policy: str

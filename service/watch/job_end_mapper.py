@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
+from service.contracts.resubmission import RESUBMIT_OF_LABEL
 from service.formats import field_reading
 from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import meta as kubernetes_meta
@@ -16,7 +17,6 @@ from service.formats.kubernetes import retrier as kubernetes_retrier
 from service.formats.kubernetes.meta import Meta
 from service.formats.read_outcome import Skipped
 
-RESUBMIT_OF = "faultline/resubmit-of"
 RETRIER = "faultline/retrier"
 # The taint manager uses this reason both for nodes that do not answer and for nodes that are merely tainted.
 TAINTED = "DeletionByTaintManager"
@@ -34,7 +34,7 @@ def read(kind: str, obj: Mapping[str, Any], cluster: str, *, deleted: bool = Fal
     found = reader(obj, cluster, deleted=deleted)
     if isinstance(found, Skipped):
         return found
-    return found.model_copy(update={"resubmit_of": found.labels.get(RESUBMIT_OF)})
+    return found.model_copy(update={"resubmit_of": found.labels.get(RESUBMIT_OF_LABEL)})
 
 
 def ended(kind: str, obj: Mapping[str, Any]) -> bool:
@@ -76,7 +76,7 @@ def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any
             "user": event.user or labels.get("user"),
             "team": labels.get("team", event.team),
             "time_limit_s": event.time_limit_s if event.time_limit_s is not None else limit,
-            "resubmit_of": event.resubmit_of or labels.get(RESUBMIT_OF),
+            "resubmit_of": event.resubmit_of or labels.get(RESUBMIT_OF_LABEL),
         }
     )
 

@@ -21,13 +21,14 @@ from service.db.all_tables import metadata
 from service.db.log_months import Month
 from service.db.session import Store
 from service.groups.count_updater import GroupCountUpdater
-from service.maintenance import SEALED_BEHIND
+from service.maintenance import Sealing
 from service.reports.publish import ReportService
 from service.sql import bulk
 from service.sql.packing import pack
 from service.statistics.repository import rollups
 from service.statistics.tables import hour_notes
 from tests.bench import world
+from tests.service.frozen_clock import FrozenClock
 
 KEPT_LOGS = timedelta(days=90)  # the default of FAULTLINE_RETENTION_LOGS_DAYS
 ASKED: dict[str, object] = {"exclude_nodes": [], "resume_from": None, "changes": {}, "reasons": ["made up"]}
@@ -73,10 +74,7 @@ def fold(store: Store, now: datetime) -> None:
         with store.unit_of_work() as work:
             if not work.rollups.recount(now, limit=200):
                 break
-    sealed = -1
-    while sealed:
-        with store.unit_of_work() as work:
-            sealed = work.verdict_seals.seal(now - SEALED_BEHIND)
+    Sealing(store, FrozenClock(now)).seal_due()
     folding = GroupCountUpdater(store, SystemClock())
     while folding():
         pass

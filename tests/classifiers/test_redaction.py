@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.redaction import has_secret, redact, redact_json
-from classifiers.secret_finder import PLACEHOLDER
+from classifiers.secrets.finder import PLACEHOLDER
 
 SECRETS = {
     "export WANDB_API_KEY=%s": "0123456789abcdef0123456789abcdef01234567",

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from classifiers.redaction import redact
-from classifiers.secret_finder import PLACEHOLDER, SecretFinder
-from classifiers.secret_formats import SecretFormat, secret_formats
+from classifiers.secrets.finder import PLACEHOLDER, SecretFinder
+from classifiers.secrets.formats import SecretFormat, secret_formats
 from tests.classifiers.secret_samples import DIGITS, LETTERS, sample, without_lookarounds
 
 pytestmark = pytest.mark.slow

@@ -8,13 +8,14 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from classifiers.extraction.tracebacks import CHAIN_WORDS
+
 _HEADING: Final = re.compile(
     r"Exception ignored (?:in|on|while)\b|Error in (?:atexit\._run_exitfuncs|sys\.excepthook):"
 )
 _SIGNS: Final = ("Exception ignored ", "Error in atexit.", "Error in sys.excepthook")
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _EXCEPTION: Final = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
-_CHAIN: Final = ("During handling of the above", "The above exception was the direct")
 _MOST_FRAMES: Final = 200  # lines
 _MOST_BETWEEN: Final = 4  # lines from an exception to the traceback that it led to
 
@@ -45,7 +46,7 @@ def _end(lines: Sequence[str], place: int, column: int) -> int:
             place += 1
         place = min(place + 1, len(lines))  # the exception
         following = [line[column:] for line in lines[place : place + _MOST_BETWEEN]]
-        if not any(words.startswith(_CHAIN) for words in following):
+        if not any(words.startswith(CHAIN_WORDS) for words in following):
             break
         place += next((at for at, words in enumerate(following) if words.startswith(_TRACEBACK)), 0)
     return place

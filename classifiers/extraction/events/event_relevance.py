@@ -7,7 +7,8 @@ from functools import cache
 from typing import Final
 
 from classifiers.contracts import RawCase
-from classifiers.extraction import benign_lines, survival, training_progress
+from classifiers.extraction import benign_lines, training_progress
+from classifiers.extraction.events.clock_offsets import clock_offsets
 from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.events.log_clock import ClockOfLogs, last_time
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
@@ -17,15 +18,15 @@ from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.observed.phases import write_times
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.extraction.withdrawn import survival
+from classifiers.node_names import short_name
 from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
-from classifiers.relevance.clock_offsets import clock_offsets
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
 from classifiers.relevance.own_names import own_names, pods_that_began
-from classifiers.relevance.own_nodes import own_nodes
-from classifiers.relevance.records import short_name
+from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
 from classifiers.signatures import Signature
@@ -47,7 +48,6 @@ _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
 )
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
-_FRONT: Final = 40_000  # characters of a log in which devices are searched (judgement)
 
 
 def judge_node_events(
@@ -321,7 +321,7 @@ def _is_failure(item: EvidenceItem) -> bool:
 def _used_ports(text: str) -> list[str]:
     if "NET/" not in text and "_IFNAME" not in text and "IB_HCA" not in text:
         return []
-    found = _USED_PORTS.finditer(text, 0, _FRONT)
+    found = _USED_PORTS.finditer(text, 0, FRONT_OF_LOG)
     return [name for hit in found for name in _PORT_NAME.findall(next(filter(None, hit.groups())).lower())]
 
 
@@ -336,4 +336,4 @@ def _with_members(ports: set[str], raw: RawCase) -> frozenset[str]:
 def _visible_gpus(text: str) -> list[int]:
     if "VISIBLE_DEVICES" not in text:
         return []
-    return [int(one) for hit in _VISIBLE_GPUS.finditer(text, 0, _FRONT) for one in hit[1].split(",")]
+    return [int(one) for hit in _VISIBLE_GPUS.finditer(text, 0, FRONT_OF_LOG) for one in hit[1].split(",")]

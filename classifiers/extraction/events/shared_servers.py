@@ -5,9 +5,9 @@ from typing import Final
 
 from classifiers.contracts import NodeEvent
 from classifiers.extraction.scan import ScannedLine
+from classifiers.node_names import short_name
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_rules import load
-from classifiers.relevance.records import short_name
 
 _RULE: Final = "file-server"
 # Judgement: clients of one server notice within this time that it does not answer, in seconds.

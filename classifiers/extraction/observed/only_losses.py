@@ -9,8 +9,9 @@ from typing import Final
 from classifiers.contracts import Progress, RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.process_exits import ProcessExit
+from classifiers.node_names import short_name
 from classifiers.relevance.event_rules import timeouts, waits
-from classifiers.relevance.records import short_name
+from classifiers.relevance.own_nodes import FRONT_OF_LOG
 
 UNKNOWN: Final = 0.5
 """The confidence of a side on the user's account then (judgement): a program ends as often as nodes and networks do."""
@@ -69,7 +70,6 @@ _PEER: Final = re.compile(r"\b(?:remote|from|by) peer \[?(?P<peer>[\w.-]{3,100}?
 _OWN_ADDRESS: Final = re.compile(
     r"\b(?:Bootstrap|NET/\w{2,10}) ?: Using [^\n<]{0,200}?:(?P<address>\d{1,3}(?:\.\d{1,3}){3})<"
 )
-_FRONT: Final = 40_000  # characters of a log in which its start is read (judgement)
 
 
 def place_of_losses(
@@ -110,7 +110,7 @@ def _addresses(raw: RawCase) -> dict[str, str]:
         hit["address"]: short_name(one.node)
         for one in raw.streams
         if one.node is not None and "Using " in one.text
-        for hit in _OWN_ADDRESS.finditer(one.text, 0, _FRONT)
+        for hit in _OWN_ADDRESS.finditer(one.text, 0, FRONT_OF_LOG)
     }
 
 

@@ -7,10 +7,10 @@ from typing import Final
 from classifiers.contracts import RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_shapes import contains_any
+from classifiers.extraction.lost_nodes import lost_node
 from classifiers.extraction.observed.only_losses import is_said_by_other_node
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import nodes_of_event
-from classifiers.relevance.lost_nodes import lost_node
 
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _GPU_PARTS: Final = ("GPU", "cuda:", "device")  # one is part of every match

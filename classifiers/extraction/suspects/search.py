@@ -18,6 +18,7 @@ from typing import Final
 from classifiers.contracts import RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.line_shapes import names_timeout
 from classifiers.extraction.observed.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
@@ -37,7 +38,6 @@ _SEQUENCES: Final = (
 )
 _COLLECTIVE: Final = re.compile(r"SeqNum=\d+, OpType=\w+(?:, NumelIn=\d+, NumelOut=\d+)?")
 _MAX_SEQUENCE: Final = 1 << 62  # larger ones are unset counters
-_TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 _PROCESS: Final = re.compile(
     r"\bpid[= ]'?(\d{2,8})\b|\b[Kk]illed process (\d{2,8})\b|\b\w{1,30}[\[:](\d{2,8})\]?:? (?:segfault|trap|blocked)"
 )
@@ -181,7 +181,7 @@ def _global_report(evidence: SuspectEvidence) -> int | None:
     )
     if seen is None:
         return None
-    timed_out = any(item.role != "context" and _TIMEOUT.search(item.text, 0, _RANGE) for item in evidence.items)
+    timed_out = any(item.role != "context" and names_timeout(item.text, _RANGE) for item in evidence.items)
     return None if timed_out and seen.signal in {SIGABRT, None} else seen.rank
 
 
@@ -270,7 +270,7 @@ def _late(evidence: SuspectEvidence) -> int | None:
     others: set[int] = set()
     for item in evidence.complaints:
         if item.rank is not None:
-            (waiting if _TIMEOUT.search(item.text, 0, _RANGE) else others).add(item.rank)
+            (waiting if names_timeout(item.text, _RANGE) else others).add(item.rank)
     late = others - waiting
     return late.pop() if waiting and len(late) == 1 else None
 

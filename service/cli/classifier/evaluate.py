@@ -96,17 +96,19 @@ def run(args: argparse.Namespace) -> int:
     evaluate_second_reader.is_wanted(args)
     catalogue = signatures.packaged()
     if args.compare:
-        rows = model_comparison.compare(training_cases.packaged(), catalogue, progress=_progress)
+        rows = model_comparison.compare(training_cases.packaged(), catalogue, progress=output.progress)
         output.document(model_comparison.markdown(rows))
         return 0
     configured = settings.read()
     model = load_model(args.model or configured.model_dir, configured.model_key_bytes())
     if args.adaptation is not None:
         labels, tests = map(_read, args.adaptation)
-        return evaluate_adaptation.run(labels, tests, model, catalogue, args.json, _progress)
+        return evaluate_adaptation.run(labels, tests, model, catalogue, args.json, output.progress)
     if args.noise:
         measured = None if args.cases is None else _read(args.cases)
-        return evaluate_noise.run(args, measured, model, catalogue, policy.load(configured.policy_file), _progress)
+        return evaluate_noise.run(
+            args, measured, model, catalogue, policy.load(configured.policy_file), output.progress
+        )
     if evaluate_second_reader.is_wanted(args):
         return evaluate_second_reader.run(args, _read(args.cases), model, catalogue)
     content: dict[str, Any] = {"schema": text_tables.SCHEMA, "model": model.label}
@@ -118,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         cases, source, name = training_cases.packaged(), "the packaged cases", f"faultline, {unit} held out"
         training = training_cases.packaged(training_cases.TRAINING_NOISE)  # as `faultline train` does
         answers, viewed = held_out.held_out_answers(
-            cases, catalogue, model, unit=held_out.UNITS[unit], training=training, progress=_progress
+            cases, catalogue, model, unit=held_out.UNITS[unit], training=training, progress=output.progress
         )
         content = measured_rates.tables(
             viewed, cases, model=model.label, threshold=model.calibration.threshold, unit=unit
@@ -149,7 +151,3 @@ def _check(args: argparse.Namespace) -> None:
         raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
     if args.hold_out is not None and (args.noise or args.compare or args.cases is not None):
         raise InvalidInput("--hold-out is for training on the packaged cases: leave out --cases, --noise and --compare")
-
-
-def _progress(line: str) -> None:
-    output.line(line, error=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from classifiers import taxonomy
-from service.api_client import ApiClient, ApiResponse, ApiUnreachable
+from service.api_client import LOOPBACK, ApiClient, ApiResponse, ApiUnreachable
 from service.cli import exit_codes, output
 from service.cli.json_output import add_json_option, print_json
 from service.errors import ConfigurationError, InvalidInput, NotFound, Unavailable
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 URL: Final = "FAULTLINE_CLIENT_URL"
 TOKEN_FILE: Final = "FAULTLINE_CLIENT_TOKEN_FILE"  # noqa: S105 - a variable's name
-LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _SHOWN_JOBS: Final = 20
 
 

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(settings.read())
     try:
         services.store.check()
-        made = services.retraining.retrain(BY, promote=not args.no_promote, progress=_progress)
+        made = services.retraining.retrain(BY, promote=not args.no_promote, progress=output.progress)
     finally:
         services.close()
     if args.format == "json":
@@ -104,7 +104,3 @@ def _review(fit: SiteFit) -> list[str]:
             more = "" if len(cases) <= _REVIEWED else f" and {len(cases) - _REVIEWED} more"
             found.append(f"review {len(cases)} {title}: " + ", ".join(cases[:_REVIEWED]) + more)
     return found
-
-
-def _progress(line: str) -> None:
-    output.line(line, error=True)

@@ -4,11 +4,10 @@ from sqlalchemy import Connection, func, select
 
 from service.failures.records import FailureFilter, GroupShare, GroupShares
 from service.failures.repository import listing
+from service.failures.repository.facets import OVER
 from service.failures.tables import failures
 from service.groups.tables import group_fingerprints
 from service.sql.types import LATEST
-
-OVER = 1_000  # failures that are counted
 
 
 def read(connection: Connection, filters: FailureFilter, *, most: int) -> GroupShares:

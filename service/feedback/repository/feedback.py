@@ -6,19 +6,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, literal, select, tuple_, update
 
+from classifiers.data.labelled_cases import AXES
 from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.failures.tables import failures
-from service.feedback.records import VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
+from service.feedback.records import JUDGING, VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
 from service.feedback.tables import feedback, labels, saved_views
 from service.sql import paging as cursors
 from service.sql.packing import pack
 from service.sql.types import UtcDateTime, clean, short, utc
 from service.sql.upsert import upsert
 
-_AXES = ("side", "cause", "category", "symptom", "retry")
-_JUDGING = ("confirm", "correct", "audit", "import")
 _WORDS = 200  # entries of one failure
 _HELD = 200  # characters
 MOST_VIEWS = 200  # of one person, of all pages (judgement): more are no help, and a script could fill the database
@@ -47,7 +46,7 @@ class FeedbackReader:
             select(feedback.c.version).where(
                 feedback.c.failure_id == failure_id,
                 feedback.c.withdrawn_by.is_not(None),
-                feedback.c.kind.in_(_JUDGING),
+                feedback.c.kind.in_(JUDGING),
             )
         )
         return frozenset(found.scalars())
@@ -96,7 +95,7 @@ class FeedbackReader:
             .where(
                 feedback.c.who == clean(who[:200]),
                 feedback.c.at >= utc(since),
-                feedback.c.kind.in_(_JUDGING),
+                feedback.c.kind.in_(JUDGING),
                 feedback.c.withdrawn_by.is_(None),
             )
             .distinct()
@@ -163,7 +162,7 @@ class FeedbackRepository(FeedbackReader):
 
     def add(self, new: NewFeedback) -> tuple[int, Label]:
         """Store feedback; returns its number and the resulting label of the failure."""
-        given = {axis: short(getattr(new.labels, axis), 40) for axis in _AXES}
+        given = {axis: short(getattr(new.labels, axis), 40) for axis in AXES}
         number: int = self._connection.execute(
             insert(feedback)
             .values(
@@ -192,7 +191,7 @@ class FeedbackRepository(FeedbackReader):
                 feedback.c.failure_id == failure_id,
                 feedback.c.who == clean(who[:200]),
                 feedback.c.at >= utc(since),
-                feedback.c.kind.in_(_JUDGING),
+                feedback.c.kind.in_(JUDGING),
             )
             .values(withdrawn_by=clean(by[:200]))
         )
@@ -243,7 +242,7 @@ class FeedbackRepository(FeedbackReader):
 
     def _settle_or_remove(self, failure_id: int) -> Label | None:
         """Store the label that follows from what was not withdrawn; None: no judgement is left, and no label."""
-        if any(entry.kind in _JUDGING for entry in self.of(failure_id)):
+        if any(entry.kind in JUDGING for entry in self.of(failure_id)):
             return self._settle(failure_id)
         self._connection.execute(delete(labels).where(labels.c.failure_id == failure_id))
         return None
@@ -254,7 +253,7 @@ class FeedbackRepository(FeedbackReader):
         before = self.label(failure_id)
         last: dict[str, StoredFeedback] = {}
         for entry in entries:
-            if entry.kind in _JUDGING:
+            if entry.kind in JUDGING:
                 last.pop(entry.who, None)
                 last[entry.who] = entry
         judged = list(last.values())
@@ -290,7 +289,7 @@ class FeedbackRepository(FeedbackReader):
             "golden": made.golden,
             "waiting": made.disputed or made.contested or made.held is not None,
             "held": made.held,
-            **{axis: getattr(made.labels, axis) for axis in _AXES},
+            **{axis: getattr(made.labels, axis) for axis in AXES},
         }
         writing = upsert(self._connection, labels).values({"failure_id": failure_id, **values})
         self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))

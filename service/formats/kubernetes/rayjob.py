@@ -6,11 +6,10 @@ from typing import Any
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
 from service.formats.kubernetes import meta as kubernetes_meta
-from service.formats.ray import split_message
+from service.formats.ray import STATES, split_message
 from service.formats.read_outcome import Skipped
 
 _ENDED = frozenset({"Complete", "Failed"})
-_JOB = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Status.CANCELLED}
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
@@ -27,7 +26,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     state = field_reading.text(status, "jobStatus", "status.")
     reason = field_reading.text(status, "reason", "status.")
     ended_at = field_reading.instant(status, "endTime", "status.")
-    if deployment in _ENDED or (deployment is None and state in _JOB):
+    if deployment in _ENDED or (deployment is None and state in STATES):
         outcome = _status(deployment, state, reason)
     elif deleted:
         outcome, reason = Status.CANCELLED, "Deleted"
@@ -61,6 +60,6 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
 def _status(deployment: str | None, state: str | None, reason: str | None) -> Status:
     if reason == "DeadlineExceeded":
         return Status.TIMEOUT
-    if state in _JOB:
-        return _JOB[state]
+    if state in STATES:
+        return STATES[state]
     return Status.SUCCEEDED if deployment == "Complete" else Status.FAILED

@@ -8,23 +8,23 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 import orjson
-from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from classifiers.redaction import redact
 from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
 from service.people.records import Client
+from service.people.repository.sessions import last_used
 from service.people.repository.tokens import hashed
 from service.people.tables import accounts, sessions
 from service.sql import bulk
-from service.sql.types import UtcDateTime, clean, utc
+from service.sql.types import clean, utc
 
 Role = Literal["viewer", "owner", "operator", "admin"]
 AccountSource = Literal["local", "oidc", "proxy"]
 ROLES: tuple[str, ...] = get_args(Role)
 _NAME = 200  # characters
 UNKNOWN_CLIENT = Client()
-_used_at = func.coalesce(sessions.c.used_at, sessions.c.created_at, type_=UtcDateTime)
 _ADDRESS, _AGENT = 100, 300  # characters
 _MOST = 100  # sessions of one account or token; beyond it its oldest are removed, and nobody else's
 
@@ -111,7 +111,7 @@ class AccountReader:
                 sessions.c.sha256 == hashed(secret),
                 sessions.c.revoked_at.is_(None),
                 sessions.c.until > utc(self._clock.now()),
-                *(() if idle is None else (_used_at > utc(self._clock.now() - idle),)),
+                *(() if idle is None else (last_used > utc(self._clock.now() - idle),)),
             )
         ).first()
         if row is None:
@@ -126,7 +126,7 @@ class AccountReader:
 
     def session_used_at(self, secret: str) -> datetime | None:
         """The last recorded use of a session; None if there is none."""
-        found = select(_used_at).where(sessions.c.sha256 == hashed(secret))
+        found = select(last_used).where(sessions.c.sha256 == hashed(secret))
         at: datetime | None = self._connection.execute(found).scalar_one_or_none()
         return at
 

@@ -13,7 +13,7 @@ from service.people.repository.tokens import hashed
 from service.people.tables import sessions
 from service.sql.types import UtcDateTime, utc
 
-_used_at = func.coalesce(sessions.c.used_at, sessions.c.created_at, type_=UtcDateTime)
+last_used = func.coalesce(sessions.c.used_at, sessions.c.created_at, type_=UtcDateTime)
 _ID = 16  # characters of the hash that identify a session; they say nothing about the cookie's value
 
 
@@ -33,7 +33,7 @@ class SessionReader:
         `idle` has ended.
         """
         rows = self._connection.execute(
-            select(sessions, _used_at.label("last_used_at"))
+            select(sessions, last_used.label("last_used_at"))
             .where(sessions.c.account_id == account_id, *self._valid(idle))
             .order_by(sessions.c.created_at.desc(), sessions.c.sha256)
         )
@@ -62,7 +62,7 @@ class SessionReader:
 
     def _valid(self, idle: timedelta | None) -> tuple[ColumnElement[bool], ...]:
         now = self._clock.now()
-        used = () if idle is None else (_used_at > utc(now - idle),)
+        used = () if idle is None else (last_used > utc(now - idle),)
         return sessions.c.revoked_at.is_(None), sessions.c.until > utc(now), *used
 
 

@@ -9,10 +9,10 @@ from service.contracts.resubmission import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import feedback
 from service.goodput.records import Scope
+from service.goodput.repository.expressions import in_scope
 from service.incidents.tables import incident_jobs, incidents
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.reports.repository.scope_conditions import in_scope
 from service.requests.repository.rescued import rescued
 from service.requests.tables import requests
 from service.sql.types import utc

@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, li
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
 from service.goodput.records import Scope
+from service.goodput.repository.expressions import in_scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.reports.repository.scope_conditions import in_scope
 from service.requests.tables import lineages
 from service.sql.types import utc
 

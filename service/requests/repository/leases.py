@@ -12,14 +12,13 @@ from hashlib import blake2b
 from sqlalchemy import Connection, and_, func, or_, select, update
 
 from service.clock import Clock
+from service.contracts.resubmission import LINEAGE_LABEL, REQUEST_LABEL
 from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState, StoredRequest
 from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
 from service.requests.tables import requests
 from service.sql import bulk
 from service.sql.types import short, utc
 
-LINEAGE_LABEL = "faultline/lineage"
-REQUEST_LABEL = "faultline/request"
 _STATE_OF: Mapping[AckResult, RequestState] = {
     "done": "done",
     "already_done": "done",

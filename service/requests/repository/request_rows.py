@@ -8,13 +8,13 @@ from typing import Any
 import orjson
 from sqlalchemy import Row, literal_column
 
-from service.requests.records import NewRequest, Request, StoredRequest
+from service.requests.records import OPEN_STATES, NewRequest, Request, StoredRequest
 from service.sql.packing import pack, unpack
 from service.sql.types import short, utc
 
 DETAIL_CHARACTERS = 1_000
 # Written as literals: a partial index cannot be used for bound parameters.
-OPEN = literal_column("state").in_([literal_column(f"'{state}'") for state in ("held", "waiting", "leased")])
+OPEN = literal_column("state").in_([literal_column(f"'{state}'") for state in OPEN_STATES])
 _PREFIX = "r"
 
 

@@ -95,7 +95,7 @@ NOT_FINITE = "WARNING step {step}: rank {rank}: nan in decoder.{step}.weight gra
         ((5, 5, 5), True),
         ((5,), False),  # once: it may be the batch
         ((5, 9, 5), False),  # several ranks: the numbers of the program
-        ((0, 0, 0), False),  # rank 0 speaks for all
+        ((0, 0, 0), False),  # rank 0 reports for all
     ],
 )
 def test_numbers_that_are_not_finite_on_one_rank_again_and_again_are_of_its_device(

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from classifiers import signatures
-from classifiers.extraction import ordering, survival
+from classifiers.extraction import ordering
 from classifiers.extraction.evidence_items import EvidenceItem, fold_repeats
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.progress_lines import ProgressLines
+from classifiers.extraction.withdrawn import survival
 from classifiers.taxonomy import Role
 
 

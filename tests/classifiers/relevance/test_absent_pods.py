@@ -7,10 +7,10 @@ import pytest
 
 from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase, Suspect
+from classifiers.extraction.events.memory_tables import is_held_by_stranger
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.relevance.memory_tables import is_held_by_stranger
 
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HEAD = "bloom-worker-{}:71:302 [0] NCCL INFO NET/IB : No device found.\n"

@@ -1,4 +1,4 @@
-"""Events of batch clusters: what they cause, which nodes they name, and what speaks against a change."""
+"""Events of batch clusters: what they cause, which nodes they name, and what excludes a change."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,7 +10,6 @@ from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.relevance.host_lists import written_out
 
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 STEPS = "".join(f"2026-11-20 09:{n:02}:00 step {n} loss 1.5\n" for n in range(10, 56))
@@ -34,19 +33,6 @@ def happened(text: str, before_end_s: int, node: str | None = "ai32", source: st
 
 def begins(found: list[EvidenceItem]) -> list[str]:
     return [item.text for item in found if item.role == "initiating"]
-
-
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("ai[08-10] down", "ai08,ai09,ai10 down"),
-        ("reboot of ai[3,11-12]", "reboot of ai3,ai11,ai12"),
-        ("sssd[812] and ai[9-2]", "sssd812 and ai[9-2]"),
-        ("ai[1-999999]", "ai[1-999999]"),
-    ],
-)
-def test_lists_of_nodes_are_written_out(text: str, written: str) -> None:
-    assert written_out(text) == written
 
 
 @pytest.mark.parametrize(("nodes", "is_of_job"), [("ai[30-36]", True), ("ai[40-46]", False)])

@@ -1,4 +1,4 @@
-"""Events that cause other events come before them, and what the log shows of the effect speaks for the cause."""
+"""Events that cause other events come before them, and what the log shows of the effect supports the cause."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which node events count as evidence: one test for each question, and the order of what speaks for an event."""
+"""Which node events count as evidence: one test for each question, and the order of what supports an event."""
 
 from collections.abc import Sequence
 from typing import Any

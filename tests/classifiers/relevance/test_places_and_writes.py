@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from classifiers.extraction.events.memory_tables import holds_more_than_killed
 from classifiers.relevance.event_candidates import Reason, Support
 from classifiers.relevance.event_objects import read_objects
-from classifiers.relevance.memory_tables import holds_more_than_killed
 from classifiers.relevance.node_events import judge
 from tests.classifiers.relevance.test_node_events import CUDA_ERROR, END, PEER_GONE, event, job, judged
 

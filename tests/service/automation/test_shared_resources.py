@@ -58,6 +58,13 @@ def test_local_disks_and_missing_files_are_not_shared_resources(line: str) -> No
     assert set(result(line)) == {"fingerprint"}
 
 
+def test_the_suspected_node_has_the_name_of_the_scheduler_in_whatever_letters_the_log_writes_it() -> None:
+    assert (
+        result("x", HARDWARE, nodes=["GPU018.orion", "GPU019.orion"], suspect=Suspect(node="gpu018"))["node"]
+        == "GPU018.orion"
+    )
+
+
 def test_rack_and_switch_come_from_the_topology_of_the_suspected_node() -> None:
     topology = {"gpu018": {"rack": "r7", "switch": "leaf3"}, "gpu019": {"rack": "r8", "switch": "leaf3"}}
     assert result("x", HARDWARE, topology=topology, suspect=Suspect(node="gpu018")) | {"fingerprint": ""} == {

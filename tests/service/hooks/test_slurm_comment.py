@@ -30,7 +30,7 @@ def test_a_new_request_replaces_an_earlier_one_and_names_the_checkpoint() -> Non
 @given(st.text(max_size=80))
 def test_the_comment_of_the_owner_stays_and_the_request_follows_it(comment: str) -> None:
     made = words.with_request(comment, "r7")
-    assert words.comment_fields(made)[words.REQUEST] == "r7"
+    assert words.comment_fields(made)["faultline/request"] == "r7"
     assert made.split()[-1] == "faultline/request=r7"
     assert made.isprintable()
     assert words.with_request(made, "r7") == made

@@ -18,6 +18,7 @@ def left_out(verdict: object, job: JobFacts, **suspicion: Suspicion) -> tuple[st
 def test_only_a_node_of_the_job_is_excluded_under_its_scheduler_name() -> None:
     assert left_out(LOST_GPU, FAILED) == ("gpu018.orion",)
     assert left_out(replace(LOST_GPU, suspect=Suspect(node="login2")), FAILED) == ()
+    assert left_out(replace(LOST_GPU, suspect=Suspect(node="GPU018")), FAILED) == ("gpu018.orion",)
     assert left_out(replace(LOST_GPU, suspect=None), JobFacts(status="failed", nodes=("gpu3",))) == ("gpu3",)
     assert left_out(replace(LOST_GPU, retry_outlook="helps"), FAILED) == ()
 

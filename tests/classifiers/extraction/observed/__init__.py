@@ -1,1 +1,1 @@
-"""Tests of the envelopes of log lines."""
+"""Tests of what the lines of several processes show together."""

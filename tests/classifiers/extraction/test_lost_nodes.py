@@ -5,8 +5,8 @@ import pytest
 from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase, Suspect
 from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.lost_nodes import lost_node
 from classifiers.extraction.scan import Scanner
-from classifiers.relevance.lost_nodes import lost_node
 
 NODES = ("qa1", "qa2", "qa3")
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))

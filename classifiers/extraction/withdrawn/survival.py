@@ -5,13 +5,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.evidence_items import EvidenceItem, without_numbers
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
 from classifiers.extraction.progress_lines import ProgressLines
 from classifiers.relevance.event_rules import of_programs, timeouts, unanswered, waits
 
-_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 # Entries about services that processes of a job reach over the network.
 _SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-", "kubernetes.api-server")
 # What a process prints when a signal asks it to end.
@@ -111,7 +110,7 @@ def _startup_messages(items: Sequence[EvidenceItem]) -> frozenset[str]:
 
 
 def _masked(item: EvidenceItem) -> str:
-    return _NUMBER.sub("#", item.message[:120])
+    return without_numbers(item.message[:120])
 
 
 def _is_survived(item: EvidenceItem, startup: frozenset[str], progress: Sequence[ProgressLines | None]) -> bool:

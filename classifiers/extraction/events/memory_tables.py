@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS
+from classifiers.relevance.own_nodes import MOST_GPUS
 from classifiers.relevance.words_in_text import is_word_in
 
 # Linux, mm/oom_kill.c, dump_tasks: "[  pid  ]   uid  tgid total_vm      rss ... oom_score_adj name"; rss in pages.
@@ -23,7 +24,6 @@ _HOLDS: Final = re.compile(
 )
 _OWN_LIMIT: Final = "Memory cgroup out of memory"
 _KB: Final = {"M": 1e3, "G": 1e6, "T": 1e9}
-_RANKS_OF_NODE: Final = 8  # processes of a job on a node, in nearly all machines for training
 _COMMON: Final = frozenset({"node", "host", "total", "system", "swap", "cgroup", "container", "pod", "top", "limit"})
 _MORE: Final = 2.0  # judgement: so many times as much is no accident of the moment
 
@@ -67,7 +67,7 @@ def is_held_by_stranger(texts: Sequence[str], logs: Sequence[str]) -> bool:
     sizes = [int(found["size"]) for text in of_node if (found := _HELD_BY_KILLED.search(text)) is not None]
     if not sizes:
         return False
-    most = max(sizes) * _RANKS_OF_NODE
+    most = max(sizes) * MOST_GPUS  # one process a GPU
     reports = (found for text in texts if text not in killed for found in _HOLDS.finditer(text))
     return any(
         float(one["size"]) * _KB[one["unit"].upper()] > most

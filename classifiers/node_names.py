@@ -1,4 +1,4 @@
-"""Lists of nodes in the short form of schedulers: gpu[03-05,9] are gpu03, gpu04, gpu05 and gpu9."""
+"""Names of nodes as logs, kernels and schedulers write them: with a domain, in capitals, or as a list in short form."""
 
 import re
 from typing import Final
@@ -7,8 +7,13 @@ _LIST: Final = re.compile(r"(?<![\w.-])(?P<stem>[A-Za-z][\w-]{0,40}?)\[(?P<numbe
 _MOST: Final = 1_024  # nodes of a list that are written out (judgement)
 
 
+def short_name(node: str) -> str:
+    """A node's name without its domain, in lower case: by it, names of different sources are compared."""
+    return node.partition(".")[0].lower()
+
+
 def written_out(text: str) -> str:
-    """A text with each list of nodes written out as names with commas."""
+    """A text with each list of nodes written out: gpu[03-05,9] becomes gpu03,gpu04,gpu05,gpu9."""
     return _LIST.sub(_names, text) if "[" in text else text
 
 

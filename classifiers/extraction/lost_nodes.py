@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from classifiers.relevance.records import short_name
+from classifiers.node_names import short_name
 
 _NAME: Final = r"[\"']?([A-Za-z0-9][\w.-]{1,100}[\w])(?![\[,\w])"
 _GONE: Final = r"(?:down|lost|dead|gone|unreachable|marked (?:down|dead))"

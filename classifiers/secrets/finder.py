@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from classifiers.literal_search import Literals
-from classifiers.secret_formats import base64_markers, secret_formats
+from classifiers.secrets.formats import base64_markers, secret_formats
 
 PLACEHOLDER = "[redacted]"
 

@@ -7,8 +7,8 @@ from typing import Final
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.node_names import short_name
 from classifiers.relevance.event_rules import waits
-from classifiers.relevance.records import short_name
 
 _UNREACHED: Final = re.compile(
     r"(?i)connection (?:refused|reset|aborted)|connect call failed|cannot connect to host|max retries exceeded"

@@ -1,0 +1,1 @@
+"""Finds secrets in texts: the search, and the formats that it knows."""
