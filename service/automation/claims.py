@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from service.contracts.event import JobCompletion
+from service.contracts.resubmission import LINEAGE_LABEL, REQUEST_LABEL
 from service.db.session import UnitOfWork
 from service.errors import NotFound
 from service.requests.records import StoredRequest
-from service.requests.repository.leases import LINEAGE_LABEL, REQUEST_LABEL
 
 _LONGEST_JOB = 200  # characters of a job id
 _LONGEST_REQUEST = 40
