@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.pool import QueuePool
 
 from service.db import engine
 from service.db.session import Store
@@ -38,6 +39,7 @@ def test_the_caches_of_all_sqlite_connections_together_are_bounded() -> None:
     with ExitStack() as stack:
         connections = [stack.enter_context(made.connect()) for _ in range(10)]
         kib = [-one.exec_driver_sql("PRAGMA cache_size").scalar_one() for one in connections]
+        assert isinstance(made.pool, QueuePool)
         assert made.pool.size() == 10  # none of them is closed when it is given back
     made.dispose()
     assert sum(kib) <= 256 * 1024
