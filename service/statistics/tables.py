@@ -6,6 +6,7 @@ from service.sql.metadata import metadata
 from service.sql.types import BigId, UtcDateTime
 
 # Hourly counts (see repository/rollups.py). `kind` names the table that was counted; "" stands for an unknown value.
+# Other kinds are sums of these counts over all clusters, queues and teams (see repository/sums.py).
 hours = Table(
     "hours",
     metadata,
@@ -22,6 +23,7 @@ hours = Table(
 )
 
 # Sums of a day (UTC) of `hours`: of all of it (`scope` "") and of each cluster, queue and team (`scope` says which).
+# Those of the scope "sums" are sums of the failures of scope "" (see repository/sums.py).
 days = Table(
     "days",
     metadata,

@@ -6,13 +6,14 @@ for each cluster, queue and team. A stale hour is read from the rows themselves,
 hours, so that the figures always equal those of the rows.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Column,
     ColumnElement,
     Connection,
     Row,
@@ -36,33 +37,38 @@ from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.chunks import chunks
 from service.sql.types import UtcDateTime, utc
+from service.statistics.repository import sums
+from service.statistics.repository.sums import FAILURES, JOBS
 from service.statistics.tables import days, hour_notes, hours
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
 SHORT = timedelta(hours=48)  # for shorter periods the rows themselves are read
+MOST_TIMES = 3_000  # hours or days of a question that sums may answer; their list is part of the statement
 MANY = 48  # if a period has more stale hours, the rows are read
 SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
 FOLD_LOCK = 0x6661756C_686F7572
 UNKNOWN = "unknown"
+SCOPES = ("cluster", "queue", "team")
+_Spans = tuple[tuple[datetime, datetime], ...]
 _NOTES = 20_000  # read at a time
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-JOBS, FAILURES = "jobs", "failures"
-SCOPES = ("cluster", "queue", "team")
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodParts:
     """How to read a period: `ranges` from the rows, the whole hours in [first, last) except `noted` from roll-ups.
 
-    Of these, the whole days in [first_day, last_day) except `broken` may be read from the sums of days.
+    Of these, the whole days in [first_day, last_day) except `broken` may be read from the sums of days. `summed` keeps
+    which hours and days have sums over all jobs, by table and spans, as several questions about the period ask for it.
     """
 
     ranges: tuple[tuple[datetime, datetime], ...]
     first: datetime
     last: datetime
     noted: tuple[datetime, ...]
+    summed: dict[tuple[str, _Spans], set[datetime]] = field(default_factory=dict, compare=False)
 
     @property
     def first_day(self) -> datetime:
@@ -140,30 +146,71 @@ def rows(
     if parts.first >= parts.last:
         return
     narrowed = {name: value for name, value in scope.items() if value is not None}
-    spans = [(parts.first, parts.last)]
+    spans: _Spans = ((parts.first, parts.last),)
     if len(narrowed) <= 1 and parts.first_day < parts.last_day and (step is None or step >= DAY):
         name, value = next(iter(narrowed.items()), ("", ""))
-        wanted = _summed(days, by, None if step is None else _day_or_week(connection, step)).where(
-            days.c.scope == name,
-            days.c.name == value,
-            days.c.kind == kind,
-            days.c.day >= parts.first_day,
-            days.c.day < parts.last_day,
-        )
-        if parts.broken:
-            wanted = wanted.where(days.c.day.not_in(parts.broken))
-        yield from connection.execute(wanted)
-        whole = [one for one in parts.broken if parts.first_day <= one < parts.last_day]
-        spans = [(parts.first, parts.first_day), *((day, day + DAY) for day in whole), (parts.last_day, parts.last)]
-    at = hours.c.hour
-    wanted = _summed(hours, by, None if step is None else at).where(
-        or_(*(and_(at >= begin, at < end) for begin, end in spans if begin < end), false()),
-        hours.c.kind == kind,
-        *(hours.c[name] == value for name, value in narrowed.items()),
-    )
-    if parts.noted:
-        wanted = wanted.where(at.not_in(parts.noted))
-    yield from connection.execute(wanted)
+        of_scope = _Counts(days, days.c.day, DAY, (days.c.scope == name, days.c.name == value), not narrowed)
+        at = None if step is None else _day_or_week(connection, step)
+        yield from _read(connection, of_scope, parts, ((parts.first_day, parts.last_day),), kind, by, at)
+        broken = [one for one in parts.broken if parts.first_day <= one < parts.last_day]
+        spans = ((parts.first, parts.first_day), *((day, day + DAY) for day in broken), (parts.last_day, parts.last))
+    in_scope = tuple(hours.c[name] == value for name, value in narrowed.items())
+    counts = _Counts(hours, hours.c.hour, HOUR, in_scope, not narrowed)
+    yield from _read(connection, counts, parts, spans, kind, by, None if step is None else hours.c.hour)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """The rows of a table of counts in a scope; `time` is its hour or day. `of_all`: the scope is all jobs."""
+
+    table: Table
+    time: Column[datetime]
+    unit: timedelta
+    in_scope: tuple[ColumnElement[bool], ...]
+    of_all: bool
+
+    def times(self, spans: _Spans, without: Collection[datetime]) -> list[datetime] | None:
+        """The hours or days of these spans; None if they are too many."""
+        numbers = [max((end - begin) // self.unit, 0) for begin, end in spans]
+        if sum(numbers) > MOST_TIMES:
+            return None
+        each = (begin + n * self.unit for (begin, _), many in zip(spans, numbers, strict=True) for n in range(many))
+        left_out = frozenset(without)
+        return [one for one in each if one not in left_out]
+
+    def inside(self, spans: _Spans, without: Collection[datetime]) -> ColumnElement[bool]:
+        """The condition that a row is of these hours or days."""
+        found = or_(*(and_(self.time >= begin, self.time < end) for begin, end in spans if begin < end), false())
+        return and_(found, self.time.not_in(without)) if without else found
+
+
+def _read(
+    connection: Connection,
+    counts: _Counts,
+    parts: PeriodParts,
+    spans: _Spans,
+    kind: str,
+    by: Sequence[str],
+    at: ColumnElement[datetime] | None,
+) -> Iterator[Row[Any]]:
+    """The counts of the hours or days of these spans: sums over all jobs where these answer the question."""
+    table, without = counts.table, parts.broken if counts.table is days else parts.noted
+    of_counts = _summed(table, by, at).where(*counts.in_scope, table.c.kind == kind)
+    conditions = sums.conditions(table, kind, by) if counts.of_all else None
+    times = counts.times(spans, without)
+    if conditions is None or times is None:
+        yield from connection.execute(of_counts.where(counts.inside(spans, without)))
+        return
+    near = [counts.inside(spans, without)] if table is days else [sums.one_of(counts.time, p) for p in chunks(times)]
+    have = parts.summed.get((table.name, spans))
+    if have is None:
+        have = set().union(*(sums.times(connection, table, condition) for condition in near))
+        parts.summed[table.name, spans] = have
+    of_sums = _summed(table, by, at).where(*conditions)
+    for condition in near:
+        yield from connection.execute(of_sums.where(condition))
+    for part in chunks([one for one in times if one not in have]):
+        yield from connection.execute(of_counts.where(sums.one_of(counts.time, part)))
 
 
 def _day_or_week(connection: Connection, step: timedelta) -> ColumnElement[datetime]:
@@ -234,6 +281,7 @@ def _count_hour(connection: Connection, hour: datetime) -> None:
         ).all()
         if counted:
             connection.execute(insert(hours), [dict(zip(columns, (hour, kind, *row), strict=True)) for row in counted])
+    sums.write_hour(connection, hour)
 
 
 def _sum_day(connection: Connection, day: datetime) -> None:
@@ -252,10 +300,11 @@ def _sum_day(connection: Connection, day: datetime) -> None:
                     cast(func.sum(hours.c.jobs), BigInteger),
                     func.sum(hours.c.gpu_hours_lost),
                 )
-                .where(hours.c.hour >= day, hours.c.hour < day + DAY)
+                .where(hours.c.hour >= day, hours.c.hour < day + DAY, hours.c.kind.in_((JOBS, FAILURES)))
                 .group_by(*((own,) if scope else ()), *keys),
             )
         )
+    sums.write_day(connection, day)
 
 
 class RollupRepository:

@@ -14,7 +14,7 @@ from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import utc
 from service.statistics.records import PeriodCount
-from service.statistics.repository import rollups
+from service.statistics.repository import rollups, sums
 from service.statistics.repository.conditions import within
 
 HOUR = timedelta(hours=1)
@@ -119,7 +119,7 @@ def _jobs(
             .group_by(literal_column("1"), jobs.c.status)
         ):
             yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
-    for row in rollups.rows(connection, split, rollups.JOBS, scope, "status", step=step):
+    for row in rollups.rows(connection, split, sums.JOBS, scope, "status", step=step):
         if row.status in _ENDED:
             yield _Counted(row.at, row.jobs, row.lost, status=row.status)
 
@@ -139,7 +139,7 @@ def _failures(
             .group_by(literal_column("1"), literal_column("2"))
         ):
             yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)
-    found: Iterator[Row[Any]] = rollups.rows(connection, split, rollups.FAILURES, scope, "status", "side", step=step)
+    found: Iterator[Row[Any]] = rollups.rows(connection, split, sums.FAILURES, scope, "status", "side", step=step)
     for row in found:
         if row.status in FAILURE_STATUSES:
             yield _Counted(row.at, row.jobs, row.lost, side=row.side)

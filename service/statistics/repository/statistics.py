@@ -30,7 +30,7 @@ from service.jobs.tables import jobs
 from service.sql import bounded_count, bulk
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
-from service.statistics.repository import rollups, series
+from service.statistics.repository import rollups, series, sums
 from service.statistics.repository.conditions import within
 
 SERIES = timedelta(hours=24)
@@ -167,7 +167,7 @@ class StatisticsReader:
                 .where(*within(jobs, since, until, scope))
                 .group_by(jobs.c.status)
             )
-        yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, "status")
+        yield from rollups.rows(self._connection, parts, sums.JOBS, scope, "status")
 
     def _causes(self, parts: rollups.PeriodParts, scope: Mapping[str, str | None]) -> Iterator[Row[*tuple[Any, ...]]]:
         """Failed jobs and GPU-hours by side and cause ("unknown" if abstained); a pair may occur more than once."""
@@ -184,7 +184,7 @@ class StatisticsReader:
                 .where(*within(failures, since, until, scope), _STATUS.in_(_FAILED))
                 .group_by(literal_column("1"), literal_column("2"))
             )
-        counted = rollups.rows(self._connection, parts, rollups.FAILURES, scope, "status", "side", "cause")
+        counted = rollups.rows(self._connection, parts, sums.FAILURES, scope, "status", "side", "cause")
         yield from (row for row in counted if row.status in FAILURE_STATUSES)
 
     def _shares(

@@ -2,10 +2,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.pool import QueuePool
 
 from service.db import engine
 from service.db.session import Store
@@ -31,6 +32,17 @@ def read(store: Store) -> None:
     """Open a snapshot, which takes a connection."""
     with store.reading():
         pass
+
+
+def test_the_caches_of_all_sqlite_connections_together_are_bounded() -> None:
+    made = engine.connect(f"sqlite:///{migrated_file()}", pool_size=5).execution_options(**{engine.READING: True})
+    with ExitStack() as stack:
+        connections = [stack.enter_context(made.connect()) for _ in range(10)]
+        kib = [-one.exec_driver_sql("PRAGMA cache_size").scalar_one() for one in connections]
+        assert isinstance(made.pool, QueuePool)
+        assert made.pool.size() == 10  # none of them is closed when it is given back
+    made.dispose()
+    assert sum(kib) <= 256 * 1024
 
 
 def test_an_unreachable_server_is_unavailable() -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, event
 
 from service.db.all_tables import metadata
 from service.db.session import ReadSession, Store
-from service.failures.records import FailureFilter
+from service.failures.records import COUNTED_AS_FAILED, FailureFilter, FailureSort
 from service.feedback.records import NewFeedback
 from service.groups.records import GroupFilter
 from service.nodes.records import DaySums, NewNodeEvent, NodeRow, NodeSort, Window
@@ -19,6 +19,24 @@ from service.sql.bulk import is_postgres
 from tests.service.sample_rows import NOON, job, put
 
 ROWS = 3_000
+
+
+# What ANALYZE, limited as by PRAGMA optimize, says of a million failures.
+MILLION = {
+    "user_name_ended_at_id": "630800 1001 1 1",
+    "team_ended_at_id": "646570 1001 1 1",
+    "symptom_ended_at_id": "378400 1001 1 1",
+    "status_ended_at_id": "660960 1001 1 1",
+    "side_ended_at_id": "574938 1001 1 1",
+    "queue_ended_at_id": "617706 1001 1 1",
+    "gpu_hours_lost_id": "953550 334 1",
+    "fingerprint_ended_at_id": "892320 101 1 1",
+    "ended_at_id": "1013148 1 1 1 1 1 1 1 1",
+    "cluster_ended_at_id": "815760 1001 1 1",
+    "cause_ended_at_id": "548418 1001 1 1",
+    "category_ended_at_id": "148410 1001 1 1",
+    "abstained": "94905 1 1",
+}
 
 
 @pytest.fixture
@@ -121,6 +139,48 @@ def test_no_page_of_failures_scans_a_table(filled: Store) -> None:
         for statement, parameters in seen:
             text = plan(reading, statement, parameters)
             assert scans(text) == [], text
+
+
+@pytest.mark.parametrize(
+    ("filters", "sort"),
+    [
+        (FailureFilter(status=COUNTED_AS_FAILED), "-ended_at"),
+        (FailureFilter(since=NOON - timedelta(days=365)), "-gpu_hours_lost"),
+    ],
+)
+def test_a_list_stops_when_its_page_is_full(filled: Store, filters: FailureFilter, sort: FailureSort) -> None:
+    """It has to test each row, and reads no more of them than it needs for a page."""
+    if filled.dialect == "postgresql":
+        pytest.skip("counts the steps of SQLite's programs")
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    with filled.reading() as reading:
+        driver: Any = reading.jobs._connection.connection.dbapi_connection
+        driver.set_progress_handler(step, 10)
+        page = reading.failures.page(filters, limit=5, sort=sort)
+        driver.set_progress_handler(None, 0)
+    assert len(page.items) == 5
+    assert steps * 10 < ROWS
+
+
+def test_the_costliest_of_a_short_period_come_from_the_index_on_time(filled: Store) -> None:
+    if filled.dialect == "postgresql":
+        pytest.skip("SQLite's planner has few statistics")
+    with filled._engine.connect() as connection:
+        for name, rows in MILLION.items():
+            connection.exec_driver_sql("UPDATE sqlite_stat1 SET stat = ? WHERE idx = ?", (rows, f"ix_failures_{name}"))
+        connection.commit()
+    filled._engine.dispose()  # statistics are read with the schema
+    with filled.reading() as reading, statements(filled) as seen:
+        reading.failures.page(FailureFilter(since=NOON - timedelta(minutes=10)), sort="-gpu_hours_lost")
+    with filled.reading() as reading:
+        text = plan(reading, *seen[0])
+    assert "COVERING INDEX ix_failures_ended_at_id" in text
 
 
 def test_seals_read_the_verdicts_that_they_seal_and_no_others(filled: Store) -> None:
