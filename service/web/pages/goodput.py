@@ -145,7 +145,7 @@ def lost_data(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> s
 
 
 def partial(found: Goodput, zone: ZoneInfo) -> tuple[int, ...]:
-    """The numbers of the parts that are shorter than a day, or than a week of a long period: the first and last may be."""
+    """The numbers of the parts that are no whole day, or week of a long period: the first and last may be."""
     edges = [one.since for one in found.trend] + [found.until]
     full = goodput_views.step(found.since, found.until)
     return tuple(

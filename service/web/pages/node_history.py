@@ -1,4 +1,4 @@
-"""One timeline of a node: its events, repairs and failures, with their trend; and the commands that take it out of service."""
+"""The history of a node: its events, repairs and failures with their trend; commands that take it out of service."""
 
 import shlex
 from collections.abc import Sequence
@@ -35,7 +35,11 @@ def failures_on(cluster: str, node: str, side: str | None) -> FailureQuery:
     where = {"cluster": cluster, "node": node}
     if side is None:
         return FailureQuery(where)
-    return FailureQuery(where, abstained=True) if side == "unknown" else FailureQuery({**where, "side": side}, False)
+    return (
+        FailureQuery(where, abstained=True)
+        if side == "unknown"
+        else FailureQuery({**where, "side": side}, abstained=False)
+    )
 
 
 def trend(services: Services, wanted: FailureQuery) -> tuple[Sparkline, bool]:

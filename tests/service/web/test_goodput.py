@@ -64,7 +64,7 @@ def test_days_that_are_not_whole_are_marked_in_chart_and_table(filled: World) ->
     table = page.partition('aria-label="GPU-hours over time"')[2].partition("</table>")[0]
     rows = re.findall(r"<tr><td>(.*?)</td>", table)
     assert [number for number, row in enumerate(rows) if "part of the day" in row] == [0, len(rows) - 1]
-    assert '&#34;partial&#34;:[0,7]' in page
+    assert "&#34;partial&#34;:[0,7]" in page
     whole = client.get("/goodput?since=2026-11-13&until=2026-11-20").text
     assert "partial" not in whole.replace("&#34;partial&#34;:[]", "")
     weeks = client.get("/goodput?since=2026-06-01&until=2026-11-20").text

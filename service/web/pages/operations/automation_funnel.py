@@ -92,8 +92,7 @@ def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:
         low += row.requests * share.low
         high += row.requests * share.high
         rescued = [
-            total + row.rescuable * part
-            for total, part in zip(rescued, (middle, share.low, share.high), strict=True)
+            total + row.rescuable * part for total, part in zip(rescued, (middle, share.low, share.high), strict=True)
         ]
     return ShadowEstimate(
         sum(row.requests for row in funnel.shadow),

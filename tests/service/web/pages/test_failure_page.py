@@ -267,6 +267,17 @@ def test_an_undecided_verdict_tells_a_person_what_to_look_at(client: TestClient)
         assert "only if" in text, "what is not known to be the cause is not to be changed"
 
 
+@pytest.mark.parametrize("code", ["M2", "M8"])
+def test_what_the_evidence_does_not_decide_is_looked_at_before_it_is_changed(code: str) -> None:
+    undecided = MitigationWording(replace(GUESS, abstained=True), ("gpu018",), EMPTY).mitigation(code)
+    assert undecided.startswith("Look ")
+    assert "only if" in undecided
+    decided = MitigationWording(GUESS, ("gpu018",), EMPTY).mitigation(code)
+    assert decided.startswith(("Change the code", "Take gpu018"))
+    cancelled = MitigationWording(GUESS, ("gpu018",), EMPTY, cancelled=True).mitigation(code)
+    assert not cancelled.startswith(("Change the code", "Take "))
+
+
 def test_a_cancelled_job_is_no_reason_to_change_its_code(client: TestClient) -> None:
     own = [log("ModuleNotFoundError: No module named 'x'")]
     page = words(page_of(client, event("1", logs=own, status="cancelled")))
