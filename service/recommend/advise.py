@@ -104,7 +104,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         "user": job.user or "",
         **resource_changes.text_slots(changes, facts, job),
     }
-    words = MitigationWording(verdict, context.excluded_nodes, slots)
+    words = MitigationWording(verdict, context.excluded_nodes, slots, cancelled=job.status == "cancelled")
     ranked = ranking.shown(
         verdict,
         facts.history,

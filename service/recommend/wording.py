@@ -20,15 +20,17 @@ LINE_SHOWN = 160
 class _Text:
     retry_outlook: tuple[str, ...]
     side: tuple[str, ...]
+    open: tuple[str, ...]
     text: str
     slots: tuple[str, ...]
     filled: str  # the text itself if it has no slots
 
-    def fits(self, verdict: Verdict, slots: Mapping[str, str]) -> bool:
-        """Whether its conditions hold and all its slots have values."""
+    def fits(self, verdict: Verdict, slots: Mapping[str, str], why_open: str) -> bool:
+        """Whether its conditions hold and all its slots have values. `why_open`: cancelled, undecided, or empty."""
         return (
             (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
             and (not self.side or verdict.side in self.side)
+            and (not self.open or why_open in self.open)
             and (not self.slots or all(slots[slot] for slot in self.slots))
         )
 
@@ -38,6 +40,7 @@ def _row(row: Mapping[str, Any]) -> _Text:
     return _Text(
         tuple(row.get("retry_outlook", ())),
         tuple(row.get("side", ())),
+        tuple(row.get("open", ())),
         row["text"],
         slots,
         "" if slots else row["text"].format(),
@@ -76,11 +79,14 @@ def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
 class MitigationWording:
     """The texts for one verdict; `nodes` are the excluded nodes, `slots` further values."""
 
-    def __init__(self, verdict: Verdict, nodes: Sequence[str], slots: Mapping[str, str]) -> None:
+    def __init__(
+        self, verdict: Verdict, nodes: Sequence[str], slots: Mapping[str, str], *, cancelled: bool = False
+    ) -> None:
         axes = taxonomy.load()
         first = next((line.text for line in verdict.evidence if line.role == "initiating"), "")
         actions = axes.categories[verdict.category].extra.get("actions") if verdict.category is not None else None
         self._verdict = verdict
+        self._open = "cancelled" if cancelled else "undecided" if verdict.abstained else ""
         self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
         self._slots = {
             "nodes": ", ".join(nodes),
@@ -110,6 +116,6 @@ class MitigationWording:
 
     def _first(self, code: str, slots: Mapping[str, str]) -> str | None:
         for text in _texts().get(code, ()):
-            if text.fits(self._verdict, slots):
+            if text.fits(self._verdict, slots, self._open):
                 return text.text.format_map(slots) if text.slots else text.filled
         return None

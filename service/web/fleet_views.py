@@ -45,8 +45,16 @@ def nodes(
         return reading.suspicion.page(cluster=cluster, limit=limit, cursor=cursor, sort=sort)
 
 
-def node(services: Services, cluster: str, name: str, *, limit: int = 50, cursor: str | None = None) -> NodeDetail:
-    """One node; `limit` and `cursor` page its events.
+def node(
+    services: Services,
+    cluster: str,
+    name: str,
+    *,
+    limit: int = 50,
+    cursor: str | None = None,
+    failures: views.FailureQuery | None = None,
+) -> NodeDetail:
+    """One node; `limit` and `cursor` page its events; `failures` selects those that are listed, by default all.
 
     Raises:
         NotFound: the node is unknown.
@@ -57,7 +65,8 @@ def node(services: Services, cluster: str, name: str, *, limit: int = 50, cursor
         events = reading.node_events.page(cluster, name, limit=limit, cursor=cursor)
         windows = reading.node_events.windows(cluster, name, since=services.clock.now())
         [changes] = changes_before(reading, [(cluster, (name,), services.clock.now())])
-        failed = views.failures(snapshot, views.FailureQuery({"node": name, "cluster": cluster}), limit=FAILURES_SHOWN)
+        wanted = failures or views.FailureQuery({"node": name, "cluster": cluster})
+        failed = views.failures(snapshot, wanted, limit=FAILURES_SHOWN)
     windows = [one for one in windows if one.kind != CHANGE]
     return NodeDetail(row, events, tuple(windows), failed, tuple(changes[:CHANGES_SHOWN]))
 

@@ -99,15 +99,20 @@ def _earlier(since: datetime, until: datetime) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
+def step(since: datetime, until: datetime) -> timedelta:
+    """The length of the parts of a period: a day, or a week if the period is long."""
+    return timedelta(days=1 if until - since <= timedelta(days=MOST_DAYS) else 7)
+
+
 def parts(since: datetime, until: datetime, zone: ZoneInfo) -> tuple[datetime, ...]:
     """The limits of the days of a period in a zone, or of its weeks if it is long; the first and last may be short."""
-    step = timedelta(days=1 if until - since <= timedelta(days=MOST_DAYS) else 7)
+    length = step(since, until)
     bounds = [since]
     try:
         day = since.astimezone(zone).date()
-        if step > timedelta(days=1):
+        if length > timedelta(days=1):
             day -= timedelta(days=day.weekday())
-        while (midnight := datetime.combine(day := day + step, time(), zone).astimezone(UTC)) < until:
+        while (midnight := datetime.combine(day := day + length, time(), zone).astimezone(UTC)) < until:
             bounds.append(midnight)
     except OverflowError:  # at the first or last day that a date can have
         pass

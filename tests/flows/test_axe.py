@@ -33,6 +33,7 @@ BOARD = "/groups?view=board"
 MORE = [
     "/failures?q=nothing",
     "/failures?side=user",
+    "/failures/3?side=user",
     "/groups?state=new",
     "/failures/3",
     "/nothing",

@@ -1,10 +1,11 @@
 """The node pages in Chromium: nodes are easy to find, on desktop and phone, and repairs are recorded by a form."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
@@ -74,6 +75,18 @@ def test_the_worst_node_stands_first_and_its_page_says_why(page: Page) -> None:
     failed = page.locator("table.node-events tr", has_text="job failed").first.bounding_box()
     assert failed is not None
     assert failed["height"] < 200, "the cells of a row stand side by side"
+
+
+def test_the_history_of_a_node_is_narrowed_to_one_side(page: Page) -> None:
+    page.goto("/nodes/orion/gpu018")
+    shown = page.locator("table.node-events tr.of-failure")
+    every = shown.count()
+    page.get_by_role("link", name="user", exact=True).click()
+    expect(page.get_by_role("link", name="user", exact=True)).to_have_attribute("aria-current", "true")
+    assert shown.count() < every
+    expect(shown.locator(".side.hardware")).to_have_count(0)
+    expect(page.get_by_role("img", name=re.compile("failures in each of the last 28 days"))).to_be_visible()
+    assert fits(page)
 
 
 def test_events_of_a_node_are_shown_as_text_without_secrets(page: Page) -> None:

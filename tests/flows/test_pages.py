@@ -360,8 +360,13 @@ def test_failures_are_gone_through_one_by_one(page: Page) -> None:
     here = page.url
     page.get_by_role("link", name="older").click()
     expect(page).not_to_have_url(here)
+    expect(page).to_have_url(re.compile("side=hardware"))
+    expect(page.locator(".answer .side")).to_have_text("hardware")
     assert fits(page)
     page.get_by_role("link", name="newer").click()
     expect(page).to_have_url(here)
+    page.get_by_role("link", name="filtered list").click()
+    expect(page).to_have_url(re.compile("/failures\\?side=hardware$"))
+    page.go_back()
     page.get_by_role("link", name="Failures", exact=True).last.click()
     expect(page).to_have_url(re.compile("/failures$"))

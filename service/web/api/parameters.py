@@ -42,6 +42,14 @@ def owners_action(
 OwnersAction = Annotated[ActionRequest, Depends(owners_action)]
 
 
+def owners_decision(services: InjectedServices, principal: Annotated[Principal, OWN]) -> ActionRequest:
+    """An action without a body of a caller who may be the owner of the job; the route checks that."""
+    return ActionRequest(services, principal)
+
+
+OwnersDecision = Annotated[ActionRequest, Depends(owners_decision)]
+
+
 async def reject_unknown_parameters(request: Request) -> None:
     """Reject unknown and repeated query parameters: a misspelt filter must not return everything.
 

@@ -9,7 +9,7 @@ from service.requests.records import Lease, Request, RequestState
 from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
 from service.web.api.failures import FailureId
-from service.web.api.parameters import CommentedAction, Cursor, Limit, OwnersAction, Text
+from service.web.api.parameters import CommentedAction, Cursor, Limit, OwnersAction, OwnersDecision, Text
 from service.web.auth import HOOK, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices, Services
@@ -116,6 +116,17 @@ def never_failure(failure_id: FailureId, action: OwnersAction) -> list[Request]:
     """
     views.check_owner(action, failure_id)
     return views.never(action.services, failure_id, action.actor, action.comment)
+
+
+@router.post("/failures/{failure_id}:lift", responses=answers(401, 403, 404, 422, 503))
+def lift_failure(failure_id: FailureId, action: OwnersDecision) -> list[Request]:
+    """Undo `:hold` or `:never` of this job: automation decides again, and a request that was held waits again.
+
+    For operators (scope act), and for the owner of the job unless somebody else decided about it (403). Nothing changes
+    if nobody decided about the job.
+    """
+    views.check_owner(action, failure_id)
+    return views.lift(action.services, failure_id, action.actor)
 
 
 def _check_cluster(services: Services, principal: Principal, request_id: str) -> None:

@@ -11,7 +11,7 @@ from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, symptoms
-from service.web.pages.forms import Text, failure_query, wrong_times
+from service.web.pages.forms import Text, failure_query, in_url, wrong_times
 from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
@@ -48,11 +48,7 @@ def failures(
             if problems
             else views.failures(snapshot, filters, limit=limit, cursor=cursor or None, sort=sort)
         )
-        shown_filters: dict[str, str] = dict(filters.values)
-        if filters.abstained is not None:
-            shown_filters["abstained"] = str(filters.abstained).lower()
-        times = {"since": filters.since, "until": filters.until}
-        shown_filters |= {name: value for name, value in times.items() if value is not None}
+        shown_filters = in_url(filters)
         extra = {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-ended_at", 50)}
         context = {
             "page": page,
@@ -60,6 +56,7 @@ def failures(
             "extra": extra,
             "sort": sort,
             "sorts": SORTS,
+            "keep": query(shown_filters) or query(list="all"),
             "sort_link": lambda order: f"/failures{query(shown_filters, extra, sort=order)}",
             "cursor": cursor,
             "causes": by_side(),

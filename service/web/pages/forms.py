@@ -124,3 +124,12 @@ def failure_query(
     return FailureQuery.of(
         texts, abstained=YES_NO.get(abstained or ""), since=with_zone(since, zone), until=with_zone(until, zone)
     )
+
+
+def in_url(filters: FailureQuery) -> dict[str, str]:
+    """The filters of a list of failures that are set, as parameters of a URL."""
+    found = dict(filters.values)
+    if filters.abstained is not None:
+        found["abstained"] = str(filters.abstained).lower()
+    times = {"since": filters.since, "until": filters.until}
+    return found | {name: value for name, value in times.items() if value is not None}

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 from math import floor
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -81,6 +82,8 @@ def goodput(
         "chart_kinds": (*SIDES, *APART),
         "marks": period_marks,
         "lost_data": lost_data(found, services.zone, period_marks),
+        "step": "day" if goodput_views.step(found.since, found.until) <= timedelta(days=1) else "week",
+        "partial": partial(found, services.zone),
         "trend": trend(found, services.zone, period_marks),
         "compared": comparison(both),
         "least_points": LEAST_POINTS,
@@ -135,7 +138,21 @@ def lost_data(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> s
     amounts = [_lost(one) for one in found.trend]
     series = {kind: [amount.get(kind, 0.0) for amount in amounts] for kind in (*SIDES, *APART)}
     limits = [*(one.since for one in found.trend), found.until]
-    return figures.stacked("GPU-hours", limits, series, offset=_offset(found, zone), marks=marks.places(marked, limits))
+    placed = marks.places(marked, limits)
+    return figures.stacked(
+        "GPU-hours", limits, series, offset=_offset(found, zone), marks=placed, partial=partial(found, zone)
+    )
+
+
+def partial(found: Goodput, zone: ZoneInfo) -> tuple[int, ...]:
+    """The numbers of the parts that are no whole day, or week of a long period: the first and last may be."""
+    edges = [one.since for one in found.trend] + [found.until]
+    full = goodput_views.step(found.since, found.until)
+    return tuple(
+        number
+        for number, (begin, end) in enumerate(pairwise(edges))
+        if end.astimezone(zone).replace(tzinfo=None) - begin.astimezone(zone).replace(tzinfo=None) < full
+    )
 
 
 def trend(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> dict[str, str]:

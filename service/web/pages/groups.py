@@ -22,6 +22,7 @@ from service.web.auth import READ, Principal
 from service.web.group_actions import act, feedback_input
 from service.web.pages.causes import by_side, cause_choice, mitigations
 from service.web.pages.charts import figures, sparklines
+from service.web.pages.failure.to_check import to_check
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
@@ -141,6 +142,7 @@ def group(
             "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,
             "last": last,
+            "to_check": to_check(latest.items[0].status, last, abstained=latest.items[0].abstained) if last else None,
             "causes": by_side(),
             "mitigations": mitigations(),
             "spans": SPANS,

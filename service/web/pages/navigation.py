@@ -39,7 +39,7 @@ class Ranges:
     choices: Mapping[str, str]
 
 
-_USUAL = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
+_USUAL = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
 PAGES_WITH_RANGES = {
     "/": Ranges("24h", _USUAL),
     "/failures": Ranges("", _USUAL),

@@ -1,14 +1,22 @@
-"""One timeline of a node: its events, repairs and failures; and the commands that take it out of service."""
+"""The history of a node: its events, repairs and failures with their trend; commands that take it out of service."""
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 from service.failures.records import FailureRow
 from service.nodes.records import NodeRow, StoredNodeEvent
+from service.web import views
+from service.web.pages.charts import sparklines
+from service.web.pages.charts.sparklines import Sparkline
+from service.web.services import Services
+from service.web.views import FailureQuery
 
+SIDES = ("hardware", "system", "user", "unknown")  # unknown: undecided
+WEEKS = 4
+COUNTED = 500  # failures at most
 REASON = "Faultline: jobs fail here more often than elsewhere"
 
 
@@ -20,6 +28,29 @@ class Moment:
     kind: Literal["failure", "event", "repair"]
     failure: FailureRow | None = None
     event: StoredNodeEvent | None = None
+
+
+def failures_on(cluster: str, node: str, side: str | None) -> FailureQuery:
+    """The failures on a node: all, those of one side, or the undecided ones ("unknown")."""
+    where = {"cluster": cluster, "node": node}
+    if side is None:
+        return FailureQuery(where)
+    return (
+        FailureQuery(where, abstained=True)
+        if side == "unknown"
+        else FailureQuery({**where, "side": side}, abstained=False)
+    )
+
+
+def trend(services: Services, wanted: FailureQuery) -> tuple[Sparkline, bool]:
+    """The sparkline of the failures of the last four weeks, by day; and whether it counts all of them.
+
+    It counts the newest failures up to a limit, so that its cost is bounded.
+    """
+    page = views.failures(services, replace(wanted, since=f"{WEEKS}w"), limit=COUNTED)
+    return sparklines.daily([row.ended_at for row in page.items], services.clock.now(), 7 * WEEKS), (
+        page.next_cursor is None
+    )
 
 
 def moments(node: NodeRow, events: Sequence[StoredNodeEvent], failures: Sequence[FailureRow]) -> tuple[Moment, ...]:

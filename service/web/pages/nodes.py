@@ -1,7 +1,7 @@
 """GET /nodes and one node: failure rates, evidence and repairs."""
 
 from datetime import UTC
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -12,7 +12,7 @@ from service.web import fleet_views, views
 from service.web.auth import READ
 from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
-from service.web.pages.forms import ActForm, Text, redirect
+from service.web.pages.forms import ActForm, Text, in_url, redirect
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
@@ -68,10 +68,12 @@ def node(
     node: Node,
     cursor: Text = None,
     repaired: Text = None,
+    side: Annotated[Literal["", "hardware", "system", "user", "unknown"], Query()] = "",
 ) -> HTMLResponse:
-    """One node."""
+    """One node. `side` selects the failures of its history; unknown: the undecided ones."""
+    wanted = node_history.failures_on(cluster, node, side or None)
     with services.snapshot() as snapshot:
-        found = fleet_views.node(snapshot, cluster, node, cursor=cursor or None)
+        found = fleet_views.node(snapshot, cluster, node, cursor=cursor or None, failures=wanted)
         repaired_at = found.node.repaired_at
         blame = FailureQuery(
             {"node": node, "suspect": node, "cluster": cluster},
@@ -84,6 +86,10 @@ def node(
             "blame_filters": {**blame.values, **({"since": blame.since} if blame.since else {})},
             "node_status": fleet_views.node_status(found.node),
             "cursor": cursor,
+            "side": side or None,
+            "sides": node_history.SIDES,
+            "wanted": in_url(wanted),
+            "trend": node_history.trend(snapshot, wanted),
             "kind_title": fleet_views.kind_title,
             "moments": node_history.moments(found.node, found.events.items, () if cursor else found.failures.items),
             "commands": node_history.commands(node),

@@ -77,6 +77,19 @@
     context.restore();
   };
 
+  // Bars of parts that are not whole are paler.
+  const fade = (parts) => (plot) => {
+    const context = plot.ctx, { top, height } = plot.bbox;
+    context.save();
+    context.globalAlpha = 0.55;
+    context.fillStyle = colour("--bs-body-bg");
+    for (const at of parts) {
+      const left = plot.valToPos(at - 0.5, "x", true);
+      context.fillRect(left, top, plot.valToPos(at + 0.5, "x", true) - left, height);
+    }
+    context.restore();
+  };
+
   // Bars stacked by side: the highest sum is drawn first, the others over it.
   const stack = (box, data, height, hidden) => {
     const starts = data.limits.slice(0, -1), ends = data.limits.slice(1);
@@ -95,7 +108,7 @@
       const total = list.insertRow();
       total.insertCell().textContent = hidden.size ? "total of those shown" : "total";
       total.insertCell().append(make("strong", "", figure(sums[at]) + " " + data.unit));
-      return [make("strong", "", moment(starts[at], data.offset, day) + (day ? "" : " – " + until.slice(6))), list];
+      return [make("strong", "", moment(starts[at], data.offset, day) + (day ? "" : " – " + until.slice(6)) + (data.partial.includes(at) ? " (not whole)" : "")), list];
     };
     const show = tooltip(box, rows);
     const go = (from, to) => {
@@ -114,7 +127,7 @@
       series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: layer.colour, stroke: layer.colour, width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
       cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6, click: (plot, event) => { if (plot.select.width >= 4) event.stopImmediatePropagation(); } } },
       hooks: {
-        draw: [drawMarks(data.marks.map(([number, place]) => [number, place - 0.5]))],
+        draw: [fade(data.partial), drawMarks(data.marks.map(([number, place]) => [number, place - 0.5]))],
         setCursor: [show],
         setSelect: [(plot) => {
           if (!box.dataset.zoom || plot.select.width < 4) return;

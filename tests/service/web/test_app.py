@@ -32,6 +32,7 @@ WANTED = {
     ("POST", "/api/v1/failures/{failure_id}:resubmit"): "act",
     ("POST", "/api/v1/failures/{failure_id}:hold"): "act",
     ("POST", "/api/v1/failures/{failure_id}:never"): "own",  # see OWNERS_ONLY
+    ("POST", "/api/v1/failures/{failure_id}:lift"): "own",  # see OWNERS_ONLY
     ("GET", "/api/v1/resubmissions"): "read",
     ("GET", "/api/v1/resubmissions/{request_id}"): "read",
     ("POST", "/api/v1/resubmissions:lease"): "hook",
@@ -186,6 +187,7 @@ OWNERS_ONLY = {
     ("POST", "/failures/{failure_id}/never"),
     ("POST", "/failures/{failure_id}/lift"),
     ("POST", "/api/v1/failures/{failure_id}:never"),
+    ("POST", "/api/v1/failures/{failure_id}:lift"),
 }
 INCLUDED = {"read": {"own"}, "act": {"hook", "labels", "publish"}}
 VALUES = {

@@ -151,7 +151,7 @@ def test_shadow_mode_shows_what_it_would_have_requested(client: TestClient) -> N
     page = words(client.get("/automation").text)
     assert "No request was carried out." in page
     assert "Shadow mode: 1 more resubmission would have been requested" in page
-    assert "1 has a cause without measured success" in page
+    assert "For 1 no success was measured." in page
     assert "faultline/resubmit=auto" in page, "it says how to switch more of it on"
 
 
@@ -186,7 +186,10 @@ def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: Wor
         decided = owner.post(f"/api/v1{mine}:never", headers={"Origin": HERE}, json={"comment": "I repair it"})
         assert decided.status_code == 200, decided.text
         assert "Never resubmitted automatically, as decided by ana of vision." in words(owner.get(mine).text)
-        post(owner, f"{mine}/lift")
+        assert owner.post(f"/api/v1{other}:lift", headers={"Origin": HERE}).status_code == 403
+        lifted = owner.post(f"/api/v1{mine}:lift", headers={"Origin": HERE})
+        assert lifted.status_code == 200, lifted.text
+        assert "as decided by" not in words(owner.get(mine).text)
         page = post(owner, f"{mine}/never")
         assert "Never resubmitted automatically, as decided by ana of vision." in words(page)
         assert [one["job_id"] for one in lease(operator)] == ["2"], "the hook does not get the request of job 1"
@@ -196,8 +199,11 @@ def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: Wor
         assert held.status_code == 200
         refused = owner.post(f"/api/v1{mine}:never", headers={"Origin": HERE})
         assert refused.status_code == 403, "the operator's decision stands"
+        assert owner.post(f"/api/v1{mine}:lift", headers={"Origin": HERE}).status_code == 403
         for what in ("lift", "never"):
             refused = owner.post(f"{mine}/{what}", data={"form_token": form["form_token"]})
             assert refused.status_code == 403
             assert "only an operator can change that" in refused.text
         assert "Held by " in words(owner.get(mine).text)
+        assert operator.post(f"/api/v1/failures/{numbers['1']}:lift").status_code == 200
+        assert "Held by " not in words(owner.get(mine).text)

@@ -1,5 +1,6 @@
 """The page and the API of goodput figures."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -52,6 +53,24 @@ def test_the_scope_and_the_period_are_in_the_url(filled: World) -> None:
     assert "No GPU-hours are known in this period" in client.get("/goodput?since=24h").text
     assert client.get("/goodput?since=2026-11-20&until=2026-11-01").status_code == 422
     assert client.get("/api/v1/goodput?since=9999d").status_code == 422
+
+
+def test_days_that_are_not_whole_are_marked_in_chart_and_table(filled: World) -> None:
+    client = filled.client()
+    page = client.get("/goodput?since=7d").text  # from noon to noon
+    assert page.count('<g class="partial">') == 2
+    assert "The first day is not whole (drawn paler): it begins 2026-11-13 12:00" in page
+    assert "The last day is not whole: it ends 2026-11-20 12:00" in page
+    table = page.partition('aria-label="GPU-hours over time"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr><td>(.*?)</td>", table)
+    assert [number for number, row in enumerate(rows) if "part of the day" in row] == [0, len(rows) - 1]
+    assert "&#34;partial&#34;:[0,7]" in page
+    whole = client.get("/goodput?since=2026-11-13&until=2026-11-20").text
+    assert "partial" not in whole.replace("&#34;partial&#34;:[]", "")
+    weeks = client.get("/goodput?since=2026-06-01&until=2026-11-20").text
+    assert "The last week is not whole (drawn paler): it ends 2026-11-20 00:00" in weeks
+    assert "GPU-hours lost per week" in weeks
+    assert "The first week" not in weeks, "it begins on a Monday"
 
 
 def test_a_price_gives_the_cost_of_lost_hours(filled: World) -> None:

@@ -14,6 +14,7 @@ def stacked(
     offset: float = 0,
     colours: Mapping[str, str] | None = None,
     marks: Sequence[tuple[int, float]] = (),
+    partial: Sequence[int] = (),
 ) -> str:
     """Bars of parts of a period.
 
@@ -24,6 +25,7 @@ def stacked(
         offset: seconds between UTC and the times that the page shows.
         colours: the custom property of a name's colour, where it is not the one of the same name.
         marks: numbers and places of marks, as in `marks.places`.
+        partial: the numbers of parts that are shorter than a whole day or week; they are drawn paler.
     """
     found = [
         {
@@ -36,7 +38,7 @@ def stacked(
     times = [int(at.timestamp()) for at in limits]
     whole = all(value == round(value) for values in series.values() for value in values)
     data = {"kind": "stack", "unit": unit, "whole": whole, "limits": times, "series": found, "offset": offset}
-    return orjson.dumps({**data, "marks": list(marks)}).decode()
+    return orjson.dumps({**data, "marks": list(marks), "partial": list(partial)}).decode()
 
 
 def line(

@@ -52,6 +52,17 @@ def sparkline(hours: Iterable[tuple[datetime, int]], now: datetime) -> Sparkline
     return Sparkline(_drawn(counts), f"failures in each of the last 7 days, oldest first: {', '.join(map(str, days))}")
 
 
+def daily(times: Iterable[datetime], now: datetime, days: int) -> Sparkline:
+    """The sparkline of failures by spans of 24 hours before now."""
+    counts = [0] * days
+    for at in times:
+        before = int((now - at) / timedelta(days=1))
+        if 0 <= before < days:
+            counts[days - 1 - before] += 1
+    text = f"failures in each of the last {days} days, oldest first: {', '.join(map(str, counts))}"
+    return Sparkline(_drawn(counts), text, days * STEP)
+
+
 def of_period(parts: Sequence[PeriodCount]) -> Mapping[str, Sparkline]:
     """The sparklines of a period: failed jobs and lost GPU-hours of its parts."""
     if not parts:

@@ -2,10 +2,10 @@
 
 import shlex
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from classifiers.suspected_place import suspected_node, suspects_nodes
@@ -26,10 +26,12 @@ from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
-from service.web.pages.forms import Text
+from service.web.pages.failure.to_check import to_check
+from service.web.pages.forms import Text, failure_query, in_url, wrong_times
 from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import compared_node, render
 from service.web.services import InjectedServices, Services
+from service.web.views import FailureQuery
 
 router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence alternative causes are shown
@@ -41,9 +43,17 @@ Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 @router.get("/failures/{failure_id}")
 def failure(
-    request: Request, services: InjectedServices, reader: Annotated[Principal, OWN], failure_id: Id, notice: Text = None
+    request: Request,
+    services: InjectedServices,
+    reader: Annotated[Principal, OWN],
+    failure_id: Id,
+    filters: Annotated[FailureQuery, Depends(failure_query)],
+    notice: Text = None,
+    listed: Annotated[Literal["", "all"], Query(alias="list")] = "",
 ) -> HTMLResponse:
-    """One failure."""
+    """One failure. `filters` are those of the list from which the reader came; `listed`: it came from all failures."""
+    kept = {} if wrong_times(services, filters) else in_url(filters)
+    came_from_list = bool(kept or listed)
     with services.snapshot() as snapshot:
         detail = views.failure(snapshot, failure_id)
         verdict = detail.verdict or {}
@@ -65,6 +75,7 @@ def failure(
             "suspects_nodes": suspects_nodes(detail.row.side, abstained=detail.row.abstained),
             "suspect": suspect(verdict.get("suspect"), detail.row),
             "applies": applying(verdict),
+            "to_check": to_check(detail.row.status, detail.verdict, abstained=detail.row.abstained),
             "succeeded_since": success_after(detail),
             "place_of": line_addresses(detail.row.id, shown),
             "reasons": reasons,
@@ -88,7 +99,9 @@ def failure(
             "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
             "changes": fleet_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
-            "neighbours": neighbours.find(snapshot, detail.row),
+            "neighbours": neighbours.find(snapshot, detail.row, filters if came_from_list else None),
+            "kept": kept,
+            "came_from_list": came_from_list,
             "feedback": related_failures.feedback_of(snapshot, failure_id),
             "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
             "owner": owner_message.compose(detail),

@@ -19,8 +19,10 @@ class ShadowEstimate:
     """What the requests of shadow mode would have brought, by the measured success of the same cause and plan.
 
     `measured`: the requests whose cause and plan have outcomes; `helped` of them is expected to help, between `low`
-    and `high` (95 % intervals of each success rate, added). `gpu_hours_lost`: what the failures of all of them lost.
-    `rescued`: GPU-hours that the measured ones would have rescued, between `rescued_low` and `rescued_high`.
+    and `high` (95 % intervals of each success rate, added). The expected share is the middle of the interval, so that
+    a few outcomes that were all successes do not promise that every one succeeds. `gpu_hours_lost`: what the failures
+    of all of them lost, the work after the last checkpoints. `rescued`: GPU-hours of work before the last checkpoints
+    that the measured ones would have rescued, between `rescued_low` and `rescued_high`.
     """
 
     requests: int
@@ -84,13 +86,13 @@ def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:
         share = intervals.share(helped[key], helped[key] + failed[key])
         if share is None:
             continue
+        middle = (share.low + share.high) / 2
         measured += row.requests
-        value += row.requests * share.value
+        value += row.requests * middle
         low += row.requests * share.low
         high += row.requests * share.high
         rescued = [
-            total + row.rescuable * part
-            for total, part in zip(rescued, (share.value, share.low, share.high), strict=True)
+            total + row.rescuable * part for total, part in zip(rescued, (middle, share.low, share.high), strict=True)
         ]
     return ShadowEstimate(
         sum(row.requests for row in funnel.shadow),

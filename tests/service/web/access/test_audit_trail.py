@@ -16,6 +16,7 @@ def test_every_kind_of_change_is_written_down(world: World, client: TestClient) 
         (f"/groups/{group}/actions", {"action": "resolve"}),
         (f"/failures/{failure}:hold", {}),
         (f"/failures/{failure}:never", {}),
+        (f"/failures/{failure}:lift", {}),
         ("/automation:stop", {"reason": "drill"}),
         ("/automation:start", {}),
     ):
@@ -25,7 +26,14 @@ def test_every_kind_of_change_is_written_down(world: World, client: TestClient) 
         entries = reading.audit_log.page(limit=50).items
         assert reading.audit_log.verify()[1] is None
     result = {entry.what: entry for entry in entries}
-    assert set(result) >= {"verdict.correct", "group.changed", "failure.held", "failure.never", "automation.turned"}
+    assert set(result) >= {
+        "verdict.correct",
+        "group.changed",
+        "failure.held",
+        "failure.never",
+        "failure.lifted",
+        "automation.turned",
+    }
     assert result["verdict.correct"].before["side"] == "user"
     assert result["verdict.correct"].after["side"] == "hardware"
     assert {entry.who for entry in entries} == {"this machine"}

@@ -232,6 +232,60 @@ def test_a_failure_leads_to_the_newer_and_the_older_one_of_its_cluster(client: T
     assert neighbours("far") == []
 
 
+def test_the_newer_and_the_older_failure_follow_the_list_that_led_to_a_failure(client: TestClient) -> None:
+    def made(job: str, minutes: int, user: str, cluster: str = "orion") -> dict[str, object]:
+        ended = (NOW - timedelta(minutes=minutes)).isoformat()
+        return event(job, user=user, cluster=cluster, started_at=ended, ended_at=ended)
+
+    jobs = [made("1", 10, "ana"), made("2", 20, "bo"), made("3", 30, "ana"), made("4", 40, "ana", cluster="far")]
+    client.post("/api/v1/events", content=lines(*jobs))
+    ids = {row["job_id"]: row["id"] for row in client.get("/api/v1/failures").json()["items"]}
+
+    def opened(path: str, job: str) -> str:
+        [address] = re.findall(rf'<td class="what"><a href="(/failures/{ids[job]}[^"]*)"', client.get(path).text)
+        return client.get(address.replace("&amp;", "&")).text
+
+    def neighbours(page: str) -> dict[str, str]:
+        found = re.findall(r'<a rel="(prev|next)" href="/failures/(\d+)[^"]*"', page)
+        return {where: next(job for job in ids if ids[job] == int(number)) for where, number in found}
+
+    page = opened("/failures?user=ana&since=24h", "3")
+    assert neighbours(page) == {"prev": "1", "next": "4"}
+    assert '<a class="muted" href="/failures?user=ana&amp;since=24h">filtered list</a>' in page
+    assert f'<a rel="next" href="/failures/{ids["4"]}?user=ana&amp;since=24h"' in page
+    page = opened("/failures", "3")
+    assert neighbours(page) == {"prev": "2", "next": "4"}, "the list of all failures has those of all clusters"
+    assert "filtered list" not in page
+    assert neighbours(client.get(f"/failures/{ids['3']}?since=never").text) == {"prev": "2"}, "no time: its cluster"
+
+
+def test_an_undecided_verdict_tells_a_person_what_to_look_at(client: TestClient) -> None:
+    page = words(page_of(client, event("1", logs=[log("SomethingError: nobody has seen this before")])))
+    assert "Needs a decision by a person. Look at the " in page
+    assert "Did other jobs fail on the same nodes at that time?" in page
+    for text in re.findall(r"(?:[^.]*\. )?[^.]*Change the code[^.]*\.", page):
+        assert "only if" in text, "what is not known to be the cause is not to be changed"
+
+
+@pytest.mark.parametrize("code", ["M2", "M8"])
+def test_what_the_evidence_does_not_decide_is_looked_at_before_it_is_changed(code: str) -> None:
+    undecided = MitigationWording(replace(GUESS, abstained=True), ("gpu018",), EMPTY).mitigation(code)
+    assert undecided.startswith("Look ")
+    assert "only if" in undecided
+    decided = MitigationWording(GUESS, ("gpu018",), EMPTY).mitigation(code)
+    assert decided.startswith(("Change the code", "Take gpu018"))
+    cancelled = MitigationWording(GUESS, ("gpu018",), EMPTY, cancelled=True).mitigation(code)
+    assert not cancelled.startswith(("Change the code", "Take "))
+
+
+def test_a_cancelled_job_is_no_reason_to_change_its_code(client: TestClient) -> None:
+    own = [log("ModuleNotFoundError: No module named 'x'")]
+    page = words(page_of(client, event("1", logs=own, status="cancelled")))
+    assert "Not resubmitted. The job was cancelled, which says nothing about its code. Find out who" in page
+    assert "Change the code" not in page
+    assert "find out first who or what cancelled the job" in page
+
+
 def test_a_job_of_slurm_has_a_command_without_the_suspected_node(client: TestClient) -> None:
     command = "sbatch --exclude=gpu018 your-script.sh"
     xid = [log(f"fine\n{XID}", 1)]

@@ -43,6 +43,42 @@ def test_the_causes_that_point_to_a_node_are_counted_and_open_what_they_count(wo
         assert "Failures that point to this node" not in client.get("/nodes/orion/gpu018").text
 
 
+def test_the_history_of_a_node_is_filtered_by_side_with_its_trend(world: World) -> None:
+    def ended(hours: int) -> dict[str, str]:
+        at = (NOW - timedelta(hours=hours)).isoformat()
+        return {"started_at": at, "ended_at": at}
+
+    xid = [log("NVRM: Xid 79, GPU has fallen off the bus", 1)]
+    odd = [log("SomethingError: nobody has seen this before")]
+    jobs = [
+        event("1", logs=xid, **ended(1)),
+        event("2", **ended(30)),
+        event("3", logs=xid, **ended(54)),
+        event("4", logs=odd, **ended(300)),
+    ]
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(*jobs))
+        client.post("/api/v1/node-events", content=lines(node_event(text="NVRM: Xid 48, DBE")))
+        NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+
+        def shown(query: str = "") -> tuple[set[str], str]:
+            page = client.get(f"/nodes/orion/gpu018{query}").text
+            history = page.partition("<h2>Failures, events and repairs</h2>")[2]
+            assert "Xid 48, DBE" in history, "events stay in the list"
+            [trend] = re.findall(r'<svg class="spark"[^>]*aria-label="[^"]*oldest first: ([^"]*)"', history)
+            return set(re.findall(r"job (\d) of", history)), trend.replace("0, ", "")
+
+        assert shown() == ({"1", "2", "3", "4"}, "1, 1, 1, 1")
+        assert shown("?side=hardware") == ({"1", "3"}, "1, 1")
+        assert shown("?side=user") == ({"2"}, "1, 0")
+        assert shown("?side=unknown") == ({"4"}, "1, 0")
+        page = client.get("/nodes/orion/gpu018?side=hardware").text
+        [address] = re.findall(r'<td class="what"><a href="(/failures/1[^"]*)"', page)
+        assert "side=hardware" in address
+        assert "older<span" in client.get(address.replace("&amp;", "&")).text, "leads on to job 3"
+        assert client.get("/nodes/orion/gpu018?side=both").status_code == 422
+
+
 def test_commands_of_both_schedulers_are_offered_and_quoted() -> None:
     (slurm, drain, resume), (kubernetes, cordon, uncordon) = commands("gpu018")
     assert (slurm, kubernetes) == ("Slurm", "Kubernetes")

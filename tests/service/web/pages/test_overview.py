@@ -41,6 +41,18 @@ def test_the_chart_covers_the_whole_chosen_period(client: TestClient, since: str
     assert len(re.findall(r'<rect class="hardware"', shown)) == 2
 
 
+def test_the_last_hour_is_one_click_away(client: TestClient) -> None:
+    before = (NOW - timedelta(minutes=90)).isoformat()
+    client.post("/api/v1/events", content=lines(event("1"), event("2", started_at=before, ended_at=before)))
+    for path in ("/", "/failures"):
+        assert f'<a href="{path}?since=1h">last 1 h</a>' in client.get(path).text
+    shown = client.get("/?since=1h").text
+    assert '<a href="/?since=1h" aria-current="true">last 1 h</a>' in shown
+    assert "Failed jobs per 5 minutes" in shown
+    assert len(client.get("/api/v1/failures?since=1h").json()["items"]) == 1
+    assert client.get("/failures?since=1h").text.count('<td class="what">') == 1
+
+
 def test_the_period_is_kept_from_page_to_page(client: TestClient) -> None:
     for path in ("/", "/failures", "/goodput"):
         shown = client.get(f"{path}?since=7d").text
