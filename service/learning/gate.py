@@ -23,7 +23,7 @@ LABELS_OF_MANY: Final = 10
 # Judgement: labels that contradict a confident verdict, and their share, from which a second person looks.
 OVERTURNED: Final = 5
 OVERTURNED_SHARE: Final = 0.3
-CONFIDENT: Final = 0.95
+CONFIDENT: Final = 0.89
 HELD_OUT_LABELS: Final = 20
 # Judgement: changed verdicts of a shadow run, and their share, from which a second person looks.
 CHANGED: Final = 10
