@@ -102,6 +102,7 @@ _HEADER_RANGE: Final = 60
 _LEVEL_RANGE: Final = 160
 # Words like levels that are none: NCCL has no level of errors above it, and the kernel writes them before its finds.
 _NO_LEVELS: Final = ("NCCL WARN ", "INFO: task ", "INFO: rcu")
+_MADE: Final[dict[str, tuple[Signature, Signature]]] = {}  # entries as context, by the id of the entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +275,18 @@ def applicable_hits(line: ScannedLine, raw: RawCase, stream: str, present: froze
         if entry.needs and not any(_is_present(name, present) for name in entry.needs):
             continue
         if entry.unless and any(_is_present(name, present - {entry.id}) for name in entry.unless):
-            out.append(replace(entry, role="context", strength="weak"))
+            out.append(_as_context(entry))
             continue
         out.append(entry)
     return tuple(out)
+
+
+def _as_context(entry: Signature) -> Signature:
+    """An entry as one that says nothing of a beginning; made once for each."""
+    known = _MADE.get(entry.id)
+    if known is None or known[0] is not entry:  # other catalogues may have an entry of this id
+        known = _MADE[entry.id] = (entry, replace(entry, role="context", strength="weak"))
+    return known[1]
 
 
 def _is_present(name: str, present: frozenset[str]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from classifiers.literal_search import Literals
+from classifiers.loose_patterns import without_upper_bounds
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, compile_set, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.
@@ -55,25 +56,35 @@ _WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "dra
 
 
 class _EntryGroup:
-    """Entries that have a literal in common. Their patterns are searched together: the engine reads a line once."""
+    """Entries that have a literal in common. Their patterns are searched together: the engine reads a line once.
+
+    They are searched without upper bounds. What matches then is tried with the pattern itself.
+    """
 
     def __init__(self, entries: tuple[Signature, ...]) -> None:
         self.entries = entries
         self.ids = frozenset([entry.id for entry in entries])
         self._match: Callable[[bytes], Sequence[int] | None] | None = None
+        self._is_loose: list[bool] = []
+        self._is_plain = all(entry.pattern is None for entry in entries)
 
     def matching(self, line: bytes) -> Sequence[Signature]:
         """Those that match a line, in order."""
-        if len(self.entries) == 1:
-            pattern = self.entries[0].pattern
-            return self.entries if pattern is None or pattern.matches(line) else ()
+        if self._is_plain:
+            return self.entries
         match = self._match
         if match is None:  # compiled when it is used first, as each pattern is
-            match = self._match = compile_set(
-                [_EVERY if one.pattern is None else one.pattern.pattern for one in self.entries]
-            )
+            exact = [_EVERY if one.pattern is None else one.pattern.pattern for one in self.entries]
+            loose = [without_upper_bounds(pattern) for pattern in exact]
+            self._is_loose = [one != other for one, other in zip(exact, loose, strict=True)]
+            match = self._match = compile_set(loose)
         found = match(line)
-        return () if found is None else [self.entries[place] for place in sorted(found)]
+        return () if found is None else [self.entries[place] for place in sorted(found) if self._is_match(place, line)]
+
+    def _is_match(self, place: int, line: bytes) -> bool:
+        """Whether an entry matches that matched without upper bounds."""
+        pattern = self.entries[place].pattern
+        return pattern is None or not self._is_loose[place] or pattern.matches(line)
 
 
 _NO_WORDS: Final[frozenset[str]] = frozenset()

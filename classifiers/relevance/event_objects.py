@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import re2
 
+from classifiers.loose_patterns import without_upper_bounds
+
 # An address, or a name of its own: with a digit, slash, dot, dash or underscore in it, or in capitals; no time, no
 # version.
 _SPECIFIC: Final = re.compile(
@@ -293,18 +295,25 @@ class _Prefilter:
 
     Case is ignored, since some patterns are tried on the text in lower case. On ASCII text, `exact` patterns need no
     second try: those that ignore case themselves, without look-around, spaces and ends, which the engines read
-    differently.
+    differently. The others are searched without their upper bounds, which is faster.
+
+    Args:
+        asked: the patterns of which it is only asked whether they match.
+        read: those whose matches are read.
     """
 
-    def __init__(self, patterns: Sequence[re.Pattern[str]]) -> None:
-        self._patterns = [pattern.pattern for pattern in patterns]
+    def __init__(self, asked: Sequence[re.Pattern[str]], read: Sequence[re.Pattern[str]]) -> None:
+        self._patterns = [pattern.pattern for pattern in (*asked, *read)]
         self._set = re2.Set.SearchSet()
-        for pattern in self._patterns:
-            self._set.Add(f"(?i:{_LOOK_AROUND.sub('', pattern)})")
-        self._set.Compile()
         self.exact: frozenset[str] = frozenset(
-            [one for one in self._patterns if one.startswith("(?i)") and _READ_DIFFERENTLY.search(one) is None]
+            one
+            for one in self._patterns[: len(asked)]
+            if one.startswith("(?i)") and _READ_DIFFERENTLY.search(one) is None
         )
+        for pattern in self._patterns:
+            tried = pattern if pattern in self.exact else without_upper_bounds(_LOOK_AROUND.sub("", pattern))
+            self._set.Add(f"(?i:{tried})")
+        self._set.Compile()
 
     def matching(self, text: str) -> frozenset[str]:
         """The patterns that may match a text or the text in lower case."""
@@ -316,11 +325,11 @@ _NONE: Final[frozenset[str]] = frozenset()
 _READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
-    (
+    asked=(_SLICE, _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _CHECK, _RECOVERY, _MANAGEMENT),
+    read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _JOB, _POD,
-        _SLICE, _NODE,
-        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _CHECK, _RECOVERY, _MANAGEMENT,
-    )
+        _NODE,
+    ),
 )  # fmt: skip
 EXACT: Final = _PREFILTER.exact  # expressions for which one pass is enough on ASCII text
 _OF_RECOVERIES: Final = frozenset((_RECOVERY.pattern, _REPAIR.pattern))

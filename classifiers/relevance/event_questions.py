@@ -206,15 +206,14 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
     failed = job.failed_or_ended
     if failed is not None and job.stalled is not None:
         failed = min(failed, job.stalled)  # time-outs are reported long after what the ranks waited for
+    ends = [(end, objects) for end, objects in ends if _is_in_time(end, one, failed)]
+    if not ends:  # most have none; how well the log fits an event is asked later then, or never
+        return False
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
     has_hit = _is_just_before(one, failed) and one.fits
     for end, objects in ends:
-        if end.index == one.event.index or comes_before(end, one.event):
-            continue
-        if end.time is not None and failed is not None and end.time > failed:
-            continue  # it was down while the job failed
         if has_hit and not objects.is_repair:
             continue
         if one.traits.unchecked and objects.is_check and not one.objects.shares(objects):
@@ -227,6 +226,13 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
         if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
+
+
+def _is_in_time(end: EventSeen, one: Candidate, failed: float | None) -> bool:
+    """Whether a report of a recovery is later than an event, and not later than the failure: it was down until then."""
+    if end.index == one.event.index or comes_before(end, one.event):
+        return False
+    return end.time is None or failed is None or end.time <= failed
 
 
 def _is_of_other_part(end: EventSeen, one: Candidate) -> bool:

@@ -104,11 +104,11 @@ def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
 
 def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
     """Whether an event is so much later than the job's end that it is none of its own."""
-    if job.ended is None:
+    if job.ended is None or time <= job.ended:
         return False
     of_node = "node" in one.traits.objects
     if not of_node and one.fit is Fit.NONE:
-        return time > job.ended  # nothing but its time could support it
+        return True  # nothing but its time could support it
     return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + BUFFERED_S)
 
 

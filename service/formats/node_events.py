@@ -1,8 +1,8 @@
 """Parses records of node events: bytes of any known format to `NewNodeEvent`.
 
 Formats: node-event/1, CloudEvents with any of these, Kubernetes Events and Nodes, DCGM health and policy violations,
-kernel lines as in JSON of journald, in syslog or in dmesg, Slurm's lines about its topology. One record may hold
-several events (a maintenance of many nodes, a node with several conditions).
+kernel lines as in JSON of journald, in syslog or in dmesg, Slurm's lines about its topology and its topology.yaml. One
+record may hold several events (a maintenance of many nodes, a node with several conditions).
 """
 
 import hashlib
@@ -21,11 +21,12 @@ from service.errors import FieldError, UnreadableRecord
 from service.formats import cloud_event, field_reading, node_events_dcgm, node_events_kernel, node_events_kubernetes
 from service.formats.node_events_kinds import gpu_in, of_text
 from service.formats.read_outcome import Skipped
-from service.formats.slurm import topology
+from service.formats.slurm import topology, topology_file
 from service.nodes.records import NewNodeEvent, NodeReport
 
 TEXT_MOST = 2_000  # characters kept
 RECORD_MOST = 1024 * 1024  # bytes
+_BEGINNING = 64 * 1024  # bytes; comments may come first
 _DEEPEST = 4
 
 
@@ -35,7 +36,7 @@ def parse(
     """Parse one record of a topic or a request.
 
     Args:
-        value: JSON, or a kernel line as plain text; at most 1 MiB. None is a tombstone of a topic.
+        value: JSON, a kernel line as plain text, or a topology.yaml; at most 1 MiB. None is a tombstone of a topic.
         headers: Kafka or HTTP headers; used for CloudEvents only.
         cluster: the cluster name for records without one.
 
@@ -58,12 +59,17 @@ def parse(
     return _read(obj, cluster, 0 if attributes is None else 1, attributes)
 
 
+def is_whole(body: bytes) -> bool:
+    """Return whether a body of many lines is one record that is not JSON."""
+    return topology_file.is_it(body[:_BEGINNING].decode("utf-8", "replace"))
+
+
 def _decode(value: bytes) -> Any:
-    """Decode JSON; a line that is not JSON is returned as the text of a kernel line."""
+    """Decode JSON; what is not JSON is returned as text, without space around it: a line, or a whole topology.yaml."""
     stripped = value.strip()
     if not stripped.startswith((b"{", b"[", b'"')):
         try:
-            return stripped.decode()
+            return (value if is_whole(value) else stripped).decode()
         except UnicodeDecodeError:
             raise field_reading.unreadable("(whole record)", "JSON, or a line in UTF-8") from None
     try:
@@ -77,10 +83,11 @@ def _decode(value: bytes) -> Any:
 def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any] | None = None) -> NodeReport | Skipped:
     if isinstance(obj, bytes):
         obj = _decode(obj)
-    if isinstance(obj, str) and topology.is_it(obj):
-        found_places = topology.read(obj, cluster)
-        return found_places if isinstance(found_places, Skipped) else NodeReport((), found_places)
     if isinstance(obj, str):
+        for places in (topology, topology_file):
+            if places.is_it(obj):
+                found_places = places.read(obj, cluster)
+                return found_places if isinstance(found_places, Skipped) else NodeReport((), found_places)
         return _report([node_events_kernel.line(obj, cluster)], envelope)
     if not isinstance(obj, dict):
         raise field_reading.unreadable("(whole object)", _EXPECTED, obj)
@@ -158,7 +165,7 @@ def _clean(text: str) -> str:
 
 _EXPECTED = (
     "a node-event/1 object, a CloudEvent, a Kubernetes Event of a Node, a Kubernetes Node, DCGM's health or policy "
-    "violation, journald's JSON, a kernel's line, or a line of Slurm's topology"
+    "violation, journald's JSON, a kernel's line, a line of Slurm's topology, or Slurm's topology.yaml"
 )
 _FORMATS: tuple[
     tuple[

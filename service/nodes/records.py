@@ -12,6 +12,7 @@ from classifiers.relevance.evidence_weights import Severity
 
 NodeSort = Literal["-suspicion", "node"]
 PLACE_NAME_MOST = 100  # characters
+NODE_NAME_MOST = 200  # characters, as in node-event/1
 
 
 @dataclass(frozen=True, slots=True)

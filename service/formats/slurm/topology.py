@@ -16,12 +16,11 @@ from service.contracts.node_event import NODES_MOST
 from service.formats import field_reading
 from service.formats.read_outcome import Skipped
 from service.formats.slurm.nodes import expand_nodes
-from service.nodes.records import PLACE_NAME_MOST, KnownPlace, NodePlace
+from service.nodes.records import NODE_NAME_MOST, PLACE_NAME_MOST, KnownPlace, NodePlace
 
 _KINDS = {"SwitchName": "switch", "BlockName": "block", "AggregatedBlock": None, "NodeName": None}
 _FIELD = re.compile(r"(?:^|\s)(\w+)=([^\s\x00-\x1f\x7f\ufffd]*)")
 _NONE = frozenset({"", "(null)"})
-_NODE_LONGEST = 200  # characters, as in node-event/1
 
 
 def is_it(line: str) -> bool:
@@ -38,7 +37,7 @@ def read(line: str, cluster: str | None) -> tuple[KnownPlace, ...] | Skipped:
     """
     fields = dict(reversed(_FIELD.findall(line)))  # the first field of a name counts
     place, listed = _of_node(fields) if line.startswith("NodeName=") else _of_group(line, fields)
-    nodes = tuple(node for node in listed if 0 < len(node) <= _NODE_LONGEST)
+    nodes = tuple(node for node in listed if 0 < len(node) <= NODE_NAME_MOST)
     if place is None or not nodes:
         return Skipped("Slurm: a line that names no place of a node")
     if len(nodes) > NODES_MOST:

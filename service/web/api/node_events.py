@@ -29,11 +29,13 @@ _BODY = {
         "required": True,
         "description": "One record or JSON lines, at most 16 MiB: node-event/1 (GET /api/v1/schemas/node-event/1), "
         "CloudEvents, Kubernetes Events of Nodes and Nodes, DCGM health and policy violations, journald's JSON, "
-        "syslog lines as text, or lines of `scontrol show topology` and `scontrol show node -o`.",
+        "syslog lines as text, lines of `scontrol show topology` and `scontrol show node -o`, or Slurm's topology.yaml "
+        "(at most 1 MiB).",
         "content": {
             "application/json": {"schema": {}},
             "application/x-ndjson": {"schema": {"type": "string"}},
             "text/plain": {"schema": {"type": "string"}},
+            "application/yaml": {"schema": {"type": "string"}},
         },
     }
 }
@@ -130,13 +132,15 @@ def _permitted(found: NodeReport | Skipped, binding: Binding, named: int) -> Nod
 
 
 def lines_of(content: bytes) -> list[tuple[int, bytes]]:
-    """The records of a body with their line numbers: JSON as in events, other text line by line.
+    """The records of a body with their line numbers: JSON as in events, a whole topology.yaml, other text line by line.
 
     Raises:
         TooLarge: too many lines.
     """
     if content.lstrip()[:1] in {b"{", b""}:
         return event_intake.lines_of(content)
+    if node_events.is_whole(content):
+        return [(1, content)]
     if content.count(b"\n") > event_intake.MAX_LINES:
         expected = f"at most {event_intake.MAX_LINES} lines"
         raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))

@@ -261,6 +261,21 @@ def test_the_places_of_one_request_are_limited(world: World, monkeypatch: pytest
     assert (answer["accepted"], [one["line"] for one in answer["rejected"]]) == (2, [2])
 
 
+def test_a_topology_file_is_one_record_whose_errors_name_their_line(world: World) -> None:
+    filled(world)
+    client = world.client()
+    text = "# fabric\n- topology: a\n  tree:\n    switches:\n    - {switch: s1, nodes: 'gpu[001-002]'}\n"
+    text += "- topology: b\n  block:\n    blocks:\n    - {block: b1, nodes: gpu001}\n"
+    yaml = {"content-type": "application/yaml"}
+    answer = client.post("/api/v1/node-events?cluster=orion", content=text, headers=yaml)
+    assert answer.json() == {"accepted": 2, "duplicates": 0, "skipped": 0, "rejected": []}
+    node = client.get("/api/v1/nodes/orion/gpu001").json()["node"]
+    assert (node["switch"], node["block"]) == ("s1", "b1")
+    broken = text.replace("'gpu[001-002]'", "'gpu[001'")
+    [refused] = client.post("/api/v1/node-events?cluster=orion", content=broken, headers=yaml).json()["rejected"]
+    assert (refused["line"], refused["field"]) == (1, "topology.yaml, line 5: [0].tree.switches[0].nodes")
+
+
 def test_a_dead_letter_with_places_can_be_sent_again(world: World) -> None:
     client = world.client()
     filled(world)
