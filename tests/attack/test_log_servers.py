@@ -103,7 +103,7 @@ def test_a_redirect_to_another_name_is_checked_again(web: Web, remote: Remote) -
     web.answers = [[LISTED]]
     for target in (f"http://other.example:{web.port}/logs/x", f"http://{INTERNAL}:{web.port}/logs/x"):
         web.redirect = target
-        with pytest.raises(LogRefused, match="internal address|redirected away"):
+        with pytest.raises(LogRefused, match=r"internal address|redirected away"):
             read(remote, f"http://logs.example:{web.port}/logs/away")
     assert web.asked[INTERNAL] == []
     assert web.asked[LISTED] != []

@@ -105,9 +105,7 @@ class Outside:
 
     def send(self, world: World) -> None:
         """Send all messages that the world has for the receivers."""
-        found = build.targets(
-            self.config, world.clock, lambda name: TopicChannel(name, self.broker, lambda: None)
-        )
+        found = build.targets(self.config, world.clock, lambda name: TopicChannel(name, self.broker, lambda: None))
         sending = drain(world.store, world.clock, found)
         while sending.route():
             pass
@@ -121,7 +119,9 @@ class Outside:
             name: b"\n".join(one.path.encode() + repr(one.headers).encode() + one.body for one in made.got)
             for name, made in self.web.items()
         }
-        found["topic"] = b"\n".join((one.key or b"") + (one.value or b"") + repr(one.headers).encode() for one in self.broker.got)
+        found["topic"] = b"\n".join(
+            (one.key or b"") + (one.value or b"") + repr(one.headers).encode() for one in self.broker.got
+        )
         found["mail"] = b"\n".join(
             b"\n".join(
                 [quopri.decodestring(mail.as_bytes()), str(mail["subject"]).encode()]
@@ -149,14 +149,25 @@ def events(secret: str) -> list[dict[str, Any]]:
     """Jobs with the secret in every text, also in the names that are their identity; some have a retry, some a node."""
     everything = orjson.loads(orjson.dumps(with_secrets(JobCompletion, secret=lambda: secret)))
     logs = [
-        {"rank": 0, "node": f"gpu018", "stream": "stderr", "tail": f"{word} {secret}\nModuleNotFoundError: {secret}"}
+        {
+            "rank": 0,
+            "node": f"gpu018-{secret}",
+            "stream": "stderr",
+            "tail": f"{word} {secret}\nModuleNotFoundError: {secret}",
+        }
         for word in ("Xid 79", "Stale file handle", "ModuleNotFoundError: No module named")
     ]
     named = {"cluster": f"orion-{secret}", "job_id": f"ns/pod/train-{secret}"}
     return [
         *(event(f"{number}", **{**everything, "logs": [log]}) for number, log in enumerate(logs)),
         *(event(f"{number}", **{**named, "attempt": number, "logs": [log]}) for number, log in enumerate(logs)),
-        *(event(f"opted-{number}", **{**named, "job_id": f"{number}-{secret}", "labels": {"faultline/resubmit": "auto"}, "logs": [log]}) for number, log in enumerate(logs)),
+        *(
+            event(
+                f"opted-{number}",
+                **{**named, "job_id": f"{number}-{secret}", "labels": {"faultline/resubmit": "auto"}, "logs": [log]},
+            )
+            for number, log in enumerate(logs)
+        ),
     ]
 
 
@@ -174,7 +185,7 @@ def test_no_receiver_gets_a_secret(world: World, outside: Outside, kind: str) ->
     assert {name for name, got in arrived.items() if got} == {"hook", "pager", "alerts", "topic", "chat", "mail"}
     for name, got in arrived.items():
         for form in (secret.encode(), base64.b64encode(secret.encode()), secret[6:].encode()):
-            assert form not in got, f"{name}: {got[max(0, got.index(form) - 200):][:300]!r}"
+            assert form not in got, f"{name}: {got[max(0, got.index(form) - 200) :][:300]!r}"
     assert b"redacted" in arrived["hook"]
     assert secret not in metrics
 
@@ -187,7 +198,9 @@ def test_the_name_of_a_cluster_is_no_secret_in_a_metric(kind: str) -> None:
         cluster=f"orion-{secret}",
         failures=9,
         reference_failures=9,
-        figures=(DriftFigure(measure="abstained", recent=Figure(value=0.5, low=0.1, high=0.9, failures=9), reference=None),),
+        figures=(
+            DriftFigure(measure="abstained", recent=Figure(value=0.5, low=0.1, high=0.9, failures=9), reference=None),
+        ),
     )
     times = dict.fromkeys(("at", "recent_since", "reference_since", "audits_since", "audits_reference_since"), NOW)
     publish(telemetry, DriftReport(clusters=(found,), **times))

@@ -29,9 +29,7 @@ def secret() -> str:
     return f"ghp_aB{next(NUMBER)}cDeFgHiJkLmNoPqRsTuVwXyZ12"
 
 
-def with_secrets(
-    model: type[BaseModel], place: str = "", *, secret: Callable[[], str] = secret
-) -> dict[str, Any]:
+def with_secrets(model: type[BaseModel], place: str = "", *, secret: Callable[[], str] = secret) -> dict[str, Any]:
     """A value with a secret for each text of a model and of the models in it, found by their annotations."""
     found: dict[str, Any] = {"unknown_field": f"note {secret()}", "nested": {"deeper": [f"x {secret()}"]}}
     for name, field in model.model_fields.items():

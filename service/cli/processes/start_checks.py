@@ -55,11 +55,15 @@ def _kafka_files(settings: Settings) -> None:
         try:
             tls.load_cert_chain(settings.kafka_ssl_certfile, settings.kafka_ssl_keyfile, password)
         except (OSError, ValueError) as error:
-            expected = "a certificate (PEM) with the key of FAULTLINE_KAFKA_SSL_KEYFILE and FAULTLINE_KAFKA_SSL_PASSWORD"
+            expected = (
+                "a certificate (PEM) with the key of FAULTLINE_KAFKA_SSL_KEYFILE and FAULTLINE_KAFKA_SSL_PASSWORD"
+            )
             raise _wrong("kafka_ssl_certfile", expected, settings.kafka_ssl_certfile, error) from None
 
 
 def _wrong(name: str, expected: str, got: object, error: Exception | None = None) -> ConfigurationError:
     reason = "" if error is None else f" ({getattr(error, 'strerror', None) or type(error).__name__})"
     field = f"{PREFIX}{name.upper()}"
-    return ConfigurationError(f"{field}: expected {expected}, got {got}{reason}", (FieldError(field, expected, str(got)),))
+    return ConfigurationError(
+        f"{field}: expected {expected}, got {got}{reason}", (FieldError(field, expected, str(got)),)
+    )

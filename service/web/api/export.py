@@ -91,7 +91,9 @@ _ARRAY: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/failures/export.json", response_class=JsonResponse, responses={**_ARRAY, **answers(401, 403, 422, 429, 503)})
+@router.get(
+    "/failures/export.json", response_class=JsonResponse, responses={**_ARRAY, **answers(401, 403, 422, 429, 503)}
+)
 def get_failures_json(
     request: Request,
     services: InjectedServices,

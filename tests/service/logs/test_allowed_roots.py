@@ -9,8 +9,11 @@ from service.logs.allowed_roots import LogRefused, parse_roots
 
 
 @pytest.mark.parametrize(
-    "root", ["logs", "", "file:relative", "https:///x", "https://u:p@h/x", "s3://b/../c", "c:\\logs"]
-    + ["/", "//", "/tmp/..", "file:///", "/proc", "/proc/self/root", "/sys/kernel"],
+    "root",
+    [
+        *("logs", "", "file:relative", "https:///x", "https://u:p@h/x", "s3://b/../c", "c:\\logs"),
+        *("/", "//", "/tmp/..", "file:///", "/proc", "/proc/self/root", "/sys/kernel"),
+    ],
 )
 def test_a_root_that_is_none_stops_the_start_with_the_reason(root: str) -> None:
     with pytest.raises(ConfigurationError, match="FAULTLINE_LOG_ROOTS"):
