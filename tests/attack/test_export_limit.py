@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from service.web import export, export_limit
+from service.people import export_limit
+from service.web import export
 from tests.service.web.world import World, event, lines, make_world
 
 PATHS = ("/api/v1/failures/export.csv", "/api/v1/failures/export.json")
@@ -24,15 +25,15 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 class Held:
-    """Holds every export before its first portion until `go` is set; `begun` counts those that wait."""
+    """Holds every export before its first portion until `go` is set; `started` counts those that wait."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go = threading.Event()
-        self.begun = threading.Semaphore(0)
+        self.started = threading.Semaphore(0)
         original = export._page
 
         def page(*given: Any) -> Any:
-            self.begun.release()
+            self.started.release()
             assert self.go.wait(60)
             return original(*given)
 
@@ -45,20 +46,18 @@ def ask(world: World, token: str, path: str) -> tuple[int, str | None, str]:
         return answer.status_code, answer.headers.get("retry-after"), answer.text
 
 
-def test_a_few_exports_run_at_once_and_the_others_are_told_when_to_come_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_few_exports_run_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
     callers = [world.token("read", name=f"reader-{number}") for number in range(3)]
     with ThreadPoolExecutor(8) as pool:
         waiting = [pool.submit(ask, world, callers[0], path) for path in PATHS]
-        assert all(held.begun.acquire(timeout=60) for _ in waiting)
+        assert all(held.started.acquire(timeout=60) for _ in waiting)
         status, again, text = ask(world, callers[0], PATHS[0])
         assert (status, again) == (429, str(export_limit.RETRY_AFTER_S))
         assert "exports of yours" in text
         others = PATHS[: export_limit.MOST_RUNNING - export_limit.MOST_OF_ONE]
         waiting += [pool.submit(ask, world, callers[1], path) for path in others]
-        assert all(held.begun.acquire(timeout=60) for _ in others)
+        assert all(held.started.acquire(timeout=60) for _ in others)
         assert len(waiting) == export_limit.MOST_RUNNING
         status, again, text = ask(world, callers[2], PATHS[1])
         assert (status, again) == (429, str(export_limit.RETRY_AFTER_S))

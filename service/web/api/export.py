@@ -25,8 +25,14 @@ router = APIRouter(tags=["failures"], dependencies=[OWN])
 class ExportResponse(StreamingResponse):
     """A file in portions. `ended` is called once: when it is sent, its client is gone, or it is not sent at all."""
 
-    def __init__(self, content: Iterator[bytes], ended: Callable[[], None], **given: Any) -> None:
-        super().__init__(content, **given)
+    def __init__(
+        self,
+        content: Iterator[bytes],
+        ended: Callable[[], None],
+        status_code: int = 200,  # named, since the framework reads the default from this signature
+        **given: Any,
+    ) -> None:
+        super().__init__(content, status_code, **given)
         self._ended = weakref.finalize(self, ended)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,7 +59,7 @@ def _file(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
-def _begun(
+def _started(
     request: Request, services: Services, principal: Principal, filters: FailureQuery, sort: FailureSort, name: str
 ) -> tuple[Iterator[Page[FailureRow]], Callable[[], None]]:
     """The pages of an export, and what to call when it has ended.
@@ -81,7 +87,7 @@ def get_failures_csv(
     sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
     """All matching failures (200,000 at most), one per line; values that look like formulas are exported as text."""
-    parts, ended = _begun(request, services, principal, filters, sort, "failures.csv")
+    parts, ended = _started(request, services, principal, filters, sort, "failures.csv")
     kind = "text/csv; charset=utf-8"
     return CsvResponse(export.as_csv(parts), ended, headers=_file("failures.csv"), media_type=kind)
 
@@ -102,5 +108,5 @@ def get_failures_json(
     sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
     """All matching failures (200,000 at most), as one JSON array."""
-    parts, ended = _begun(request, services, principal, filters, sort, "failures.json")
+    parts, ended = _started(request, services, principal, filters, sort, "failures.json")
     return JsonResponse(export.as_json(parts), ended, headers=_file("failures.json"))
