@@ -5,7 +5,7 @@ from collections import Counter
 
 from service.errors import TooManyRequests
 
-# Together: measured, so that the peak of memory stays below 1.5 times that of an idle server (docs/security.md).
+# Together: measured, so that the peak of memory stays below 1.5 times that of an idle server (docs/security.md, Memory).
 MOST_RUNNING = 3
 MOST_OF_ONE = 2  # by one caller, who then does not keep all others waiting
 RETRY_AFTER_S = 10

@@ -10,6 +10,7 @@ import pytest
 
 from service.people import export_limit
 from service.web import export
+from tests.attack.server import ROOT
 from tests.service.web.world import World, event, lines, make_world
 
 PATHS = ("/api/v1/failures/export.csv", "/api/v1/failures/export.json")
@@ -83,3 +84,9 @@ def test_an_export_that_is_refused_or_fails_does_not_count(world: World, monkeyp
             with pytest.raises(ConnectionResetError):
                 ask(world, caller, PATHS[0])
     assert ask(world, caller, PATHS[0])[0] == 200
+
+
+@pytest.mark.parametrize("file", ["deploy/Dockerfile", "deploy/systemd/faultline-web.service"])
+def test_a_server_is_started_with_few_arenas_of_memory(file: str) -> None:
+    lines_of_file = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    assert any("MALLOC_ARENA_MAX=2" in line and line.startswith(("ENV ", "Environment=")) for line in lines_of_file)
