@@ -1,11 +1,11 @@
-"""How many exports run at one time: each holds a connection and pages of the database until its client has read it."""
+"""How many exports run at one time: each uses a thread and a connection of the database until its client has it all."""
 
 import threading
 from collections import Counter
 
 from service.errors import TooManyRequests
 
-# Together: measured, so that the peak of memory stays below 1.5 times that of an idle server (docs/security.md, Memory).
+# Together: measured, see docs/security.md, "Memory": the peak stays below 1.5 times that of an idle server.
 MOST_RUNNING = 3
 MOST_OF_ONE = 2  # by one caller, who then does not keep all others waiting
 RETRY_AFTER_S = 10
