@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
+from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
 from classifiers.model import artifact
@@ -188,10 +189,8 @@ class Services:
     def fleet(self) -> FleetSettings:
         """Settings of node histories."""
         days = self.settings.retention_node_events_days
-        return FleetSettings(
-            half_life=timedelta(days=self.settings.node_half_life_days),
-            keep_events=None if days == 0 else timedelta(days=days),
-        )
+        kept = None if days == 0 else timedelta(days=days)
+        return FleetSettings(half_life=timedelta(days=self.settings.node_half_life_days), keep_events=kept)
 
     @cached_property
     def tending(self) -> NodeStatisticsUpdater:
@@ -266,7 +265,8 @@ class Services:
     @cached_property
     def logs(self) -> LogFetcher:
         """The log reader."""
-        return LogFetcher(self.settings.log_roots, any_owner=self.settings.log_roots_any_owner)
+        read, networks = self.settings, [ip_network(one, strict=False) for one in self.settings.log_networks]
+        return LogFetcher(read.log_roots, any_owner=read.log_roots_any_owner, networks=networks)
 
     @cached_property
     def diagnose(self) -> Diagnose:

@@ -1,19 +1,16 @@
 """The settings, from FAULTLINE_* environment variables; read once, by the composition root only."""
 
 import os
-import re
 import sys
 from collections.abc import Mapping
-from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 
 import classifiers
 from classifiers.redaction import redact
+from service import setting_checks
 from service.errors import ConfigurationError, FieldError
 from service.learning.records import RetrainSchedule
 from service.log_storage.options import LogStorageOptions
@@ -40,7 +37,15 @@ SECRETS = (
     "second_reader_api_key",
 )
 # Of these alone an empty value has a meaning: none.
-LISTS = ("kafka_bootstrap_servers", "kafka_topics", "log_roots", "log_roots_any_owner", "roles", "trusted_proxies")
+LISTS = (
+    "kafka_bootstrap_servers",
+    "kafka_topics",
+    "log_networks",
+    "log_roots",
+    "log_roots_any_owner",
+    "roles",
+    "trusted_proxies",
+)
 LARGEST = 2**31 - 1  # of a count
 LONGEST_SHOWN = 200  # characters of a wrong value in a message
 LONGEST_DAYS = 36_500  # a hundred years; the calendar ends at year 9999
@@ -91,6 +96,9 @@ class Settings(BaseModel):
     log_roots: CommaSeparated = ()
     log_roots_any_owner: CommaSeparated = Field(
         default=(), description="directories of log_roots whose logs are read regardless of their owner"
+    )
+    log_networks: CommaSeparated = Field(
+        default=(), description="internal networks that the names of web servers in log_roots may lead to"
     )
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
     log_store_url: str | None = Field(
@@ -189,53 +197,21 @@ class Settings(BaseModel):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("host")
-    @classmethod
-    def _one_host(cls, value: str) -> str:
-        if not re.fullmatch(r"[\w.:%\[\]-]+", value):
-            raise ValueError("an address or name of this machine; 0.0.0.0 or :: for all addresses")
-        return value
-
-    @field_validator("public_url")
-    @classmethod
-    def _plain_url(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        try:
-            parts = urlsplit(value)
-            usable = parts.scheme in {"http", "https"} and parts.hostname and parts.username is None
-        except ValueError:
-            usable = False
-        if not usable or not re.fullmatch(r"[\w.:\[\]-]+", parts.netloc) or parts.query or parts.fragment:
-            raise ValueError("an address for browsers, such as https://faultline.example")
-        return value
+    _host = field_validator("host")(setting_checks.host)
+    _public_url = field_validator("public_url")(setting_checks.public_url)
+    _brokers = field_validator("kafka_bootstrap_servers")(setting_checks.brokers)
+    _topics = field_validator("kafka_topics")(setting_checks.topics)
+    _dead_letter_topic = field_validator("dead_letter_topic")(setting_checks.topic_name)
+    _node_event_topic = field_validator("node_event_topic")(setting_checks.one_topic)
+    _trusted_proxies = field_validator("trusted_proxies")(setting_checks.proxies)
+    _log_networks = field_validator("log_networks")(setting_checks.networks)
+    _timezone = field_validator("timezone")(setting_checks.time_zone)
 
     @field_validator("proxy_secret", "audit_key", "model_key")
     @classmethod
     def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and len(value.get_secret_value().encode()) < SHORTEST_SECRET:
             raise ValueError(f"a random secret of at least {SHORTEST_SECRET} bytes (openssl rand -base64 32)")
-        return value
-
-    @field_validator("trusted_proxies")
-    @classmethod
-    def _networks(cls, value: CommaSeparated) -> CommaSeparated:
-        for one in value:
-            try:
-                network = ip_network(one, strict=False)
-            except ValueError:
-                raise ValueError("addresses or networks such as 10.0.0.5,10.1.0.0/16") from None
-            if network.prefixlen == 0:
-                raise ValueError("addresses of the proxies only, not all addresses")
-        return value
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (KeyError, ValueError, OSError):
-            raise ValueError("a time zone of the IANA database, such as Europe/Berlin") from None
         return value
 
     @field_validator("log_store_url")

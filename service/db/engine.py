@@ -32,8 +32,9 @@ _POSTGRES_OPTIONS = (
 _POSTGRES_CONNECT = {"connect_timeout": 5, "tcp_user_timeout": 30_000, "application_name": "faultline"}
 
 # Page caches of all connections of a process together: each may have its own copy of a page. Reading a page that a
-# connection does not keep costs little, as the system keeps it: 64 MiB in all took as much processor time (measured).
-_SQLITE_CACHE_KIB = 256 * 1024
+# connection does not keep costs little, as the system keeps it: 64 MiB in all took as much processor time as 256 MiB
+# (measured), and many readers at once would fill all of them.
+_SQLITE_CACHE_KIB = 64 * 1024
 _SQLITE_UNAVAILABLE = frozenset(
     {
         sqlite3.SQLITE_BUSY,

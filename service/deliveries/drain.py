@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from classifiers.redaction import has_secret, redact, redact_json
 from service.backoff import pause_after
 from service.clock import Clock
 from service.db.session import Store
@@ -28,6 +29,7 @@ from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
+UNSUBSCRIBE = "unsubscribe"
 ROUTE_BATCH = 500
 ROUTE_LEASE_S = 30.0
 
@@ -187,7 +189,7 @@ class Drain:
             if ailing and leased:  # one test delivery, by one process
                 until = now + timedelta(seconds=self._sending.lease_s)
                 work.endpoints.put(replace(state, paused_until=until))
-            return leased
+        return [_without_secrets(one) for one in leased]
 
     def _settle(self, target: Target, part: Sequence[DueDelivery], outcome: Outcome) -> bool:
         """Store the outcome of a request; whether the next one may be sent."""
@@ -250,6 +252,19 @@ def together(message: DueDelivery) -> str:
     if not isinstance(verdict, Mapping):
         return f"{message.type}\n{message.key}\n{message.message_id}"
     return f"{message.payload.get('user') or ''}\n{verdict.get('fingerprint') or message.key}"
+
+
+def _without_secrets(message: DueDelivery) -> DueDelivery:
+    """The message as it may leave the service.
+
+    The texts of an event were redacted when it arrived, but not the names of cluster and job, which are its identity.
+    The address by which a receiver unsubscribes is a secret that only this receiver gets.
+    """
+    own = {name: value for name, value in message.payload.items() if name == UNSUBSCRIBE}
+    rest = {name: value for name, value in message.payload.items() if name not in own}
+    if not has_secret([message.key, rest]):
+        return message
+    return replace(message, key=redact(message.key), payload=redact_json(rest) | own)
 
 
 def _failure_id(message: StoredMessage | DueDelivery) -> int | None:

@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from service.errors import ConfigurationError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Kernel file systems contain no logs and are always refused.
-_KERNELS_OWN = ("/proc", "/sys", "/dev")
+# File systems of the kernel contain no logs. /dev may: /dev/shm is a directory like any other.
+_KERNELS_OWN = ("/proc", "/sys")
 
 
 class LogRefused(Exception):
@@ -50,14 +50,11 @@ class AllowedRoots:
         """Check that a resolved absolute path is below a root.
 
         Raises:
-            LogRefused: it is not, or it is a kernel file.
+            LogRefused: it is not.
         """
         self._check_any()
-        allowed = [root for root in self.local if _below(path, root)]
-        if not allowed:
+        if not any(_below(path, root) for root in self.local):
             raise LogRefused("outside the places that logs may be read from")
-        if any(_below(path, own) and not any(_below(root, own) for root in allowed) for own in _KERNELS_OWN):
-            raise LogRefused("not a log: a file of the kernel's own")
 
     def check_url(self, url: str) -> None:
         """Check that a URL (of a log or a redirect) is below a root.
@@ -133,8 +130,8 @@ def parse_roots(roots: Sequence[str], any_owner: Sequence[str] = ()) -> AllowedR
     """Parse the allow-list of FAULTLINE_LOG_ROOTS, and FAULTLINE_LOG_ROOTS_ANY_OWNER.
 
     Raises:
-        ConfigurationError: an entry is neither an absolute directory nor a URL with a host, or a directory of any owner
-            is not in the allow-list.
+        ConfigurationError: an entry is neither an absolute directory nor a URL with a host, or is the whole file
+            system or one of the kernel, or a directory of any owner is not in the allow-list.
     """
     local: list[str] = []
     remote: list[RemoteRoot] = []
@@ -143,8 +140,9 @@ def parse_roots(roots: Sequence[str], any_owner: Sequence[str] = ()) -> AllowedR
         try:
             parts = split(root)
             if parts.scheme in {"", "file"} and not parts.netloc and parts.path.startswith("/"):
-                path = unquote(parts.path) if parts.scheme else root
-                local.append(os.path.realpath(path))
+                path = os.path.realpath(unquote(parts.path) if parts.scheme else root)
+                local.append(path)
+                wrong = _too_wide(path)
             elif parts.scheme and parts.netloc:
                 remote.append(remote_root(parts))
             else:
@@ -163,6 +161,13 @@ def parse_roots(roots: Sequence[str], any_owner: Sequence[str] = ()) -> AllowedR
                 f"FAULTLINE_LOG_ROOTS_ANY_OWNER: expected directories in FAULTLINE_LOG_ROOTS: {folder!r}"
             )
     return AllowedRoots(tuple(local), tuple(remote), shared)
+
+
+def _too_wide(path: str) -> str:
+    """What is wrong with a resolved directory as a root; "" if nothing is."""
+    if path == os.sep:
+        return "the whole file system"
+    return "a file system of the kernel" if any(_below(path, own) for own in _KERNELS_OWN) else ""
 
 
 def _without_login(root: str) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import fsspec
 from service.logs.allowed_roots import AllowedRoots, LogRefused, split
 from service.logs.excerpt import SCAN_BYTES
 from service.logs.local import LogNotFound
+from service.logs.web_addresses import Networks, is_allowed
 
 _WEB = ("http", "https")
 _BLOCK_BYTES = 4 * 1024 * 1024
@@ -24,10 +26,16 @@ _CHAIN_MOST = 8
 
 
 class Remote:
-    """The file systems of the URLs of the allow-list, each created on first use."""
+    """The file systems of the URLs of the allow-list, each created on first use.
 
-    def __init__(self, roots: AllowedRoots) -> None:
+    Args:
+        roots: the allow-list.
+        networks: internal networks that the names of web servers in it may lead to.
+    """
+
+    def __init__(self, roots: AllowedRoots, networks: Networks = ()) -> None:
         self._roots = roots
+        self._networks = tuple(networks)
         self._systems: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -85,8 +93,24 @@ class Remote:
             raise LogRefused(f"no driver for {scheme}: {_described(error)}") from None
 
     async def _web_client(self, **options: Any) -> Any:
-        """Create a session that follows a redirect only if the allow-list allows the target."""
+        """Create a session that follows a redirect only if the allow-list allows the target.
+
+        Names are resolved for each connection, which is made to an address that was checked. An address in a URL is not
+        resolved; it is one of the allow-list.
+        """
         import aiohttp  # noqa: PLC0415 - an optional dependency, needed only for logs read by HTTP
+
+        networks = self._networks
+
+        class Checked(aiohttp.ThreadedResolver):
+            async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> Any:
+                found = await super().resolve(host, port, family)
+                allowed = [one for one in found if is_allowed(host, one["host"], networks)]
+                if found and not allowed:
+                    raise LogRefused(
+                        "the server's name leads to an internal address, and not into FAULTLINE_LOG_NETWORKS"
+                    )
+                return allowed
 
         async def check(_session: Any, _context: Any, step: aiohttp.TraceRequestRedirectParams) -> None:
             target = step.response.headers.get("Location") or step.response.headers.get("URI") or ""
@@ -98,6 +122,7 @@ class Remote:
         trace = aiohttp.TraceConfig()
         trace.on_request_redirect.append(check)
         return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(resolver=Checked(), use_dns_cache=False),
             trace_configs=[trace],
             timeout=aiohttp.ClientTimeout(total=_WHOLE_S, sock_connect=_CONNECT_S),
             trust_env=False,

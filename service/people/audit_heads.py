@@ -17,6 +17,7 @@ import orjson
 
 from service.clock import Clock
 from service.db.session import Store
+from service.errors import ConfigurationError
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,20 @@ class AuditHeads:
         self._path = path
         self._key = key
 
+    def check(self) -> None:
+        """Check that heads can be written; creates the file.
+
+        Raises:
+            ConfigurationError: the file cannot be written.
+        """
+        if self._path is None:
+            return
+        try:
+            os.close(_opened(self._path))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "not a path"
+            raise ConfigurationError(f"FAULTLINE_AUDIT_HEAD_FILE: {self._path} can't be written: {reason}") from None
+
     def append(self, head: AuditHead) -> None:
         """Add a head.
 
@@ -55,7 +70,7 @@ class AuditHeads:
         if self._key is not None:
             line["mac"] = self._mac(head)
         # One write to the end of the file: several processes may share it.
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = _opened(self._path)
         try:
             os.write(descriptor, orjson.dumps(line) + b"\n")
         finally:
@@ -94,6 +109,10 @@ class AuditHeads:
     def _mac(self, head: AuditHead) -> str:
         text = f"faultline audit head\n{head.at}\n{head.entries}\n{head.hash}".encode()
         return hmac.new(self._key or b"", text, sha256).hexdigest()
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
 class AuditHeadExport:

@@ -30,8 +30,8 @@ def pages(services: Services, filters: FailureQuery, sort: FailureSort) -> Itera
     Raises:
         InvalidInput: as `views.failures`.
     """
-    first = views.failures(services, _fixed(services, filters), limit=_PAGE_SIZE, sort=sort)
-    return _following(services, _fixed(services, filters), sort, first)
+    fixed = _fixed(services, filters)
+    return _following(services, fixed, sort, _page(services, fixed, sort))
 
 
 def as_csv(parts: Iterator[Page[FailureRow]]) -> Iterator[bytes]:
@@ -81,7 +81,11 @@ def _following(
         sent += len(part.items)
         if part.next_cursor is None or sent >= MAX_ROWS:
             return
-        part = views.failures(services, filters, limit=_PAGE_SIZE, cursor=part.next_cursor, sort=sort)
+        part = _page(services, filters, sort, part.next_cursor)
+
+
+def _page(services: Services, filters: FailureQuery, sort: FailureSort, cursor: str | None = None) -> Page[FailureRow]:
+    return views.failures(services, filters, limit=_PAGE_SIZE, cursor=cursor, sort=sort)
 
 
 def _cell(value: Any) -> str:

@@ -29,6 +29,7 @@ from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.people.config import LoginMethods
+from service.people.export_limit import ExportLimit
 from service.people.rate_limit import IntakeLimit
 from service.recommend import policy
 from service.reports.document import Report
@@ -100,6 +101,7 @@ class Services:
         parse: parser of records.
         people: login methods in addition to tokens and local accounts.
         intake_limit: requests of the intake by each token or account; default: no limit.
+        exports: the exports that run now.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         lag: records not yet stored, by topic; None if this process does not consume; default: values of the metric.
         feedback_service: records feedback; default: one with the built-in policy.
@@ -132,6 +134,7 @@ class Services:
     lag: Callable[[], Mapping[str, int] | None] | None = None
     people: LoginMethods = field(default_factory=LoginMethods)
     intake_limit: IntakeLimit = field(default_factory=IntakeLimit)
+    exports: ExportLimit = field(default_factory=ExportLimit)
     viewer: Callable[[], Visibility | None] = unrestricted
     feedback_service: Feedback | None = None
     promotions: Promotions | None = None

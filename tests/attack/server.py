@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from tests.service.databases import copy_migrated
 FAULTLINE = (sys.executable, "-m", "service")
 ROOT = Path(__file__).parents[2]
 PROXY_SECRET = "p" * 40
+POLL_S = 0.05
 
 
 def environment(folder: Path, **given: str) -> dict[str, str]:
@@ -94,21 +96,28 @@ def serving(folder: Path, **given: str) -> Iterator[Server]:
         missing("no model is trained (make install)")
     with closing(Store(copy_migrated(folder / "attacked.sqlite3"))) as store, store.unit_of_work() as work:
         _, token = work.tokens.create("test", ["admin"])
-    with (folder / "log").open("wb") as log:
+    # To files: a pipe that nobody reads fills up, and the server then waits at its next message for ever.
+    with (folder / "log").open("wb") as log, (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(
             [*FAULTLINE, "serve", "--host", "0.0.0.0", "--port", "0"],
             env=environment(folder, **given),
             stdout=log,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=errors,
         )
-    assert process.stderr is not None
     try:
-        first = next((line for line in process.stderr if "Faultline is at" in line), "")
-        found = re.search(r":(\d+)\s*$", first)
-        assert found is not None, first
-        yield Server(process.pid, int(found[1]), token, folder)
+        yield Server(process.pid, _port(process, folder / "errors"), token, folder)
     finally:
         process.terminate()
-        process.stderr.close()
         process.wait(timeout=60)
+
+
+def _port(process: subprocess.Popen[bytes], errors: Path) -> int:
+    """The port that the server names in its messages once it listens."""
+    while True:
+        ended = process.poll() is not None
+        said = errors.read_text(encoding="utf-8", errors="replace")
+        found = re.search(r"Faultline is at \S+:(\d+)\n", said)
+        if found is not None:
+            return int(found[1])
+        assert not ended, said
+        time.sleep(POLL_S)

@@ -83,3 +83,11 @@ def test_no_client_is_the_proxy_without_its_secret(server: Server, secret: str) 
     named = {"X-User": "root", "X-Groups": "sre"}
     assert " 401 " in server.ask("/api/v1/stats", named | {"X-Faultline-Proxy-Secret": secret})[:20]
     assert " 200 " in server.ask("/api/v1/stats", named | {"X-Faultline-Proxy-Secret": PROXY_SECRET})[:20]
+
+
+def test_a_server_that_logs_many_refusals_goes_on_answering(server: Server) -> None:
+    path = f"/api/v1/failures/{'x' * 500}"
+    for _ in range(250):
+        assert " 401 " in server.ask(path, {"Authorization": "Bearer wrong"})
+    assert (server.folder / "errors").stat().st_size > 65_536  # more than a pipe holds that nobody reads
+    assert " 200 " in server.ask("/health/live")

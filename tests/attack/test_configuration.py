@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
+from service.cli.processes import serve, worker
 from tests.attack.server import set_environment
 from tests.service.databases import copy_migrated
 
@@ -39,3 +40,112 @@ def test_an_empty_file_of_a_secret_stops_the_start(
     set_environment(monkeypatch, tmp_path, PROXY_SECRET_FILE=str(empty), ROLES="sre=admin")
     assert main(["serve", "--port", "0"]) == 2
     assert "FAULTLINE_PROXY_SECRET_FILE" in capsys.readouterr().err
+
+
+def certificate(folder: Path, kind: str) -> str:
+    """A file that holds no certificate, a folder, or nothing at all."""
+    made = folder / kind
+    if kind == "folder":
+        made.mkdir()
+    elif kind == "text":
+        made.write_text("no certificate")
+    return str(made)
+
+
+WRONG_FORMS = [
+    ("KAFKA_BOOTSTRAP_SERVERS", "kafka"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "kafka:"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "kafka:9092,other"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "kafka:0"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "kafka:70000"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "http://kafka:9092"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "ana:hunter22@kafka:9092"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "::1:9092"),
+    ("KAFKA_BOOTSTRAP_SERVERS", "kafka 9092"),
+    ("KAFKA_TOPICS", "jobs/all"),
+    ("KAFKA_TOPICS", "jobs all=orion"),
+    ("KAFKA_TOPICS", ".."),
+    ("KAFKA_TOPICS", "x" * 250),
+    ("NODE_EVENT_TOPIC", "node:events"),
+    ("DEAD_LETTER_TOPIC", "dead letters"),
+    ("DEAD_LETTER_TOPIC", "."),
+    ("KAFKA_SSL_CAFILE", "/nowhere/ca.pem"),
+    ("KAFKA_SSL_CERTFILE", "/nowhere/cert.pem"),
+    ("KAFKA_SSL_KEYFILE", "/nowhere/key.pem"),
+    ("LOG_ROOTS", "/"),
+    ("LOG_ROOTS", "//"),
+    ("LOG_ROOTS", "/tmp/.."),
+    ("LOG_ROOTS", "file:///"),
+    ("LOG_ROOTS", "/nowhere/logs"),
+    ("LOG_ROOTS", "/dev/null"),
+    ("LOG_NETWORKS", "0.0.0.0/0"),
+    ("LOG_NETWORKS", "logs.example"),
+    ("AUDIT_HEAD_FILE", "/nowhere/heads"),
+    ("AUDIT_HEAD_FILE", "/"),
+]
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["worker"]])
+@pytest.mark.parametrize(("name", "value"), WRONG_FORMS)
+def test_a_setting_that_cannot_be_used_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: list[str],
+    name: str,
+    value: str,
+) -> None:
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    # No broker answers there; that alone must not stop the start, and is not reached here.
+    set_environment(monkeypatch, tmp_path, **{"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", name: value})
+    monkeypatch.setattr(serve, "create_app", started)
+    monkeypatch.setattr(worker, "_run_members", started)
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert f"FAULTLINE_{name}" in error
+    assert "hunter22" not in error
+
+
+class Started(Exception):
+    """A process that has passed its checks."""
+
+
+def started(*given: object) -> None:
+    del given
+    raise Started
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["worker"]])
+@pytest.mark.parametrize("kind", ["folder", "text", "nothing"])
+def test_a_file_without_certificates_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: list[str],
+    kind: str,
+) -> None:
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    file = certificate(tmp_path, kind)
+    set_environment(monkeypatch, tmp_path, KAFKA_BOOTSTRAP_SERVERS="127.0.0.1:1", KAFKA_SSL_CAFILE=file)
+    monkeypatch.setattr(serve, "create_app", started)
+    monkeypatch.setattr(worker, "_run_members", started)
+    assert main(command) == 2
+    assert "FAULTLINE_KAFKA_SSL_CAFILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["worker"]])
+def test_a_broker_that_is_down_does_not_stop_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str]
+) -> None:
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    set_environment(
+        monkeypatch,
+        tmp_path,
+        KAFKA_BOOTSTRAP_SERVERS="127.0.0.1:1,[::1]:9092",
+        LOG_ROOTS=f"{tmp_path},https://logs.example/jobs",
+        AUDIT_HEAD_FILE=str(tmp_path / "heads"),
+    )
+    monkeypatch.setattr(serve, "create_app", started)
+    monkeypatch.setattr(worker, "_run_members", started)
+    with pytest.raises(Started):
+        main(command)

@@ -1,6 +1,6 @@
 """Secrets in any text that is sent in reach neither the database nor a page."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,8 +29,8 @@ def secret() -> str:
     return f"ghp_aB{next(NUMBER)}cDeFgHiJkLmNoPqRsTuVwXyZ12"
 
 
-def with_secrets(model: type[BaseModel], place: str = "") -> dict[str, Any]:
-    """A value for each text of a model and of the models in it, found by their annotations."""
+def with_secrets(model: type[BaseModel], place: str = "", *, secret: Callable[[], str] = secret) -> dict[str, Any]:
+    """A value with a secret for each text of a model and of the models in it, found by their annotations."""
     found: dict[str, Any] = {"unknown_field": f"note {secret()}", "nested": {"deeper": [f"x {secret()}"]}}
     for name, field in model.model_fields.items():
         kinds = [field.annotation, *get_args(field.annotation)]
@@ -39,7 +39,7 @@ def with_secrets(model: type[BaseModel], place: str = "") -> dict[str, Any]:
         if not place and (name in IDENTITY or name == "intake_problems"):
             continue
         if inner is not None:
-            value: Any = with_secrets(inner, name)
+            value: Any = with_secrets(inner, name, secret=secret)
         elif dict in (getattr(kind, "__origin__", None) for kind in kinds):
             value = (
                 {"a": {"b": f"x {secret()}"}} if name == "topology" else {"a": f"x {secret()}", f"k {secret()}": "v"}

@@ -13,6 +13,7 @@ import uvicorn
 
 from service import compose, settings
 from service.cli import output
+from service.cli.processes import start_checks
 from service.cli.processes.worker import configure_logging, exit_code_of, run_worker, warn_if_root
 from service.errors import ConfigurationError, FaultlineError
 from service.periodic import PeriodicTask
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _serve(parts: compose.Services, *, with_worker: bool) -> int:
     host, port = parts.settings.host, parts.settings.port
+    start_checks.check(parts)
     with bound(host, port) as listening:
         parts.store.check()
         parts.store.log_bodies.check()

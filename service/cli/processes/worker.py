@@ -14,6 +14,7 @@ from prometheus_client import start_http_server
 from service import compose, settings
 from service.backoff import Backoff
 from service.cli import exit_codes, output
+from service.cli.processes import start_checks
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
 from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(read)
     config = services.kafka
     configure_logging()
+    start_checks.check(services)
     # Report wrong settings before anything starts; restarted processes also find the model loaded.
     services.policy  # noqa: B018 - created on first access
     services.diagnoser  # noqa: B018 - as above

@@ -4,15 +4,9 @@ import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Resolve = Callable[[str, int], Sequence[str]]
+from service.internet_addresses import Network, inside, is_public
 
-# IPv6 prefixes that embed an IPv4 address, by RFC 6052 (NAT64).
-_COMPATIBLE = ipaddress.ip_network("::/96")  # the deprecated form ::a.b.c.d of RFC 4291
-# Assigned for protocols (RFC 6890); Python regards some of these addresses as public.
-_PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+Resolve = Callable[[str, int], Sequence[str]]
 
 
 class Refused(Exception):
@@ -52,30 +46,3 @@ def permitted(host: str, port: int, allow: Sequence[Network], *, plain: bool = F
     if plain:
         raise Refused(f"http:// leads to {listed}, and only networks under [network] allow may do without TLS")
     raise Refused(f"{host} leads to {listed}: internal, and not in a network under [network] allow")
-
-
-def inside(address: Address, network: Network) -> bool:
-    """Whether an address, or the IPv4 address it embeds, is in the network."""
-    return any(one in network for one in _meanings(address) if one.version == network.version)
-
-
-def is_public(address: Address) -> bool:
-    """Whether an address, and each address that it embeds, is public."""
-    return all(one.is_global and not one.is_multicast and not inside(one, _PROTOCOLS) for one in _meanings(address))
-
-
-def _meanings(address: Address) -> list[Address]:
-    """The address and the IPv4 addresses that it embeds: ::ffff:a.b.c.d, 6to4, Teredo, NAT64."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return [address]
-    mapped = address.ipv4_mapped
-    if mapped is not None:
-        return [mapped]
-    inner: list[Address] = [address]
-    if address.sixtofour is not None:
-        inner.append(address.sixtofour)
-    if address.teredo is not None:
-        inner.extend(address.teredo)
-    if address in _NAT64 or address in _COMPATIBLE:
-        inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return inner

@@ -7,13 +7,14 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from classifiers.redaction import redact
-from service.deliveries.channels.address_check import Network, Refused, Resolve, permitted, resolve
+from service.deliveries.channels.address_check import Refused, Resolve, permitted, resolve
 from service.deliveries.channels.channel import SENT, Outcome, summary, verdict_of
 from service.deliveries.channels.pagerduty import failure_link
 from service.deliveries.channels.plain_text import plain_text
 from service.deliveries.recipients import OWNER, PLAIN_USER
 from service.deliveries.records import REPORT_SUBSCRIPTION, DueDelivery
 from service.errors import ConfigurationError
+from service.internet_addresses import Network
 
 SHOWN = 10  # messages listed in a digest
 MAIL = frozenset({"mailto", "mailtos"})

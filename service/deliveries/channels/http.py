@@ -9,7 +9,8 @@ from typing import Any
 import httpcore2
 from httpcore2 import NetworkBackend, NetworkStream, SyncBackend
 
-from service.deliveries.channels.address_check import Network, Refused, Resolve, permitted, resolve
+from service.deliveries.channels.address_check import Refused, Resolve, permitted, resolve
+from service.internet_addresses import Network
 
 
 @dataclass(frozen=True, slots=True)

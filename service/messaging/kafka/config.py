@@ -12,6 +12,11 @@ from service.errors import ConfigurationError, FieldError
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
+def is_topic(name: str) -> bool:
+    """Whether Kafka accepts a name of a topic."""
+    return _NAME.fullmatch(name) is not None and name not in {".", ".."}
+
+
 def topic_clusters(topics: tuple[str, ...]) -> dict[str, str]:
     """Parse entries `topic` or `topic=cluster` to {topic: cluster}; the default cluster is the topic's name.
 
@@ -21,7 +26,7 @@ def topic_clusters(topics: tuple[str, ...]) -> dict[str, str]:
     out: dict[str, str] = {}
     for entry in topics:
         topic, equals, cluster = (part.strip() for part in entry.partition("="))
-        if not _NAME.fullmatch(topic) or topic in {".", ".."}:
+        if not is_topic(topic):
             raise _wrong("FAULTLINE_KAFKA_TOPICS", "topic or topic=cluster, separated by commas", entry)
         if equals and not cluster:
             raise _wrong("FAULTLINE_KAFKA_TOPICS", "a cluster's name after =", entry)
@@ -73,7 +78,7 @@ class KafkaConfig:
             raise _wrong("FAULTLINE_KAFKA_TOPICS", "at least one topic", "")
         if not self.group_id or len(self.group_id) > 200:  # noqa: PLR2004 - leaves room for host and number
             raise _wrong("FAULTLINE_KAFKA_GROUP_ID", "1 to 200 characters", self.group_id)
-        if not _NAME.fullmatch(self.dead_letter_topic):
+        if not is_topic(self.dead_letter_topic):
             raise _wrong("FAULTLINE_DEAD_LETTER_TOPIC", "a topic's name", self.dead_letter_topic)
         if self.dead_letter_topic in self.clusters:
             expected = "a topic that is not read (its letters would come back for ever)"

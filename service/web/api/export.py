@@ -1,29 +1,55 @@
 """GET /failures/export.csv and .json: streamed export of matching failures."""
 
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from service.failures.records import FailureSort
+from service.contracts.page import Page
+from service.failures.records import FailureRow, FailureSort
 from service.web import export
 from service.web.api.parameters import failure_query
 from service.web.auth import OWN, Principal
 from service.web.error_responses import answers
 from service.web.security_events import record
-from service.web.services import InjectedServices
+from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
 
 router = APIRouter(tags=["failures"], dependencies=[OWN])
 
 
-class CsvResponse(StreamingResponse):
+class ExportResponse(StreamingResponse):
+    """A file in portions. `ended` is called once: when it is sent, its client is gone, or it is not sent at all."""
+
+    def __init__(
+        self,
+        content: Iterator[bytes],
+        ended: Callable[[], None],
+        status_code: int = 200,  # named, since the framework reads the default from this signature
+        **given: Any,
+    ) -> None:
+        super().__init__(content, status_code, **given)
+        self._ended = weakref.finalize(self, ended)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
+class CsvResponse(ExportResponse):
     """A CSV file."""
 
     media_type = "text/csv"
 
 
-class JsonResponse(StreamingResponse):
+class JsonResponse(ExportResponse):
     """A JSON file."""
 
     media_type = "application/json"
@@ -33,7 +59,26 @@ def _file(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
-@router.get("/failures/export.csv", response_class=CsvResponse, responses=answers(401, 403, 422, 503))
+def _started(
+    request: Request, services: Services, principal: Principal, filters: FailureQuery, sort: FailureSort, name: str
+) -> tuple[Iterator[Page[FailureRow]], Callable[[], None]]:
+    """The pages of an export, and what to call when it has ended.
+
+    Raises:
+        TooManyRequests: other exports have to end first.
+        InvalidInput: as `export.pages`.
+    """
+    services.exports.begin(principal.sender)
+    ended = partial(services.exports.end, principal.sender)
+    try:
+        record(services, "export", request, principal.name, name)
+        return export.pages(services, filters, sort), ended
+    except BaseException:
+        ended()
+        raise
+
+
+@router.get("/failures/export.csv", response_class=CsvResponse, responses=answers(401, 403, 422, 429, 503))
 def get_failures_csv(
     request: Request,
     services: InjectedServices,
@@ -42,9 +87,9 @@ def get_failures_csv(
     sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
     """All matching failures (200,000 at most), one per line; values that look like formulas are exported as text."""
-    record(services, "export", request, principal.name, "failures.csv")
-    parts = export.pages(services, filters, sort)
-    return CsvResponse(export.as_csv(parts), headers=_file("failures.csv"), media_type="text/csv; charset=utf-8")
+    parts, ended = _started(request, services, principal, filters, sort, "failures.csv")
+    kind = "text/csv; charset=utf-8"
+    return CsvResponse(export.as_csv(parts), ended, headers=_file("failures.csv"), media_type=kind)
 
 
 _ARRAY: dict[int | str, dict[str, Any]] = {
@@ -52,7 +97,9 @@ _ARRAY: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/failures/export.json", response_class=JsonResponse, responses={**_ARRAY, **answers(401, 403, 422, 503)})
+@router.get(
+    "/failures/export.json", response_class=JsonResponse, responses={**_ARRAY, **answers(401, 403, 422, 429, 503)}
+)
 def get_failures_json(
     request: Request,
     services: InjectedServices,
@@ -61,6 +108,5 @@ def get_failures_json(
     sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
     """All matching failures (200,000 at most), as one JSON array."""
-    record(services, "export", request, principal.name, "failures.json")
-    parts = export.pages(services, filters, sort)
-    return JsonResponse(export.as_json(parts), headers=_file("failures.json"))
+    parts, ended = _started(request, services, principal, filters, sort, "failures.json")
+    return JsonResponse(export.as_json(parts), ended, headers=_file("failures.json"))

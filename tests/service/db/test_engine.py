@@ -42,7 +42,7 @@ def test_the_caches_of_all_sqlite_connections_together_are_bounded() -> None:
         assert isinstance(made.pool, QueuePool)
         assert made.pool.size() == 10  # none of them is closed when it is given back
     made.dispose()
-    assert sum(kib) <= 256 * 1024
+    assert sum(kib) <= 64 * 1024
 
 
 def test_an_unreachable_server_is_unavailable() -> None:

@@ -9,7 +9,11 @@ from service.logs.allowed_roots import LogRefused, parse_roots
 
 
 @pytest.mark.parametrize(
-    "root", ["logs", "", "file:relative", "https:///x", "https://u:p@h/x", "s3://b/../c", "c:\\logs"]
+    "root",
+    [
+        *("logs", "", "file:relative", "https:///x", "https://u:p@h/x", "s3://b/../c", "c:\\logs"),
+        *("/", "//", "/tmp/..", "file:///", "/proc", "/proc/self/root", "/sys/kernel"),
+    ],
 )
 def test_a_root_that_is_none_stops_the_start_with_the_reason(root: str) -> None:
     with pytest.raises(ConfigurationError, match="FAULTLINE_LOG_ROOTS"):
@@ -34,10 +38,7 @@ def test_a_root_reached_by_a_link_is_where_the_link_leads(tmp_path: Path) -> Non
         ("file:///with%20space", "/with space/a", True),
         ("/scratch", "/scratchy/a", False),
         ("/scratch", "/etc/passwd", False),
-        ("/", "/scratch/a", True),
-        ("/", "/proc/self/environ", False),
-        ("/", "/sys/kernel/x", False),
-        ("/", "/dev/sda", False),
+        ("/scratch", "/proc/self/environ", False),
         ("/dev/shm", "/dev/shm/a.log", True),
     ],
 )

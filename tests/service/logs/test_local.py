@@ -144,10 +144,6 @@ def test_directories_sockets_and_devices_are_refused(root: Path, monkeypatch: py
     assert "a device" in refusal("/dev/zero", Path("/dev"))
 
 
-def test_the_kernels_files_are_no_logs_even_where_everything_is_allowed() -> None:
-    assert "kernel" in refusal("/proc/self/environ", Path("/"))
-
-
 def test_what_is_not_there_may_come(root: Path) -> None:
     for missing in (root / "none.log", root / "none" / "a.log"):
         with pytest.raises(LogNotFound):

@@ -1,0 +1,69 @@
+"""What a process checks before it starts, so that a wrong setting is found then and not when it is first needed."""
+
+import ssl
+from pathlib import Path
+
+from service.compose import Services
+from service.errors import ConfigurationError, FieldError
+from service.logs.allowed_roots import parse_roots
+from service.settings import PREFIX, Settings
+
+
+def check(services: Services) -> None:
+    """Check the files and directories of the settings. Brokers are not asked: one that is down may come back.
+
+    Raises:
+        ConfigurationError: a setting is unusable; the message names it.
+    """
+    _log_roots(services.settings)
+    _kafka_files(services.settings)
+    services.audit_heads.check()
+    if services.settings.kafka_bootstrap_servers:
+        services.kafka  # noqa: B018 - created on first access
+        services.nodes_kafka  # noqa: B018 - as above
+
+
+def _log_roots(settings: Settings) -> None:
+    for folder in parse_roots(settings.log_roots, settings.log_roots_any_owner).local:
+        if not Path(folder).is_dir():
+            raise _wrong("log_roots", "directories that exist", folder)
+    for folder in settings.log_roots_any_owner:
+        if not Path(folder).is_dir():
+            raise _wrong("log_roots_any_owner", "directories that exist", folder)
+
+
+def _kafka_files(settings: Settings) -> None:
+    """Load the certificates as the client will."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if (authorities := settings.kafka_ssl_cafile) is not None:
+        try:
+            tls.load_verify_locations(authorities)
+        except (OSError, ValueError) as error:  # an SSLError is an OSError
+            raise _wrong("kafka_ssl_cafile", "a readable file of certificates (PEM)", authorities, error) from None
+    for name in ("kafka_ssl_certfile", "kafka_ssl_keyfile"):
+        path: Path | None = getattr(settings, name)
+        if path is None:
+            continue
+        try:
+            with path.open("rb"):
+                pass
+        except (OSError, ValueError) as error:
+            raise _wrong(name, "a readable file", path, error) from None
+    if settings.kafka_ssl_certfile is not None:
+        # Without a password, an empty one: OpenSSL would ask on the terminal.
+        password = settings.kafka_ssl_password.get_secret_value() if settings.kafka_ssl_password is not None else ""
+        try:
+            tls.load_cert_chain(settings.kafka_ssl_certfile, settings.kafka_ssl_keyfile, password)
+        except (OSError, ValueError) as error:
+            expected = (
+                "a certificate (PEM) with the key of FAULTLINE_KAFKA_SSL_KEYFILE and FAULTLINE_KAFKA_SSL_PASSWORD"
+            )
+            raise _wrong("kafka_ssl_certfile", expected, settings.kafka_ssl_certfile, error) from None
+
+
+def _wrong(name: str, expected: str, got: object, error: Exception | None = None) -> ConfigurationError:
+    reason = "" if error is None else f" ({getattr(error, 'strerror', None) or type(error).__name__})"
+    field = f"{PREFIX}{name.upper()}"
+    return ConfigurationError(
+        f"{field}: expected {expected}, got {got}{reason}", (FieldError(field, expected, str(got)),)
+    )

@@ -1,0 +1,95 @@
+"""The form of single settings. Each function returns the value, or raises ValueError with what was expected."""
+
+import re
+from ipaddress import ip_network
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from service.errors import ConfigurationError
+from service.messaging.kafka.config import is_topic, topic_clusters
+
+_BROKER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
+_LAST_PORT = 65_535
+
+
+def host(value: str) -> str:
+    """The address that the server listens on."""
+    if not re.fullmatch(r"[\w.:%\[\]-]+", value):
+        raise ValueError("an address or name of this machine; 0.0.0.0 or :: for all addresses")
+    return value
+
+
+def public_url(value: str | None) -> str | None:
+    """An address for browsers."""
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.username is None
+    except ValueError:
+        usable = False
+    if not usable or not re.fullmatch(r"[\w.:\[\]-]+", parts.netloc) or parts.query or parts.fragment:
+        raise ValueError("an address for browsers, such as https://faultline.example")
+    return value
+
+
+def brokers(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Addresses of brokers. Whether they answer is not asked: a broker may be down at the moment."""
+    for one in value:
+        found = _BROKER.fullmatch(one)
+        if found is None or not 1 <= int(found[2]) <= _LAST_PORT:
+            raise ValueError("host:port of each broker, separated by commas, such as kafka-1:9092,kafka-2:9092")
+    return value
+
+
+def topics(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Entries `topic` or `topic=cluster`."""
+    try:
+        topic_clusters(value)
+    except ConfigurationError as error:
+        raise ValueError(error.errors[0].expected) from None
+    return value
+
+
+def one_topic(value: str | None) -> str | None:
+    """One entry `topic` or `topic=cluster`."""
+    if value is not None:
+        topics((value,))
+    return value
+
+
+def topic_name(value: str) -> str:
+    """The name of a topic."""
+    if not is_topic(value):
+        raise ValueError("a topic's name: at most 249 letters A-Z, digits, dots, underscores and hyphens")
+    return value
+
+
+def proxies(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Addresses or networks of proxies."""
+    return _networks(value, "10.0.0.5,10.1.0.0/16", "addresses of the proxies only, not all addresses")
+
+
+def networks(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Networks in which servers may be."""
+    return _networks(value, "10.20.0.0/16,fd12:3456::/32", "networks of the servers only, not all addresses")
+
+
+def _networks(value: tuple[str, ...], example: str, not_all: str) -> tuple[str, ...]:
+    for one in value:
+        try:
+            network = ip_network(one, strict=False)
+        except ValueError:
+            raise ValueError(f"addresses or networks such as {example}") from None
+        if network.prefixlen == 0:
+            raise ValueError(not_all)
+    return value
+
+
+def time_zone(value: str) -> str:
+    """A time zone of the IANA database."""
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise ValueError("a time zone of the IANA database, such as Europe/Berlin") from None
+    return value

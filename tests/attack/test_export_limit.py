@@ -1,0 +1,92 @@
+"""Many exports at once take neither the memory of the server nor the turn of others for long."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.people import export_limit
+from service.web import export
+from tests.attack.server import ROOT
+from tests.service.web.world import World, event, lines, make_world
+
+PATHS = ("/api/v1/failures/export.csv", "/api/v1/failures/export.json")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = make_world(tmp_path, host="0.0.0.0")
+    with made.client(made.token("ingest", "act", "read", name="sender")) as client:
+        assert client.post("/api/v1/events", content=lines(event("1"), event("2"))).json()["accepted"] == 2
+    yield made
+    made.store.close()
+
+
+class Held:
+    """Holds every export before its first portion until `go` is set; `started` counts those that wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go = threading.Event()
+        self.started = threading.Semaphore(0)
+        original = export._page
+
+        def page(*given: Any) -> Any:
+            self.started.release()
+            assert self.go.wait(60)
+            return original(*given)
+
+        monkeypatch.setattr(export, "_page", page)
+
+
+def ask(world: World, token: str, path: str) -> tuple[int, str | None, str]:
+    with world.client(token) as client:
+        answer = client.get(path)
+        return answer.status_code, answer.headers.get("retry-after"), answer.text
+
+
+def test_only_a_few_exports_run_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    callers = [world.token("read", name=f"reader-{number}") for number in range(3)]
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(ask, world, callers[0], path) for path in PATHS]
+        assert all(held.started.acquire(timeout=60) for _ in waiting)
+        status, again, text = ask(world, callers[0], PATHS[0])
+        assert (status, again) == (429, str(export_limit.RETRY_AFTER_S))
+        assert "exports of yours" in text
+        others = PATHS[: export_limit.MOST_RUNNING - export_limit.MOST_OF_ONE]
+        waiting += [pool.submit(ask, world, callers[1], path) for path in others]
+        assert all(held.started.acquire(timeout=60) for _ in others)
+        assert len(waiting) == export_limit.MOST_RUNNING
+        status, again, text = ask(world, callers[2], PATHS[1])
+        assert (status, again) == (429, str(export_limit.RETRY_AFTER_S))
+        held.go.set()
+        assert [one.result()[0] for one in waiting] == [200] * len(waiting)
+    assert [ask(world, caller, path)[0] for caller in callers for path in PATHS] == [200] * 6
+
+
+def test_an_export_that_is_refused_or_fails_does_not_count(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = world.token("read", name="reader")
+    for _ in range(export_limit.MOST_RUNNING + 1):
+        assert ask(world, caller, f"{PATHS[0]}?since=never")[0] == 422
+        assert ask(world, caller, f"{PATHS[0]}?sort=nothing")[0] == 422
+    with monkeypatch.context() as broken:
+
+        def fails(*given: Any) -> Iterator[bytes]:
+            del given
+            yield b"a"
+            raise ConnectionResetError
+
+        broken.setattr(export, "as_csv", fails)
+        for _ in range(export_limit.MOST_RUNNING + 1):
+            with pytest.raises(ConnectionResetError):
+                ask(world, caller, PATHS[0])
+    assert ask(world, caller, PATHS[0])[0] == 200
+
+
+@pytest.mark.parametrize("file", ["deploy/Dockerfile", "deploy/systemd/faultline-web.service"])
+def test_a_server_is_started_with_few_arenas_of_memory(file: str) -> None:
+    lines_of_file = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    assert any("MALLOC_ARENA_MAX=2" in line and line.startswith(("ENV ", "Environment=")) for line in lines_of_file)
