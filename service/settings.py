@@ -46,6 +46,8 @@ LISTS = (
     "roles",
     "trusted_proxies",
 )
+# Addresses within an organisation (RFC 1918 and 4193); those of this machine, of links and of metadata are not.
+PRIVATE_NETWORKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 LARGEST = 2**31 - 1  # of a count
 LONGEST_SHOWN = 200  # characters of a wrong value in a message
 LONGEST_DAYS = 36_500  # a hundred years; the calendar ends at year 9999
@@ -98,7 +100,8 @@ class Settings(BaseModel):
         default=(), description="directories of log_roots whose logs are read regardless of their owner"
     )
     log_networks: CommaSeparated = Field(
-        default=(), description="internal networks that the names of web servers in log_roots may lead to"
+        default=PRIVATE_NETWORKS,
+        description="networks that are not public and that names of web servers in log_roots may lead to (empty: none)",
     )
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
     log_store_url: str | None = Field(

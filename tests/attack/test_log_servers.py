@@ -13,6 +13,7 @@ from service.logs.allowed_roots import LogRefused, parse_roots
 from service.logs.fetch import LogFetcher
 from service.logs.remote import Remote
 from service.logs.web_addresses import is_allowed
+from service.settings import PRIVATE_NETWORKS
 from tests.service.http_server import listening
 from tests.service.logs.test_fetch import job
 
@@ -142,6 +143,15 @@ def test_internal_addresses_need_a_network_that_is_listed(address: str) -> None:
     assert not is_allowed("localhost.example", address, [])
     network = ip_network(address.partition("%")[0])
     assert is_allowed("logs.example", address, [network]) or network.version == 6
+
+
+def test_by_default_names_lead_to_private_networks_but_not_to_this_machine_its_links_or_metadata() -> None:
+    networks = [ip_network(one) for one in PRIVATE_NETWORKS]
+    for address in ("10.1.2.3", "172.20.0.1", "192.168.7.9", "fd12:3456::1"):
+        assert is_allowed("logs.example", address, networks)
+    for address in ("127.0.0.1", "169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "fe80::1"):
+        assert not is_allowed("logs.example", address, networks)
+    assert is_allowed("logs.example", "fd00:ec2::254", [ip_network("fd00:ec2::254")])
 
 
 def test_public_addresses_and_this_machine_by_its_name_are_allowed() -> None:
