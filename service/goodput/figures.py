@@ -17,10 +17,10 @@ from service.goodput.records import (
     Interruption,
     LossByCause,
     Projection,
-    Scope,
     SizeRow,
     TrendPart,
 )
+from service.jobs.scope import Scope
 
 UNKNOWN = "unknown"
 HARDWARE = "hardware"

@@ -7,16 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from service.jobs.scope import Scope
+
 GPUS_PER_NODE = 8  # where an event names no nodes, as in Kokolis et al. 2024, section III
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which jobs count; None: all."""
-
-    cluster: str | None = None
-    team: str | None = None
-    queue: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

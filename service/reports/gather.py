@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 from service.db.session import ReadSession, Store
 from service.formatting import escape_invisible
 from service.goodput import figures
-from service.goodput.records import Scope, TrendPart
+from service.goodput.records import TrendPart
 from service.headlines.headline import headline
+from service.jobs.scope import Scope
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.settings import FleetSettings
 from service.reports import build, document, top_actions

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.goodput.records import Goodput, Scope, TrendPart
+from service.goodput.records import Goodput, TrendPart
+from service.jobs.scope import Scope
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.document import Todo
 from service.reports.records import EVERYTHING, Amount

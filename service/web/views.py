@@ -13,8 +13,8 @@ from service.deliveries.records import DeliveryState, EndpointState, StoredDeliv
 from service.errors import FieldError, Forbidden, NotFound
 from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
 from service.failures.repository.facets import FacetCounts
-from service.goodput.records import Scope
 from service.jobs.records import Attempt
+from service.jobs.scope import ALL_JOBS, Scope
 from service.people.roles import sees
 from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of
@@ -70,10 +70,7 @@ def stats(
     services: Services,
     since: str | None = None,
     until: str | None = None,
-    *,
-    cluster: str | None = None,
-    queue: str | None = None,
-    team: str | None = None,
+    scope: Scope = ALL_JOBS,
 ) -> Stats:
     """Counts and rates of jobs that ended in [since, until), the last 24 hours by default.
 
@@ -82,22 +79,19 @@ def stats(
     """
     begin, end = _period(services, since, until)
     with services.reading() as reading:
-        return reading.statistics.stats(begin, end, cluster=cluster, queue=queue, team=team)
+        return reading.statistics.stats(begin, end, scope)
 
 
 def totals(
     services: Services,
     since: str | None = None,
     until: str | None = None,
-    *,
-    cluster: str | None = None,
-    queue: str | None = None,
-    team: str | None = None,
+    scope: Scope = ALL_JOBS,
 ) -> Stats:
     """The same without the hourly series."""
     begin, end = _period(services, since, until)
     with services.reading() as reading:
-        return reading.statistics.totals(begin, end, cluster=cluster, queue=queue, team=team)
+        return reading.statistics.totals(begin, end, scope)
 
 
 def _period(services: Services, since: str | None, until: str | None) -> tuple[datetime, datetime]:
@@ -110,23 +104,17 @@ def series(
     services: Services,
     since: datetime,
     until: datetime,
-    *,
-    cluster: str | None = None,
-    queue: str | None = None,
-    team: str | None = None,
+    scope: Scope = ALL_JOBS,
 ) -> tuple[PeriodCount, ...]:
     """Failures by side over [since, until), in parts of five minutes to a week."""
     with services.reading() as reading:
-        return reading.statistics.series(since, until, cluster=cluster, queue=queue, team=team)
+        return reading.statistics.series(since, until, scope)
 
 
 def before(
     services: Services,
     stats: Stats,
-    *,
-    cluster: str | None = None,
-    queue: str | None = None,
-    team: str | None = None,
+    scope: Scope = ALL_JOBS,
 ) -> Stats | None:
     """The outcomes of the period of the same length just before; None if it has no finished job."""
     try:
@@ -134,7 +122,7 @@ def before(
     except OverflowError:
         return None
     with services.reading() as reading:
-        found = reading.statistics.outcomes(since, stats.since, cluster=cluster, queue=queue, team=team)
+        found = reading.statistics.outcomes(since, stats.since, scope)
     return found if found.finished else None
 
 

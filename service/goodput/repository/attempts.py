@@ -6,8 +6,10 @@ from datetime import datetime
 from sqlalchemy import Connection, Float, case, cast, func, literal_column, select
 
 from service.failures.tables import failures
-from service.goodput.records import AttemptSum, Scope
+from service.goodput.records import AttemptSum
 from service.goodput.repository import expressions
+from service.jobs.repository.scope_conditions import ended_within
+from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 
 UNKNOWN = "unknown"
@@ -42,7 +44,7 @@ def sums(connection: Connection, bounds: Sequence[datetime], scope: Scope) -> tu
             ),
         )
         .select_from(jobs.outerjoin(failures, (failures.c.id == jobs.c.failure_id) & failures.c.id.between(*ids)))
-        .where(*expressions.ended_within(bounds[0], bounds[-1], scope))
+        .where(*ended_within(jobs, bounds[0], bounds[-1], scope))
         # By position: an expression with parameters is another one to PostgreSQL.
         .group_by(*(literal_column(str(n + 1)) for n in range(len(columns))))
         .order_by(*(literal_column(str(n + 1)) for n in range(len(columns))))

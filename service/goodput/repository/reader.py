@@ -5,8 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from service.goodput.records import AttemptSum, GoodputCounts, Scope, Times
+from service.goodput.records import AttemptSum, GoodputCounts, Times
 from service.goodput.repository import attempts, runs, times
+from service.jobs.scope import Scope
 
 
 class GoodputReader:

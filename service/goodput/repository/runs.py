@@ -6,8 +6,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Subquery, case, func, select
 
 from service.contracts.event import FAILURE_STATUSES
-from service.goodput.records import Quantiles, RunSums, Scope
+from service.goodput.records import Quantiles, RunSums
 from service.goodput.repository import expressions
+from service.jobs.repository.scope_conditions import ended_within
+from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.requests.tables import lineages
 
@@ -101,6 +103,6 @@ def _attempts(since: datetime, until: datetime, scope: Scope) -> Subquery:
             previous(jobs.c.status).label("previous_status"),
         )
         .select_from(jobs.outerjoin(lineages, same))
-        .where(*expressions.ended_within(since, until, scope))
+        .where(*ended_within(jobs, since, until, scope))
         .subquery()
     )

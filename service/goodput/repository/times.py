@@ -6,9 +6,11 @@ from sqlalchemy import Connection, case, func, or_, select
 
 from service.contracts.event import FAILURE_STATUSES
 from service.failures.tables import failures, verdicts
-from service.goodput.records import IncidentTimes, Quantiles, Scope
+from service.goodput.records import IncidentTimes, Quantiles
 from service.goodput.repository import expressions
 from service.incidents.tables import incidents
+from service.jobs.repository.scope_conditions import ended_within
+from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.sql.packing import unpack
 from service.sql.types import utc
@@ -27,7 +29,7 @@ def to_verdict(connection: Connection, since: datetime, until: datetime, scope: 
         select(case((delay > 0, delay), else_=0.0).label("value"))
         .select_from(jobs.join(verdicts, (verdicts.c.failure_id == jobs.c.failure_id) & (verdicts.c.version == 1)))
         .where(
-            *expressions.ended_within(since, until, scope),
+            *ended_within(jobs, since, until, scope),
             verdicts.c.failure_id.between(*expressions.ids_of_failures(connection, since, until, scope)),
             jobs.c.status.in_(_FAILED),
             arrival <= LATEST_ARRIVAL.total_seconds(),
@@ -46,7 +48,7 @@ def of_hangs(connection: Connection, since: datetime, until: datetime, scope: Sc
             )
         )
         .where(
-            *expressions.ended_within(since, until, scope),
+            *ended_within(jobs, since, until, scope),
             or_(failures.c.platform_symptom == "hang", jobs.c.status == "hung"),
             verdicts.c.body.is_not(None),
         )

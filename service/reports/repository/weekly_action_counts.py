@@ -8,9 +8,9 @@ from sqlalchemy import Connection, case, func, or_, select
 from service.contracts.resubmission import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import feedback
-from service.goodput.records import Scope
-from service.goodput.repository.expressions import in_scope
 from service.incidents.tables import incident_jobs, incidents
+from service.jobs.repository.scope_conditions import in_scope
+from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
 from service.requests.repository.rescued import rescued

@@ -6,7 +6,7 @@ for each cluster, queue and team. A stale hour is read from the rows themselves,
 hours, so that the figures always equal those of the rows.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,6 +33,7 @@ from sqlalchemy import (
 )
 
 from service.failures.tables import failures
+from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.chunks import chunks
@@ -134,7 +135,7 @@ def rows(
     connection: Connection,
     parts: PeriodParts,
     kind: str,
-    scope: Mapping[str, str | None],
+    scope: Scope,
     *by: str,
     step: timedelta | None = None,
 ) -> Iterator[Row[Any]]:
@@ -145,7 +146,7 @@ def rows(
     """
     if parts.first >= parts.last:
         return
-    narrowed = {name: value for name, value in scope.items() if value is not None}
+    narrowed = scope.given()
     spans: _Spans = ((parts.first, parts.last),)
     if len(narrowed) <= 1 and parts.first_day < parts.last_day and (step is None or step >= DAY):
         name, value = next(iter(narrowed.items()), ("", ""))

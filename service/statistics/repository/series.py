@@ -1,7 +1,7 @@
 """Failures over time: counts by side in steps of five minutes to a week."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,12 +10,13 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Float, Row, case, 
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
+from service.jobs.repository.scope_conditions import ended_within
+from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import utc
 from service.statistics.records import PeriodCount
 from service.statistics.repository import rollups, sums
-from service.statistics.repository.conditions import within
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -48,9 +49,7 @@ def step_of(since: datetime, until: datetime) -> timedelta:
     return next((step for longest, step in STEPS if until - since <= longest), WEEK)
 
 
-def read(
-    connection: Connection, since: datetime, until: datetime, scope: Mapping[str, str | None]
-) -> tuple[PeriodCount, ...]:
+def read(connection: Connection, since: datetime, until: datetime, scope: Scope) -> tuple[PeriodCount, ...]:
     """The jobs that ended in [since, until), in parts that begin at multiples of their length, weeks on Monday (UTC).
 
     Empty parts are included.
@@ -106,16 +105,14 @@ class _Counted:
     side: str = ""
 
 
-def _jobs(
-    connection: Connection, split: rollups.PeriodParts, scope: Mapping[str, str | None], step: timedelta
-) -> Iterator[_Counted]:
+def _jobs(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[_Counted]:
     unit = min(step, HOUR)
     at = _part_of(connection, jobs.c.ended_at, unit)
     lost = func.sum(jobs.c.gpu_hours_lost).label("lost")
     for since, until in split.ranges:
         for row in connection.execute(
             select(at.label("part"), jobs.c.status, func.count().label("jobs"), lost)
-            .where(*within(jobs, since, until, scope), jobs.c.status.in_(_ENDED))
+            .where(*ended_within(jobs, since, until, scope), jobs.c.status.in_(_ENDED))
             .group_by(literal_column("1"), jobs.c.status)
         ):
             yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
@@ -124,9 +121,7 @@ def _jobs(
             yield _Counted(row.at, row.jobs, row.lost, status=row.status)
 
 
-def _failures(
-    connection: Connection, split: rollups.PeriodParts, scope: Mapping[str, str | None], step: timedelta
-) -> Iterator[_Counted]:
+def _failures(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[_Counted]:
     unit = min(step, HOUR)
     at = _part_of(connection, failures.c.ended_at, unit)
     side = case((failures.c.abstained, rollups.UNKNOWN), else_=failures.c.side)
@@ -135,7 +130,7 @@ def _failures(
     for since, until in split.ranges:
         for row in connection.execute(
             select(at.label("part"), side.label("side"), func.count().label("jobs"), lost)
-            .where(*within(failures, since, until, scope), is_failed)
+            .where(*ended_within(failures, since, until, scope), is_failed)
             .group_by(literal_column("1"), literal_column("2"))
         ):
             yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)

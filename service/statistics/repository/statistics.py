@@ -26,12 +26,13 @@ from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
+from service.jobs.repository.scope_conditions import ended_within
+from service.jobs.scope import ALL_JOBS, Scope
 from service.jobs.tables import jobs
 from service.sql import bounded_count, bulk
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
 from service.statistics.repository import rollups, series, sums
-from service.statistics.repository.conditions import within
 
 SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
@@ -50,54 +51,25 @@ class StatisticsReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def stats(
-        self,
-        since: datetime,
-        until: datetime,
-        *,
-        cluster: str | None = None,
-        queue: str | None = None,
-        team: str | None = None,
-    ) -> Stats:
+    def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
         """Counts over jobs that ended in [since, until); the hourly series covers at most its last 24 hours."""
-        found = self.totals(since, until, cluster=cluster, queue=queue, team=team)
-        scope = {"cluster": cluster, "queue": queue, "team": team}
+        found = self.totals(since, until, scope)
         return replace(found, hours=self._hours(found.since, found.until, scope))
 
-    def totals(
-        self,
-        since: datetime,
-        until: datetime,
-        *,
-        cluster: str | None = None,
-        queue: str | None = None,
-        team: str | None = None,
-    ) -> Stats:
+    def totals(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
         """The counts of `stats` without the hourly series."""
         since, until = utc(since), utc(until)
-        scope = {"cluster": cluster, "queue": queue, "team": team}
         parts = rollups.split(self._connection, since, until)
         found = self._outcomes(since, until, scope, parts)
         by_side, by_cause = self._shares(parts, scope, found.failed, found.gpu_hours_lost)
         return replace(found, by_side=by_side, by_cause=by_cause)
 
-    def outcomes(
-        self,
-        since: datetime,
-        until: datetime,
-        *,
-        cluster: str | None = None,
-        queue: str | None = None,
-        team: str | None = None,
-    ) -> Stats:
+    def outcomes(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
         """The counts of `stats` by status alone: without the shares by side and cause, and the hourly series."""
         since, until = utc(since), utc(until)
-        scope = {"cluster": cluster, "queue": queue, "team": team}
         return self._outcomes(since, until, scope, rollups.split(self._connection, since, until))
 
-    def _outcomes(
-        self, since: datetime, until: datetime, scope: Mapping[str, str | None], parts: rollups.PeriodParts
-    ) -> Stats:
+    def _outcomes(self, since: datetime, until: datetime, scope: Scope, parts: rollups.PeriodParts) -> Stats:
         by_status: dict[str, int] = {}
         lost = 0.0
         for row in self._statuses(parts, scope):
@@ -121,17 +93,9 @@ class StatisticsReader:
             hours=(),
         )
 
-    def series(
-        self,
-        since: datetime,
-        until: datetime,
-        *,
-        cluster: str | None = None,
-        queue: str | None = None,
-        team: str | None = None,
-    ) -> tuple[PeriodCount, ...]:
+    def series(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> tuple[PeriodCount, ...]:
         """Failures by side over [since, until), in parts whose length follows from the period (`series.STEPS`)."""
-        return series.read(self._connection, since, until, {"cluster": cluster, "queue": queue, "team": team})
+        return series.read(self._connection, since, until, scope)
 
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""
@@ -159,17 +123,17 @@ class StatisticsReader:
     def _count(self, wanted: Select[Any]) -> int:
         return int(self._connection.execute(wanted).scalar_one())
 
-    def _statuses(self, parts: rollups.PeriodParts, scope: Mapping[str, str | None]) -> Iterator[Row[*tuple[Any, ...]]]:
+    def _statuses(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[*tuple[Any, ...]]]:
         """Jobs and their GPU-hours by status; a status may occur more than once."""
         for since, until in parts.ranges:
             yield from self._connection.execute(
                 select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
-                .where(*within(jobs, since, until, scope))
+                .where(*ended_within(jobs, since, until, scope))
                 .group_by(jobs.c.status)
             )
         yield from rollups.rows(self._connection, parts, sums.JOBS, scope, "status")
 
-    def _causes(self, parts: rollups.PeriodParts, scope: Mapping[str, str | None]) -> Iterator[Row[*tuple[Any, ...]]]:
+    def _causes(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[*tuple[Any, ...]]]:
         """Failed jobs and GPU-hours by side and cause ("unknown" if abstained); a pair may occur more than once."""
         side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
         cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
@@ -181,14 +145,14 @@ class StatisticsReader:
                     func.count().label("jobs"),
                     func.sum(failures.c.gpu_hours_lost).label("lost"),
                 )
-                .where(*within(failures, since, until, scope), _STATUS.in_(_FAILED))
+                .where(*ended_within(failures, since, until, scope), _STATUS.in_(_FAILED))
                 .group_by(literal_column("1"), literal_column("2"))
             )
         counted = rollups.rows(self._connection, parts, sums.FAILURES, scope, "status", "side", "cause")
         yield from (row for row in counted if row.status in FAILURE_STATUSES)
 
     def _shares(
-        self, parts: rollups.PeriodParts, scope: Mapping[str, str | None], failed: int, lost: float
+        self, parts: rollups.PeriodParts, scope: Scope, failed: int, lost: float
     ) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
         """Shares by side and by cause; jobs with an abstained verdict or none are "unknown"."""
         sides: Counter[str] = Counter()
@@ -208,7 +172,7 @@ class StatisticsReader:
             cause_lost[UNKNOWN] += max(lost - sum(cause_lost.values()), 0)
         return _ranked(sides, side_lost), _ranked(causes, cause_lost)
 
-    def _hours(self, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> tuple[HourCount, ...]:
+    def _hours(self, since: datetime, until: datetime, scope: Scope) -> tuple[HourCount, ...]:
         if since >= until:
             return ()
         last = (until - timedelta(microseconds=1) - _EPOCH) // _HOUR
@@ -220,7 +184,7 @@ class StatisticsReader:
         is_failed = case((jobs.c.status.in_(_FAILED), 1), else_=0)
         for row in self._connection.execute(
             select(hour.label("hour"), func.count().label("jobs"), func.sum(is_failed).label("failed"))
-            .where(*within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
+            .where(*ended_within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
             .group_by(literal_column("1"))
         ):
             finished[row.hour], failed[row.hour] = row.jobs, row.failed
@@ -229,7 +193,7 @@ class StatisticsReader:
         side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
         for row in self._connection.execute(
             select(hour.label("hour"), side.label("side"), func.count().label("jobs"))
-            .where(*within(failures, since, until, scope), _STATUS.in_(_FAILED))
+            .where(*ended_within(failures, since, until, scope), _STATUS.in_(_FAILED))
             .group_by(literal_column("1"), literal_column("2"))
         ):
             sides.setdefault(row.hour, Counter())[row.side] += row.jobs

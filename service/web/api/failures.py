@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from service.failures.records import FailureDetail, FailureSort
 from service.failures.repository.facets import FacetCounts
+from service.jobs.scope import Scope
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
 from service.web.api.parameters import Cursor, Limit, Since, Text, Until, failure_query
@@ -68,7 +69,7 @@ def get_stats(
 ) -> StatsAnswer:
     """Counts and rates of jobs that ended in [since, until), by default the last 24 hours; health of the pipeline."""
     with services.snapshot() as snapshot:
-        stats = views.stats(snapshot, since, until, cluster=cluster or None, queue=queue or None, team=team or None)
+        stats = views.stats(snapshot, since, until, Scope(cluster or None, team or None, queue or None))
         return StatsAnswer(stats=stats, pipeline=views.pipeline(snapshot))
 
 

@@ -10,6 +10,7 @@ from fastapi import Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
 
 from service.errors import FieldError, InvalidInput
+from service.jobs.scope import Scope
 from service.web.action_request import ActionRequest
 from service.web.api.parameters import TextFilters
 from service.web.auth import ACT, OWN, Principal, check_form
@@ -69,6 +70,10 @@ class OverviewScope:
     def where(self) -> dict[str, str | None]:
         """The names without the times."""
         return {"cluster": self.cluster, "queue": self.queue, "team": self.team}
+
+    def jobs(self) -> Scope:
+        """The jobs that count."""
+        return Scope(self.cluster, self.team, self.queue)
 
 
 def overview_scope(

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from service import formatting
 from service.goodput import definitions
-from service.goodput.records import ComparedGoodput, Goodput, Scope, TrendPart
+from service.goodput.records import ComparedGoodput, Goodput, TrendPart
 from service.reports.chart import SIDES, nice
 from service.web import goodput_views
 from service.web.auth import READ
@@ -67,7 +67,7 @@ def goodput(
 ) -> HTMLResponse:
     """The figures of a period and scope."""
     since = scope.since or goodput_views.DEFAULT_RANGE
-    both = goodput_views.goodput(services, since, scope.until, Scope(scope.cluster, scope.team, scope.queue))
+    both = goodput_views.goodput(services, since, scope.until, scope.jobs())
     found = both.figures
     top = chart_top(found)
     period_marks = marks.find(services, found.since, found.until, cluster=scope.cluster)

@@ -12,7 +12,6 @@ from classifiers import taxonomy
 from service import formatting
 from service.contracts.event import FAILURE_STATUSES
 from service.failures.records import COUNTED_AS_FAILED
-from service.goodput.records import Scope
 from service.groups.records import GroupFilter, GroupRow
 from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
@@ -51,15 +50,16 @@ def overview(
     since = scope.since or DEFAULT_RANGE
     with services.snapshot() as snapshot:
         where = scope.where()
-        stats = views.totals(snapshot, since, scope.until, **where)
+        jobs = scope.jobs()
+        stats = views.totals(snapshot, since, scope.until, jobs)
         values = {name: value for name, value in where.items() if value}
         failure_query = FailureQuery(values, since=since, until=scope.until)
         counted = replace(failure_query, values={**values, "status": COUNTED_AS_FAILED})
-        parts = views.series(snapshot, stats.since, stats.until, **where)
+        parts = views.series(snapshot, stats.since, stats.until, jobs)
         attention = groups_needing_attention(snapshot, scope)
-        before = views.before(snapshot, stats, **where)
+        before = views.before(snapshot, stats, jobs)
         period_marks = marks.find(snapshot, stats.since, stats.until, cluster=scope.cluster)
-        goodput = goodput_views.summary(snapshot, stats, before, Scope(**where), (since, scope))
+        goodput = goodput_views.summary(snapshot, stats, before, jobs, (since, scope))
         open_incidents = automation_views.incidents(snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
             "attention": attention,

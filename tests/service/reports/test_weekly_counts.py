@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
-from service.goodput.records import Scope
 from service.incidents.records import NewIncident
+from service.jobs.scope import Scope
 from service.reports.records import EVERYTHING, PublishedReport
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 

@@ -5,6 +5,7 @@ import pytest
 from service.db.session import Store
 from service.failures.records import NewFailure
 from service.jobs.records import NewJob
+from service.jobs.scope import Scope
 from service.statistics.records import HourCount, Share
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
@@ -41,12 +42,12 @@ def test_the_range_is_half_open_and_may_be_empty(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("scope", "failed"),
-    [({}, 3), ({"cluster": "vega"}, 1), ({"queue": "short"}, 1), ({"team": "nlp", "cluster": "orion"}, 1)],
+    [(Scope(), 3), (Scope(cluster="vega"), 1), (Scope(queue="short"), 1), (Scope(team="nlp", cluster="orion"), 1)],
 )
-def test_a_scope_filters_every_figure(store: Store, scope: dict[str, str], failed: int) -> None:
+def test_a_scope_filters_every_figure(store: Store, scope: Scope, failed: int) -> None:
     put(store, [one("failed", 1, cluster="vega"), one("failed", 2, queue="short"), one("failed", 3, team="nlp")])
     with store.reading() as reading:
-        stats = reading.statistics.stats(NOON - DAY, NOON + DAY, **scope)
+        stats = reading.statistics.stats(NOON - DAY, NOON + DAY, scope)
     assert stats.failed == failed
     assert sum(share.failures for share in stats.by_side) == failed
     assert sum(hour.failed for hour in stats.hours) == failed

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.db.session import Store
+from service.jobs.scope import Scope
 from service.statistics.records import Stats
 from service.statistics.repository import rollups
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
@@ -21,7 +22,7 @@ def fold(store: Store, now: datetime = NOON) -> int:
 
 def read(store: Store, **scope: str) -> Stats:
     with store.reading() as reading:
-        return reading.statistics.stats(SINCE, UNTIL, **scope)
+        return reading.statistics.stats(SINCE, UNTIL, Scope(**scope))
 
 
 def plain(store: Store, monkeypatch: pytest.MonkeyPatch, **scope: str) -> Stats:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from service.db.session import Store
+from service.jobs.scope import Scope
 from service.statistics.repository.series import step_of
 from tests.service.sample_rows import NOON, job, put, succeeded
 
@@ -43,10 +44,10 @@ def test_the_series_sums_to_the_totals(store: Store, days: int, *, recounted: bo
             while work.rollups.recount(NOON + DAY):
                 pass
     since, until = NOON - timedelta(days=days, minutes=7), NOON - timedelta(minutes=3)
-    for scope in ({}, {"cluster": "vega"}, {"cluster": "vega", "queue": "short"}):
+    for scope in (Scope(), Scope(cluster="vega"), Scope(cluster="vega", queue="short")):
         with store.reading() as reading:
-            stats = reading.statistics.stats(since, until, **scope)
-            parts = reading.statistics.series(since, until, **scope)
+            stats = reading.statistics.stats(since, until, scope)
+            parts = reading.statistics.series(since, until, scope)
         assert stats.failed > 0
         assert sum(part.failed for part in parts) == stats.failed
         assert sum(part.finished for part in parts) == stats.finished
