@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -54,7 +55,7 @@ def open_failure(page: Page, words: str) -> None:
 
 def test_two_people_looking_at_different_versions_do_not_overwrite_each_other(page: Page, world: World) -> None:
     open_failure(page, "flash_attn")
-    number = int(page.url.rpartition("/")[2])
+    number = int(urlsplit(page.url).path.rpartition("/")[2])
     with world.client() as client:
         client.post(f"/api/v1/failures/{number}/feedback", json={"kind": "correct", "cause": "USER.3"})
     answer = page.request.post(f"/failures/{number}/feedback", form={"kind": "confirm", "version": "1"})
