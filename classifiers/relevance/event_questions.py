@@ -1,7 +1,7 @@
 """The questions by which a node event is set aside: its words, node, process, device, recovery, time, and the log."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from classifiers.node_names import short_name
@@ -56,12 +56,15 @@ class Companions:
         self._recovered: list[_Read] | None = None  # of all nodes
         self._recoveries: dict[str | None, list[_Read]] = {}
 
-    def _events_of(self, node: str | None) -> Sequence[EventSeen]:
+    def _events_by_node(self) -> Mapping[str | None, Sequence[EventSeen]]:
         if self._by_node is None:
             self._by_node = {}
             for one in self._events:
                 self._by_node.setdefault(one.node, []).append(one)
-        return self._by_node.get(node, ())
+        return self._by_node
+
+    def _events_of(self, node: str | None) -> Sequence[EventSeen]:
+        return self._events_by_node().get(node, ())
 
     def _of_node(self, node: str | None) -> list[_Read]:
         if node not in self._read:
@@ -76,9 +79,8 @@ class Companions:
     def recoveries(self, node: str | None) -> list[_Read]:
         """The events of a node, or of a controller that names it, that report that something works again."""
         if node not in self._recoveries:
-            self._events_of(node)
             if self._recovered is None:
-                events = (one for of_node in (self._by_node or {}).values() for one in of_node)
+                events = (one for of_node in self._events_by_node().values() for one in of_node)
                 self._recovered = [(one, read_objects(one.text)) for one in events if reports_recovery(one.text)]
             name = None if node is None else short_name(node)
             self._recoveries[node] = [

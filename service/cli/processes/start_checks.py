@@ -24,12 +24,11 @@ def check(services: Services) -> None:
 
 
 def _log_roots(settings: Settings) -> None:
-    for folder in parse_roots(settings.log_roots, settings.log_roots_any_owner).local:
-        if not Path(folder).is_dir():
-            raise _wrong("log_roots", "directories that exist", folder)
-    for folder in settings.log_roots_any_owner:
-        if not Path(folder).is_dir():
-            raise _wrong("log_roots_any_owner", "directories that exist", folder)
+    roots = parse_roots(settings.log_roots, settings.log_roots_any_owner).local
+    for name, folders in (("log_roots", roots), ("log_roots_any_owner", settings.log_roots_any_owner)):
+        for folder in folders:
+            if not Path(folder).is_dir():
+                raise _wrong(name, "directories that exist", folder)
 
 
 def _kafka_files(settings: Settings) -> None:

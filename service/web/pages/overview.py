@@ -49,10 +49,9 @@ def overview(
         scope = replace(scope, since=None, until=None)
     since = scope.since or DEFAULT_RANGE
     with services.snapshot() as snapshot:
-        where = scope.where()
         jobs = scope.jobs()
         stats = views.totals(snapshot, since, scope.until, jobs)
-        values = {name: value for name, value in where.items() if value}
+        values = jobs.given()
         failure_query = FailureQuery(values, since=since, until=scope.until)
         counted = replace(failure_query, values={**values, "status": COUNTED_AS_FAILED})
         parts = views.series(snapshot, stats.since, stats.until, jobs)
