@@ -7,7 +7,6 @@ advice depends on, advises, and inserts failures and outbox messages. Handling a
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Protocol
 
 from classifiers.contracts import InputMeasures, RawCase, Verdict
@@ -34,16 +33,14 @@ from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
 from service.pipeline.cases import case_of, known_before
 from service.pipeline.context import in_context
-from service.pipeline.event_redaction import cleaned, storable, stored_fields
-from service.pipeline.log_storing import PENDING_FIRST_TRY, pending_logs, store_logs, streams_before, with_arrived
+from service.pipeline.event_redaction import cleaned, stored_fields
+from service.pipeline.log_storing import next_try, pending_logs, store_logs, streams_before, with_arrived
 from service.pipeline.reassessment import ReassessedFailure, Reassessment
 from service.pipeline.refine import refine
 from service.recommend import event_facts
 from service.recommend.advise import advise
 from service.recommend.policy import Policy
 from service.telemetry import Telemetry
-
-PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 
 
 class Classifier(Protocol):
@@ -134,8 +131,7 @@ class Diagnose:
         with self._store.unit_of_work() as work:
             entries = work.pending_logs.due(limit=limit)
             for entry in entries:  # reserved: no other process tries it before then
-                pause = min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
-                work.pending_logs.defer(entry.attempt_id, next_at=now + pause)
+                work.pending_logs.defer(entry.attempt_id, next_at=next_try(entry, now))
         return sum(self._revise(entry) for entry in entries)
 
     def revise_late(self, limit: int = 100) -> int:
@@ -213,9 +209,8 @@ class Diagnose:
                 messages.append(of_verdict("failure.diagnosed", outcome.failure_id, wire))
             else:
                 joined.append((outcome, item, wire))
-            later = [ref for ref in item.logs.pending if storable(ref)] if item.logs is not None else []
-            if later and outcome.failure_id is not None:
-                pending.append(pending_logs(outcome.failure_id, outcome.id, later, self._clock.now()))
+            if item.logs is not None and outcome.failure_id is not None:
+                pending += pending_logs(outcome.failure_id, outcome.id, item.event, item.logs, self._clock.now())
         if added:
             work.failures.add(added)
             work.drift.add(measures)
@@ -323,9 +318,7 @@ class Diagnose:
             detail = reading.failures.get(entry.failure_id)
         before = next((logs for logs in detail.logs if logs.attempt_id == entry.attempt_id), None)
         if before is None:
-            with self._store.unit_of_work() as work:
-                work.pending_logs.done(entry.attempt_id)
-            return False
+            return self._nothing_new(entry)
         stored = JobCompletion.model_validate(before.event)
         wanted = stored.model_copy(update={"logs": tuple(LogRef.model_validate(ref) for ref in entry.refs)})
         earlier = streams_before(before)
@@ -335,6 +328,8 @@ class Diagnose:
         if logs.pending and self._clock.now() < entry.until:
             return False
         streams = with_arrived(earlier, logs.streams)
+        if streams is None:
+            return self._nothing_new(entry)
         known = known_before(self._store, [stored])
         case = case_of(stored, streams, known[0])
         [verdict] = refine(self._store, [stored], self._classifier.diagnose([case]))
@@ -353,6 +348,11 @@ class Diagnose:
             return False
         self._telemetry.revisions.inc()
         return True
+
+    def _nothing_new(self, entry: PendingLog) -> bool:
+        with self._store.unit_of_work() as work:
+            work.pending_logs.done(entry.attempt_id)
+        return False
 
     def _tell_again(self, again: ReassessedFailure) -> bool:
         version = None

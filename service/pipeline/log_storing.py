@@ -4,14 +4,21 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from classifiers.contracts import LogStream
-from service.contracts.event import JobCompletion, LogRef
+from service.contracts.event import JobCompletion, LogRef, Status
 from service.db.session import Store
 from service.errors import NotFound, Unavailable
 from service.failures.records import AttemptLogs, PendingLog
 from service.log_storage.records import LogsToStore, NewLogs
+from service.logs.fetch import FetchedLogs
+from service.pipeline.event_redaction import storable
 
 PENDING_FIRST_TRY = timedelta(seconds=15)
+PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 PENDING_UNTIL = timedelta(minutes=30)
+# Slurm sends the record of a job that it ends itself before the nodes stop the job: they have 30 s for it (KillWait of
+# slurm.conf). The last lines of the log, among them Slurm's own reason, are written meanwhile.
+STOPPED_FROM_OUTSIDE = frozenset({Status.TIMEOUT, Status.CANCELLED, Status.PREEMPTED, Status.EVICTED, Status.NODE_FAIL})
+STOPPING_TIME = timedelta(seconds=40)
 
 
 def store_logs(store: Store, attempts: Sequence[tuple[JobCompletion, Sequence[LogStream]]]) -> list[LogsToStore]:
@@ -29,15 +36,31 @@ def store_logs(store: Store, attempts: Sequence[tuple[JobCompletion, Sequence[Lo
     )
 
 
-def pending_logs(failure_id: int, attempt_id: int, refs: Sequence[LogRef], now: datetime) -> PendingLog:
-    """The note that these logs of an attempt are to be fetched later."""
-    return PendingLog(
-        failure_id,
-        attempt_id,
-        tuple(ref.model_dump(mode="json", exclude_none=True) for ref in refs),
-        next_at=now + PENDING_FIRST_TRY,
-        until=now + PENDING_UNTIL,
-    )
+def pending_logs(
+    failure_id: int, attempt_id: int, event: JobCompletion, logs: FetchedLogs, now: datetime
+) -> list[PendingLog]:
+    """The note which logs of an attempt to fetch later, if any: missing ones, and those that are still written."""
+    first_try = now + PENDING_FIRST_TRY
+    later = [ref for ref in logs.pending if storable(ref)]
+    if event.status in STOPPED_FROM_OUTSIDE and now - event.ended_at < STOPPING_TIME:
+        later = _growing(event.logs, logs.streams) or later
+        first_try = max(first_try, min(event.ended_at, now) + STOPPING_TIME)
+    if not later:
+        return []
+    wanted = tuple(ref.model_dump(mode="json", exclude_none=True) for ref in later)
+    return [PendingLog(failure_id, attempt_id, wanted, next_at=first_try, until=now + PENDING_UNTIL)]
+
+
+def next_try(entry: PendingLog, now: datetime) -> datetime:
+    """When missing logs are tried once more: after a pause that doubles with each try."""
+    return now + min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
+
+
+def _growing(refs: Sequence[LogRef], streams: Sequence[LogStream]) -> list[LogRef]:
+    """The logs that can be read again; none if two have one place, since a text could replace that of another log."""
+    if len({_place(stream) for stream in streams}) < len(streams):
+        return []
+    return [ref for ref in refs if ref.uri is not None and ref.tail is None and ref.missing is None and storable(ref)]
 
 
 def streams_before(stored: AttemptLogs) -> tuple[LogStream, ...] | None:
@@ -53,8 +76,22 @@ def streams_before(stored: AttemptLogs) -> tuple[LogStream, ...] | None:
         return None
 
 
-def with_arrived(earlier: Sequence[LogStream], arrived: Sequence[LogStream]) -> tuple[LogStream, ...]:
-    """Logs of an attempt with those that arrived later, in place of the notes that these were missing."""
-    places = {(stream.rank, stream.node, stream.stream) for stream in arrived}
-    others = [one for one in earlier if one.missing is None or (one.rank, one.node, one.stream) not in places]
-    return (*others, *arrived)
+def with_arrived(earlier: Sequence[LogStream], arrived: Sequence[LogStream]) -> tuple[LogStream, ...] | None:
+    """Logs of an attempt with those that were read later; None if these say nothing new.
+
+    A text replaces the note that it was missing, or else the text that was read while the log was still written. A
+    note that a log is missing never replaces a text.
+    """
+    texts = {_place(one): one.text for one in earlier if one.missing is None}
+    notes = {_place(one) for one in earlier if one.missing is not None}
+    news = [one for one in arrived if _place(one) not in texts or (one.missing is None and _place(one) in notes)]
+    news += [one for one in arrived if one not in news and one.missing is None and one.text != texts[_place(one)]]
+    if all(one.missing is not None for one in news):
+        return None
+    replaced = {_place(one) for one in news}
+    kept = [one for one in earlier if _place(one) not in replaced or (one.missing is None and _place(one) in notes)]
+    return (*kept, *news)
+
+
+def _place(stream: LogStream) -> tuple[int | None, str | None, str | None]:
+    return stream.rank, stream.node, stream.stream

@@ -202,18 +202,70 @@ def test_a_late_log_revises_the_verdict(bench: Bench) -> None:
     assert only_failure(bench.store).row.version == 1
     assert bench.diagnose.revise_pending() == 0, "not due yet"
     bench.shelf.texts["/scratch/7.log"] = "ImportError: libfoo.so"
-    bench.clock.sleep(60)
-    later = Store(str(bench.store._engine.url), clock=bench.clock)
-    try:
-        diagnose = Diagnose(later, bench.shelf, bench.classifier, policy.built_in(), bench.clock, Telemetry())
-        assert diagnose.revise_pending() == 1
-        assert diagnose.revise_pending() == 0
-    finally:
-        later.close()
+    assert [again_after(bench, seconds) for seconds in (60, 3600)] == [1, 0]
     detail = only_failure(bench.store)
     assert detail.row.version == 2
     assert detail.row.headline == "ImportError: libfoo.so"
     assert [stream.text for stream in detail.logs[0].streams] == ["ImportError: libfoo.so"]
+
+
+def again_after(bench: Bench, seconds: float) -> int:
+    """Try to fetch logs so much later; returns the number of revised verdicts."""
+    bench.clock.sleep(seconds)
+    later = Store(str(bench.store._engine.url), clock=bench.clock)
+    try:
+        return Diagnose(
+            later, bench.shelf, bench.classifier, policy.built_in(), bench.clock, Telemetry()
+        ).revise_pending()
+    finally:
+        later.close()
+
+
+def just_ended(bench: Bench, status: str = "timeout", seconds_ago: float = 1, **more: Any) -> JobCompletion:
+    ended_at = (bench.clock.now() - timedelta(seconds=seconds_ago)).isoformat()
+    logs = [{"rank": 0, "uri": "/scratch/7.log"}, {"rank": 1, "tail": "step 1"}]
+    return event(status=status, ended_at=ended_at, **{"logs": logs} | more)
+
+
+def test_what_a_job_writes_while_its_scheduler_stops_it_is_read(bench: Bench) -> None:
+    bench.shelf.texts["/scratch/7.log"] = "step 1"
+    bench.diagnose.handle([just_ended(bench)])
+    bench.shelf.texts["/scratch/7.log"] = "step 1\nCANCELLED DUE TO TIME LIMIT"
+    assert again_after(bench, 20) == 0, "the nodes may still be stopping the job"
+    assert again_after(bench, 30) == 1
+    detail = only_failure(bench.store)
+    assert detail.row.version == 2
+    assert {one.text for one in detail.logs[0].streams} == {"step 1\nCANCELLED DUE TO TIME LIMIT", "step 1"}
+    assert again_after(bench, 3600) == 0
+
+
+@pytest.mark.parametrize("text", ["step 1", None], ids=["unchanged", "deleted meanwhile"])
+def test_a_log_that_says_nothing_new_leaves_the_verdict(bench: Bench, text: str | None) -> None:
+    bench.shelf.texts["/scratch/7.log"] = "step 1"
+    bench.diagnose.handle([just_ended(bench)])
+    bench.shelf.texts = {} if text is None else {"/scratch/7.log": text}
+    assert [again_after(bench, seconds) for seconds in (60, 3600)] == [0, 0]
+    detail = only_failure(bench.store)
+    assert detail.row.version == 1
+    assert [one.text for one in detail.logs[0].streams] == ["step 1", "step 1"]
+    with bench.store.reading() as reading:
+        assert reading.statistics.health(NOW - timedelta(days=1)).pending_logs == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"status": "failed"},
+        {"seconds_ago": 60},
+        {"logs": [{"rank": 0, "uri": "/scratch/7.log"}, {"rank": 0, "tail": "step 1"}]},
+    ],
+    ids=["ended by itself", "ended long ago", "two logs of one rank and stream"],
+)
+def test_a_log_that_is_complete_is_read_once(bench: Bench, other: dict[str, Any]) -> None:
+    bench.shelf.texts["/scratch/7.log"] = "step 1"
+    bench.diagnose.handle([just_ended(bench, **other)])
+    bench.shelf.texts["/scratch/7.log"] = "another text"
+    assert again_after(bench, 3600) == 0
 
 
 def test_a_pod_that_failed_under_a_job_is_an_attempt_not_a_second_failure(bench: Bench) -> None:
