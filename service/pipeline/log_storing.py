@@ -53,7 +53,7 @@ def pending_logs(
 
 def next_try(entry: PendingLog, now: datetime) -> datetime:
     """When missing logs are tried once more: after a pause that doubles with each try."""
-    return now + min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
+    return now + min(PENDING_FIRST_TRY * (1 << entry.tries), PENDING_LONGEST_PAUSE)
 
 
 def _growing(refs: Sequence[LogRef], streams: Sequence[LogStream]) -> list[LogRef]:
