@@ -8,10 +8,11 @@ from service.deliveries.channels.address_check import Resolve, resolve
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
 from service.deliveries.channels.chat import ChatChannel
 from service.deliveries.channels.http import Poster
+from service.deliveries.channels.mail_folder import MailFolderChannel
 from service.deliveries.channels.pagerduty import PagerDutyChannel
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.channels.webhook import WebhookChannel
-from service.deliveries.config import Alertmanager, Chat, DeliveryConfig, PagerDuty, Topic, Webhook
+from service.deliveries.config import Alertmanager, Chat, DeliveryConfig, Endpoint, MailFolder, PagerDuty, Topic, Webhook
 from service.deliveries.drain import Target
 from service.deliveries.recipients import OWNER
 from service.errors import ConfigurationError
@@ -45,7 +46,7 @@ def targets(
 
 
 def _target(
-    one: Webhook | PagerDuty | Alertmanager | Topic | Chat,
+    one: Endpoint,
     config: DeliveryConfig,
     clock: Clock,
     poster: Poster,
@@ -53,6 +54,9 @@ def _target(
 ) -> Target:
     if isinstance(one, Topic):
         return Target(one.name, one.route, topic(one.topic), f"kafka:{one.topic}")
+    if isinstance(one, MailFolder):
+        mails = MailFolderChannel(one.path, public_url=config.public_url)
+        return Target(one.name, one.route, mails, f"folder:{one.path}", digest_s=one.digest_s, to_owner=True)
     url = one.url.get_secret_value()
     if isinstance(one, Chat):
         chat = ChatChannel(

@@ -135,13 +135,23 @@ class Chat(_Endpoint):
         return _referenced(value)
 
 
+class MailFolder(_Endpoint):
+    """Mails to people as files in a folder. `digest_s`: as for a chat."""
+
+    kind: Literal["folder"]
+    path: Path
+    digest_s: float = Field(default=3600, ge=0)
+
+
 class Chats(_Checked):
     """The apprise schemes that may be used."""
 
     schemas: tuple[str, ...] = Field(min_length=1)
 
 
-Endpoint = Annotated[Webhook | PagerDuty | Alertmanager | Topic | Chat, Field(discriminator="kind")]
+Endpoint = Annotated[
+    Webhook | PagerDuty | Alertmanager | Topic | Chat | MailFolder, Field(discriminator="kind")
+]
 
 
 class DeliveryConfig(_Checked):
@@ -169,12 +179,14 @@ class ReportReceiver:
     """An endpoint that can send the weekly report.
 
     `personal`: its address contains the name of a user, one of `users` if these are listed. `mail`: it sends mail.
+    `folder`: where it writes mails instead of sending them.
     """
 
     name: str
     personal: bool
     mail: bool
     users: frozenset[str] | None = None
+    folder: Path | None = None
 
     def reaches(self, user: str) -> bool:
         """Whether a report can be sent to a user."""
@@ -189,6 +201,8 @@ def report_receivers(config: DeliveryConfig | None) -> tuple[ReportReceiver, ...
             url = one.url.get_secret_value()
             users = None if one.recipients is None else frozenset(one.recipients)
             found.append(ReportReceiver(one.name, OWNER in url, url.startswith(("mailto:", "mailtos:")), users))
+        elif isinstance(one, MailFolder):
+            found.append(ReportReceiver(one.name, personal=True, mail=True, folder=one.path))
         elif isinstance(one, Webhook | Topic):
             found.append(ReportReceiver(one.name, personal=False, mail=False))
     return tuple(found)

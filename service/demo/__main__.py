@@ -13,6 +13,7 @@ from pathlib import Path
 import uvicorn
 
 from service import compose, settings, weeks
+from service.demo import mailbox
 from service.demo.month import Month
 from service.demo.simulation import Simulation
 from service.demo.story import DAYS, Story
@@ -86,13 +87,20 @@ def main() -> int:
     database = (args.folder / "faultline.sqlite3").resolve()
     now = datetime.now(UTC)
     clock = StoryClock(now - timedelta(days=DAYS))
-    found = settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{database}", "FAULTLINE_PORT": str(args.port)})
+    mails = mailbox.create(args.folder.resolve(), f"http://{HOST}:{args.port}")
+    found = settings.read(
+        {
+            "FAULTLINE_DATABASE_URL": f"sqlite:///{database}",
+            "FAULTLINE_PORT": str(args.port),
+            "FAULTLINE_DELIVERY_FILE": str(mails.settings),
+        }
+    )
     services = compose.build(found, clock)
     # A background process starts with SIGINT ignored; end on either signal.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return run(services, clock, now, args.port)
+        return run(services, clock, now, args.port, mails)
     except FaultlineError as error:
         announce(f"demo: {error.detail}")
         return 1
@@ -109,7 +117,9 @@ def publish(services: compose.Services) -> list[str]:
     return [services.reports.publish(this.earlier(back)).week for back in range(WEEKS, 0, -1)]
 
 
-def run(services: compose.Services, clock: StoryClock, now: datetime, port: int) -> int:
+def run(
+    services: compose.Services, clock: StoryClock, now: datetime, port: int, mails: mailbox.Mailbox
+) -> int:
     """Play the month, serve the pages, and go on live."""
     services.store.upgrade()
     announce("database created and migrated")
@@ -127,9 +137,12 @@ def run(services: compose.Services, clock: StoryClock, now: datetime, port: int)
         while not server.started and not parts.stop.wait(STEP_S):
             pass
         announce(f"Open http://{HOST}:{port}/ (new jobs end every few minutes; Ctrl-C ends the demo)")
-        with services.maintenance():
+        announce(f"No mail leaves this machine: it is written to the folder {mails.folder}")
+        with services.delivering(), services.maintenance():
             while not parts.stop.wait(LIVE_EVERY_S):
                 month.live(clock.now())
+                for path in mails.arrived():
+                    announce(f"a mail was written: {path}")
     finally:
         server.should_exit = True
         parts.join()

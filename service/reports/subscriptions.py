@@ -81,6 +81,36 @@ class Subscriptions:
             work.audit_log.append(by, "report.unsubscribed", f"subscription/{found.id}", before=_facts(found))
         return found
 
+    def send(self, subscription_id: int, by: str, read: Callable[[Week, Scope], Report]) -> Week:
+        """Send the report of the last complete week to one receiver now; what is sent on Mondays stays the same.
+
+        Args:
+            subscription_id: the subscription.
+            by: who wants it.
+            read: builds or reads the report of a scope.
+
+        Returns:
+            The week of the report.
+
+        Raises:
+            NotFound: there is no such subscription.
+            InvalidInput: no job of the scope is known any more.
+            Conflict: its endpoint is not configured any more.
+        """
+        with self._store.reading() as reading:
+            found = reading.report_subscriptions.get(subscription_id)
+        if found is None:
+            raise NotFound(f"no subscription {subscription_id}")
+        if found.endpoint not in self.receivers:
+            raise Conflict(f"endpoint {found.endpoint} is not configured")
+        week = weeks.last_complete(self._clock.now(), self._zone)
+        report = read(week, found.scope)
+        with self._store.unit_of_work() as work:
+            work.outbox.add([_message(report, found)])
+            facts = {"week": str(week), **_facts(found)}
+            work.audit_log.append(by, "report.sent", f"subscription/{found.id}", after=facts)
+        return week
+
     def with_token(self, token: str) -> Subscription:
         """The subscription of an unsubscribe link.
 

@@ -21,6 +21,7 @@ from service.reports.scope import scope_of
 from service.statistics.records import Health, PeriodCount, Stats
 from service.web.auth import Principal
 from service.web.services import Services
+from service.weeks import Week
 from service.web.url_times import instant
 
 DEFAULT_RANGE = "24h"
@@ -311,6 +312,19 @@ def unsubscribe(services: Services, principal: Principal, subscription_id: int) 
     """
     mine = {one.id for one in subscriptions(services, principal)}
     return services.subscriptions.remove(subscription_id if subscription_id in mine else 0, principal.name)
+
+
+def send_report(services: Services, principal: Principal, subscription_id: int) -> Week:
+    """Send the report of the last complete week to a subscriber now; returns the week.
+
+    Raises:
+        NotFound: the caller has no such subscription.
+        Conflict: its endpoint is not configured any more.
+    """
+    mine = {one.id for one in subscriptions(services, principal)}
+    number = subscription_id if subscription_id in mine else 0
+    reports = services.reports
+    return services.subscriptions.send(number, principal.name, lambda week, of: reports.read(week, scope=of))
 
 
 def _may_end(one: Subscription, principal: Principal) -> bool:

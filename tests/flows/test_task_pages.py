@@ -360,6 +360,9 @@ def test_a_person_subscribes_to_the_report_of_a_team_and_ends_it(fleet: int, pag
     page.get_by_role("button", name="Subscribe").click()
     expect_output(page, "Subscribed: ola by mail: team speech.")
     assert fits(page)
+    page.get_by_role("button", name="Send the last report now to ola by mail: team speech").click()
+    expect_output(page, "The report of week 2026-W46 is being sent to ola by mail: team speech.")
+    assert fits(page)
     page.get_by_role("button", name="Unsubscribe ola by mail: team speech").click()
     expect_output(page, "no longer sent")
 

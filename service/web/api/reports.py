@@ -137,6 +137,12 @@ class SubscriptionBody(BaseModel):
     last_week: str
 
 
+class SentReport(BaseModel):
+    """The week whose report is being sent."""
+
+    week: str
+
+
 @router.get("/report-subscriptions", responses=answers(401, 403, 422, 503))
 def get_subscriptions(services: InjectedServices, principal: Annotated[Principal, READ]) -> list[SubscriptionBody]:
     """The subscriptions of the weekly report: the caller's own, or all for an operator."""
@@ -160,6 +166,16 @@ def end_subscription(
 ) -> None:
     """End a subscription."""
     views.unsubscribe(services, principal, subscription_id)
+
+
+@router.post("/report-subscriptions/{subscription_id}:send", responses=answers(401, 403, 404, 409, 422, 503))
+def send_subscribed_report(
+    services: InjectedServices,
+    principal: Annotated[Principal, READ],
+    subscription_id: Annotated[int, Path(ge=1, le=2**62)],
+) -> SentReport:
+    """Send the report of the last complete week to one subscriber now, besides those of each Monday."""
+    return SentReport(week=str(views.send_report(services, principal, subscription_id)))
 
 
 def _subscription(one: Subscription) -> SubscriptionBody:

@@ -13,6 +13,7 @@ from service.jobs.scope import Scope
 from service.reports import html, markdown, pdf
 from service.reports import scope as scopes
 from service.reports.document import Report
+from service.reports.records import Subscription
 from service.reports.subscriptions import described
 from service.web import views
 from service.web.auth import READ, Principal
@@ -43,6 +44,7 @@ def reports(
     cursor: Text = None,
     scoped_cursor: Text = None,
     subscribed: Text = None,
+    sent: Text = None,
 ) -> HTMLResponse:
     """The list of reports."""
     now = weeks.of(services.clock.now(), services.zone)
@@ -58,7 +60,9 @@ def reports(
             "scope_values": scopes.values,
             "scope_words": scopes.words,
             "subscriptions": [(one, described(one)) for one in views.subscriptions(snapshot, principal)],
-            "subscribed": _subscribed(snapshot, principal, subscribed),
+            "notice": _subscribed(snapshot, principal, subscribed) or _sent(snapshot, principal, sent),
+            "last": str(now.earlier(1)),
+            "following": lambda name: str(weeks.parse(name).earlier(-1)),
             "receivers": _receivers(services, principal),
             "scope": {},
             "ask_scope": True,
@@ -143,10 +147,29 @@ def _subscribed(services: Services, principal: Principal, subscribed: str | None
         return "Unsubscribed: the report is no longer sent."
     if subscribed == "before":
         return "This subscription exists already."
-    if not (subscribed or "").isdigit():
-        return None
-    found = next((one for one in views.subscriptions(services, principal) if str(one.id) == subscribed), None)
+    found = _own(services, principal, subscribed)
     if found is None:
         return None
     first = weeks.of(services.clock.now(), services.zone)
-    return f"Subscribed: {described(found)}. The first report is that of week {first}, on the Monday after it."
+    return (
+        f"Subscribed: {described(found)}. The first report is that of week {first}, on the Monday after it. "
+        "“Send the last report now”, below, does not wait for it."
+    )
+
+
+def _sent(services: Services, principal: Principal, sent: str | None) -> str | None:
+    """Which report was sent to whom, after the button of a subscription."""
+    found = _own(services, principal, sent)
+    if found is None:
+        return None
+    week = weeks.of(services.clock.now(), services.zone).earlier(1)
+    told = f"The report of week {week} is being sent to {described(found)}."
+    receiver = services.subscriptions.receivers.get(found.endpoint)
+    if receiver is not None and receiver.folder is not None and principal.may("admin"):
+        told += f" The mail is a file in the folder {receiver.folder}."
+    return told
+
+
+def _own(services: Services, principal: Principal, number: str | None) -> Subscription | None:
+    """A subscription that the caller sees."""
+    return next((one for one in views.subscriptions(services, principal) if str(one.id) == number), None)

@@ -54,6 +54,20 @@ def end(
     return redirect("/reports?subscribed=ended#subscriptions")
 
 
+@router.post("/reports/subscriptions/{subscription_id}/send")
+def send(
+    request: Request,
+    services: InjectedServices,
+    principal: Annotated[Principal, READ],
+    subscription_id: Annotated[int, Path(ge=1, le=2**62)],
+    form_token: FormToken = "",
+) -> RedirectResponse:
+    """Send the last week's report to one subscriber now, then show the subscriptions."""
+    check_form(request, form_token)
+    views.send_report(services, principal, subscription_id)
+    return redirect(f"/reports{query(sent=subscription_id)}#subscriptions")
+
+
 @router.get("/unsubscribe/{token}")
 def unsubscribe_form(request: Request, services: InjectedServices, token: Token) -> HTMLResponse:
     """The page of the link in a report. It changes nothing: mail programs open links to check them."""

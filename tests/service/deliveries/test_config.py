@@ -107,4 +107,5 @@ def test_the_example_is_sound(tmp_path: Path) -> None:
         "alertmanager",
         "kafka",
         "chat",
+        "folder",
     }

@@ -165,6 +165,42 @@ def test_a_channel_gets_the_report_with_its_scope_and_routes_do_not_matter(site:
     assert site.inbox.mails == []
 
 
+def test_the_last_report_is_sent_at_once_when_a_subscriber_wants_it_and_mondays_stay_the_same(site: Site) -> None:
+    ana, bo = site.as_("ana", "viewer"), site.as_("bo", "viewer")
+    submit(ana, SUBSCRIPTIONS, endpoint="people")
+    page = ana.get("/reports").text
+    found = re.search(r'formaction="(/reports/subscriptions/(\d+)/send)"', page)
+    assert found is not None
+    assert submit(bo, found[1]).status_code == 404, "it is not theirs"
+    answer = submit(ana, found[1])
+    assert answer.status_code == 303
+    told = ana.get(answer.headers["location"]).text
+    assert "The report of week 2026-W46 is being sent to ana by people: all jobs." in told
+    site.on_monday(site.world.clock.at)
+    [mail] = site.inbox.mails
+    assert "Quality report, week 2026-W46" in mail["subject"]
+    assert "/unsubscribe/" in mail.get_body(("html",)).get_content()
+    again = ana.post(f"{API}/{found[2]}:send", headers={"Origin": HERE})
+    assert (again.status_code, again.json()) == (200, {"week": "2026-W46"})
+    assert bo.post(f"{API}/{found[2]}:send", headers={"Origin": HERE}).status_code == 404
+    site.on_monday()
+    assert [one["subject"].split(" ")[-1] for one in site.inbox.mails] == ["2026-W46", "2026-W46", "2026-W47"]
+    with site.world.store.reading() as reading:
+        assert [one.who for one in reading.audit_log.page(limit=50).items if one.what == "report.sent"] == ["ana"] * 2
+
+
+def test_a_report_is_not_sent_by_an_endpoint_that_is_gone(site: Site) -> None:
+    ana = site.as_("ana", "viewer")
+    submit(ana, SUBSCRIPTIONS, endpoint="people")
+    gone = replace(site.world.services, report_receivers=())
+    left = replace(site, world=replace(site.world, services=gone, app=create_app(gone))).world.client()
+    left.cookies = ana.cookies
+    [own] = [one["id"] for one in ana.get(API).json()]
+    answer = left.post(f"{API}/{own}:send", headers={"Origin": HERE})
+    assert answer.status_code == 409
+    assert "endpoint people is not configured" in answer.text
+
+
 def test_people_subscribe_themselves_operators_channels_and_administrators_everybody(site: Site) -> None:
     ana, ola, root = site.as_("ana", "viewer"), site.as_("ola", "operator"), site.as_("root", "admin")
     headers = {"Origin": HERE}
