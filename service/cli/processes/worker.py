@@ -162,7 +162,7 @@ def node_event_consumer(services: compose.Services, stop: ShutdownFlag, member: 
         yield background.stop
 
 
-def freeze_memory() -> None:
+def freeze_memory(thresholds: tuple[int, int, int] = GC_THRESHOLDS) -> None:
     """Exclude loaded objects from garbage collection and make collections less frequent.
 
     A batch creates a million short-lived objects; with the default thresholds, garbage collection takes an eighth of
@@ -170,7 +170,7 @@ def freeze_memory() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    gc.set_threshold(*thresholds)
 
 
 def warn_if_root() -> None:

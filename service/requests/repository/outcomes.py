@@ -5,16 +5,17 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, and_, delete, func, literal_column, or_, select, text, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_column, or_, select, text, update
 
 from service.clock import Clock
 from service.contracts.resubmission import FAILED, HELPED, Outcome, Plan
 from service.requests.records import AwaitedRequest, Demotion, Request, TallyRow
 from service.requests.repository.request_rows import request_of
+from service.requests.tables import AWAITED as AWAITED_SQL
 from service.requests.tables import demotions, requests
 from service.sql import bulk
 from service.sql.chunks import chunks
-from service.sql.types import clean, utc
+from service.sql.types import UtcDateTime, clean, utc
 from service.sql.upsert import upsert
 
 # The same condition as that of the partial index.
@@ -22,6 +23,15 @@ AWAITED = and_(
     literal_column("outcome").is_(None),
     literal_column("state").in_([literal_column(f"'{state}'") for state in ("leased", "done", "unknown", "withdrawn")]),
 )
+
+
+def _awaited_rows(connection: Connection, columns: str) -> str:
+    """The beginning of a statement that reads the index of awaited requests, which are few of all requests.
+
+    Without the hint SQLite, which has no statistics, would read all requests in these states by the index of states.
+    """
+    own = "" if bulk.is_postgres(connection) else " INDEXED BY ix_requests_awaited"
+    return f"SELECT {columns} FROM requests{own} WHERE {AWAITED_SQL}"  # noqa: S608 - texts of ours
 
 
 class OutcomeReader:
@@ -33,7 +43,7 @@ class OutcomeReader:
 
     def any_awaited(self) -> bool:
         """Whether the end of any resubmitted job is expected."""
-        return self._connection.execute(select(requests.c.id).where(AWAITED).limit(1)).first() is not None
+        return self._connection.execute(text(f"{_awaited_rows(self._connection, 'id')} LIMIT 1")).first() is not None
 
     def awaited(
         self,
@@ -71,12 +81,10 @@ class OutcomeReader:
         )
         if since is not None:
             ended = ended.where(requests.c.outcome_at >= utc(since))
-        # Without the hint SQLite uses the index of all states.
-        own = "" if bulk.is_postgres(self._connection) else "INDEXED BY ix_requests_awaited"
+        names = "cluster, cause, plan, policy, outcome"
         awaited = text(
-            f"SELECT cluster, cause, plan, policy, outcome, count(*) AS many FROM requests {own} "  # noqa: S608 - texts of ours
-            "WHERE outcome IS NULL AND state IN ('leased', 'done', 'unknown', 'withdrawn') "
-            "AND origin = 'policy' AND result = 'done' GROUP BY cluster, cause, plan, policy, outcome"
+            f"{_awaited_rows(self._connection, f'{names}, count(*) AS many')} "
+            f"AND origin = 'policy' AND result = 'done' GROUP BY {names}"
         )
         found: defaultdict[tuple[str, str, str, str], Counter[str | None]] = defaultdict(Counter)
         for rows in (self._connection.execute(ended), self._connection.execute(awaited)):
@@ -150,11 +158,18 @@ class OutcomeRepository(OutcomeReader):
 
     def without_end_since(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
         """Requests leased before a time whose job has no reported end."""
+        overdue = text(
+            f"{_awaited_rows(self._connection, 'id')} AND leased_at < :before AND result IS NOT NULL "
+            "ORDER BY id LIMIT :most"
+        ).bindparams(bindparam("before", utc(before), UtcDateTime), most=limit)
+        ids = list(self._connection.execute(overdue).scalars())
+        if not ids:
+            return []
+        # Again with the conditions: another process may have changed a row before it is locked here.
         wanted = (
             select(requests)
-            .where(AWAITED, requests.c.leased_at < utc(before), requests.c.result.is_not(None))
+            .where(requests.c.id.in_(ids), AWAITED, requests.c.result.is_not(None))
             .order_by(requests.c.id)
-            .limit(limit)
             .with_for_update(skip_locked=True)
         )
         return [_awaited(row) for row in self._connection.execute(wanted)]
