@@ -12,7 +12,15 @@ from service.deliveries.channels.mail_folder import MailFolderChannel
 from service.deliveries.channels.pagerduty import PagerDutyChannel
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.channels.webhook import WebhookChannel
-from service.deliveries.config import Alertmanager, Chat, DeliveryConfig, Endpoint, MailFolder, PagerDuty, Topic, Webhook
+from service.deliveries.config import (
+    Chat,
+    DeliveryConfig,
+    Endpoint,
+    MailFolder,
+    PagerDuty,
+    Topic,
+    Webhook,
+)
 from service.deliveries.drain import Target
 from service.deliveries.recipients import OWNER
 from service.errors import ConfigurationError

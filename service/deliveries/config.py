@@ -149,9 +149,7 @@ class Chats(_Checked):
     schemas: tuple[str, ...] = Field(min_length=1)
 
 
-Endpoint = Annotated[
-    Webhook | PagerDuty | Alertmanager | Topic | Chat | MailFolder, Field(discriminator="kind")
-]
+Endpoint = Annotated[Webhook | PagerDuty | Alertmanager | Topic | Chat | MailFolder, Field(discriminator="kind")]
 
 
 class DeliveryConfig(_Checked):

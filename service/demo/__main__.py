@@ -117,9 +117,7 @@ def publish(services: compose.Services) -> list[str]:
     return [services.reports.publish(this.earlier(back)).week for back in range(WEEKS, 0, -1)]
 
 
-def run(
-    services: compose.Services, clock: StoryClock, now: datetime, port: int, mails: mailbox.Mailbox
-) -> int:
+def run(services: compose.Services, clock: StoryClock, now: datetime, port: int, mails: mailbox.Mailbox) -> int:
     """Play the month, serve the pages, and go on live."""
     services.store.upgrade()
     announce("database created and migrated")

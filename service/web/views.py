@@ -21,8 +21,8 @@ from service.reports.scope import scope_of
 from service.statistics.records import Health, PeriodCount, Stats
 from service.web.auth import Principal
 from service.web.services import Services
-from service.weeks import Week
 from service.web.url_times import instant
+from service.weeks import Week
 
 DEFAULT_RANGE = "24h"
 LONGEST_ID = 2**63 - 1

@@ -58,6 +58,7 @@ class MailFolderChannel:
         """Write a file that appears when it is complete."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = self._folder / f".{name}.part"
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        part.unlink(missing_ok=True)  # of a process that was interrupted
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(content)
         part.replace(self._folder / name)

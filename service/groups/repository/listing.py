@@ -10,6 +10,7 @@ from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.groups.records import GroupFilter, GroupRow, GroupSort, GroupState
 from service.groups.tables import group_facets, group_fingerprints, group_mutes, groups
+from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.types import UtcDateTime, clean
 
@@ -49,8 +50,11 @@ def page(
     window = (
         select(*ROW, place).where(*inside).order_by(at.desc(), groups.c.id.desc()).limit(WINDOW).subquery("searched")
     )
-    wanted = select(window).where(*_conditions(filters, window.c, common, now))
-    rows = connection.execute(wanted.order_by(window.c.place.desc(), window.c.id.desc()).limit(limit + 1)).all()
+    wanted = select(window).where(*_conditions(filters, window.c, common, now)).limit(limit + 1)
+    if bulk.is_postgres(connection):
+        # SQLite reads a limited subquery in its own order; asked for that order again, it would test the whole window.
+        wanted = wanted.order_by(window.c.place.desc(), window.c.id.desc())
+    rows = connection.execute(wanted).all()
     items = tuple(GroupRow(*row[:-1]) for row in rows[:limit])
     last: Any = items[-1] if len(rows) > limit else None
     if last is None:

@@ -28,7 +28,8 @@ AWAITED = and_(
 def _awaited_rows(connection: Connection, columns: str) -> str:
     """The beginning of a statement that reads the index of awaited requests, which are few of all requests.
 
-    Without the hint SQLite, which has no statistics, would read all requests in these states by the index of states.
+    Without the hint SQLite would read all requests in these states by the index of states: it does not know how few
+    rows another index has.
     """
     own = "" if bulk.is_postgres(connection) else " INDEXED BY ix_requests_awaited"
     return f"SELECT {columns} FROM requests{own} WHERE {AWAITED_SQL}"  # noqa: S608 - texts of ours

@@ -27,6 +27,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     or_,
     select,
     type_coerce,
@@ -155,7 +156,11 @@ def rows(
         yield from _read(connection, of_scope, parts, ((parts.first_day, parts.last_day),), kind, by, at)
         broken = [one for one in parts.broken if parts.first_day <= one < parts.last_day]
         spans = ((parts.first, parts.first_day), *((day, day + DAY) for day in broken), (parts.last_day, parts.last))
-    in_scope = tuple(hours.c[name] == value for name, value in narrowed.items())
+    # SQLite would look up the cluster in every hour that is stored instead of reading the hours of the period.
+    postgres = bulk.is_postgres(connection)
+    in_scope = tuple(
+        (hours.c[name] if postgres else literal_column(f"+hours.{name}")) == value for name, value in narrowed.items()
+    )
     counts = _Counts(hours, hours.c.hour, HOUR, in_scope, not narrowed)
     yield from _read(connection, counts, parts, spans, kind, by, None if step is None else hours.c.hour)
 
