@@ -1,0 +1,31 @@
+"""`faultline serve`: what the model leaves behind does not stop requests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.flows.crashes import model_dir
+from tests.service.databases import copy_migrated
+
+# Instead of serving, it tells how many objects a collection of garbage leaves out, and how many it searches.
+PROGRAM = """
+import gc, sys, uvicorn
+from service.__main__ import main
+uvicorn.Server.run = lambda *_, **__: print(gc.get_freeze_count(), len(gc.get_objects()))
+sys.exit(main(["serve", "--port", "0"]))
+"""
+
+
+def test_garbage_collection_does_not_search_the_loaded_model_while_requests_wait(tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
+    environ |= {
+        "FAULTLINE_DATABASE_URL": copy_migrated(tmp_path / "store.sqlite3"),
+        "FAULTLINE_MODEL_DIR": str(model_dir()),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environ, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    left_out, searched = map(int, done.stdout.split())
+    assert left_out > 10 * searched
