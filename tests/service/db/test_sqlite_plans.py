@@ -44,7 +44,7 @@ def test_a_list_of_groups_is_not_sorted_again_so_that_it_stops_when_its_page_is_
             pass
     monkeypatch.setattr(listing, "FEW", 0)  # every name is one of many groups
     with large.reading() as reading, statements(large) as seen:
-        reading.groups.page(GroupFilter(user="ana", state=state), sort=sort)  # type: ignore[arg-type]
+        reading.groups.page(GroupFilter(user="ana", state=state), sort=sort)
     [of_page] = [one for one in seen if "searched.title" in one[0] and "count(*)" not in one[0]]
     with large.reading() as reading:
         text = plan(reading, *of_page)

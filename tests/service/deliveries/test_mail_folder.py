@@ -5,7 +5,6 @@ import stat
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -29,7 +28,7 @@ REPORT = {
 
 def mails(folder: Path) -> list[EmailMessage]:
     files = sorted(folder.glob("*.eml"))
-    return [cast("EmailMessage", email.message_from_bytes(one.read_bytes(), policy=default)) for one in files]
+    return [email.message_from_bytes(one.read_bytes(), policy=default) for one in files]
 
 
 def test_a_report_is_a_mail_that_mail_programs_and_editors_show(tmp_path: Path) -> None:
