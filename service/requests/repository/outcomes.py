@@ -169,7 +169,7 @@ class OutcomeRepository(OutcomeReader):
         # Again with the conditions: another process may have changed a row before it is locked here.
         wanted = (
             select(requests)
-            .where(requests.c.id.in_(ids), AWAITED, requests.c.result.is_not(None))
+            .where(requests.c.id.in_(ids), AWAITED, requests.c.leased_at < utc(before), requests.c.result.is_not(None))
             .order_by(requests.c.id)
             .with_for_update(skip_locked=True)
         )
