@@ -16,6 +16,7 @@ from service.web.url_times import instant
 
 DEFAULT_RANGE = "28d"
 LARGE = 20_000  # attempts of a period; above it, the figures take too long for a page and are cached
+SLOW_S = 0.2  # figures that take longer are cached too: the attempts of one cluster among those of many
 SMALL = 5_000  # ended jobs of both periods; above it, a page does not wait for their goodput
 MOST_DAYS = 92  # longer periods are divided into weeks
 LONGEST = timedelta(days=731)
@@ -35,8 +36,8 @@ class Cost:
 def goodput(services: Services, since: str | None, until: str | None, scope: Scope) -> ComparedGoodput:
     """The figures of the attempts that ended in [since, until), the last 28 days by default, and the period before.
 
-    All of them come from one snapshot of the database. Those of periods with many attempts come from a cache, so they
-    are never part of a page's snapshot.
+    All of them come from one snapshot of the database. Those that take long come from a cache, so they are never
+    part of a page's snapshot.
 
     Raises:
         InvalidInput: a time is invalid, or the period is empty or longer than two years.
@@ -53,11 +54,12 @@ def goodput(services: Services, since: str | None, until: str | None, scope: Sco
             found = figures.compute(reading.goodput.counts(parts(begin, end, zone), scope), scope)
             return ComparedGoodput(found, *_with_before(reading, found.since, found.until, found.scope))
 
+    start = services.clock.monotonic()
     return services.goodput_figures.get(
         (since, until, scope),
         compute,
-        services.clock.monotonic(),
-        cacheable=lambda made: made.figures.attempts >= LARGE,
+        start,
+        cacheable=lambda made: made.figures.attempts >= LARGE or services.clock.monotonic() - start > SLOW_S,
     )
 
 

@@ -125,3 +125,15 @@ def test_the_head_says_how_goodput_changed_and_through_what(world: World) -> Non
     before = page.partition('">period before')[0].rpartition('href="')[2].replace("&amp;", "&")
     assert "Goodput 60.0\u00a0%" in world.client().get(before).text
     assert "points more" not in world.client().get("/goodput?since=28d").text, "nothing ended before"
+
+
+@pytest.mark.parametrize(("slow_s", "attempts"), [(-1.0, 3), (0.2, 4)])
+def test_only_figures_that_take_long_are_computed_once_for_several_visitors(
+    filled: World, monkeypatch: pytest.MonkeyPatch, slow_s: float, attempts: int
+) -> None:
+    monkeypatch.setattr(goodput_views, "SLOW_S", slow_s)  # the clock of this test stands still: nothing takes time
+    client = filled.client()
+    assert client.get("/api/v1/goodput").json()["figures"]["attempts"] == 3
+    ended = NOW - timedelta(days=1)
+    put(filled.store, [succeeded("d", ended_at=ended, started_at=ended - timedelta(hours=1))])
+    assert client.get("/api/v1/goodput").json()["figures"]["attempts"] == attempts
