@@ -19,6 +19,7 @@ from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.line_headers import is_information_of_daemon
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
@@ -112,7 +113,7 @@ def read_node_events(extraction: Extraction) -> None:
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
-        hits = _of_one_kind(hits, is_change=event.source == CHANGE)
+        hits = _of_one_kind(hits, text, is_change=event.source == CHANGE)
         if event.source == CHANGE and not hits:
             extraction.set_aside.append(
                 EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
@@ -143,16 +144,19 @@ def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLin
     return found | {MEMORY_HELD_BY_OTHERS} if is_others else found
 
 
-def _of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
+def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Sequence[Signature]:
     """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
 
-    General words of failure count where no other entry matches.
+    General words of failure count where no other entry matches. What a daemon logs as information of its own work is
+    no record of a change.
     """
     hits = tuple(hit for hit in hits if hit.id != NAMED_OBJECT) or hits
     if is_change:
         return tuple(hit for hit in hits if hit.id.startswith(CHANGES) or hit.id in operations())
     trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
-    return trouble or tuple(hit for hit in hits if hit.id != ANY_CHANGE)
+    if trouble or not hits or is_information_of_daemon(text):
+        return trouble
+    return tuple(hit for hit in hits if hit.id != ANY_CHANGE)
 
 
 def read_collectives(extraction: Extraction) -> None:

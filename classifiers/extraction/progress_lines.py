@@ -8,7 +8,7 @@ that a log of any size costs a few searches.
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import Final
@@ -136,12 +136,21 @@ def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
         everywhere = len(samples) == 1 or len(regions[shape]) >= _FEWEST_REGIONS
         if len(found) < fewest or not everywhere or len(set(map(_without_time, found))) < len(found) // 2:
             continue
-        if not _grows(found):
+        if not _grows(found) or _is_only_tag(shape, lines):
             continue
         anchor = _anchor(found, [line for other, some in lines.items() if other != shape for line in some])
         if anchor is not None:
             out.append((shape, anchor))
     return out
+
+
+def _is_only_tag(shape: Shape, lines: Mapping[Shape, Sequence[str]]) -> bool:
+    """Whether the words of a shape are those that a collector writes before each line, such as the name of a pod.
+
+    Rulers, empty lines and lines of numbers have no others.
+    """
+    longer = sum(len(some) for other, some in lines.items() if len(other) > len(shape) and other[: len(shape)] == shape)
+    return longer > len(lines[shape]) and longer + len(lines[shape]) >= _COMMON_SHARE * sum(map(len, lines.values()))
 
 
 def _without_time(line: str) -> str:

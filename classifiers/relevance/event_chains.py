@@ -10,7 +10,7 @@ from typing import Final
 from classifiers.relevance.event_candidates import Candidate, JobSeen, Reason
 from classifiers.relevance.event_places import names_other_node
 from classifiers.relevance.event_questions import Companions, reason_against
-from classifiers.relevance.event_rules import explained_by_name, leads_stated, leads_to
+from classifiers.relevance.event_rules import explained_by_name, leads_stated, leads_to, shown_until_repair
 from classifiers.relevance.event_times import comes_before
 from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
@@ -70,6 +70,8 @@ def _leads(one: Candidate, other: Candidate) -> bool:
     if not (is_shared or one.event.node == other.event.node) or not comes_before(one.event, other.event):
         return False
     if one.event.time is None or other.event.time is None:
+        return True
+    if not shown_until_repair(one.event.entries).isdisjoint(other.event.entries):
         return True
     return other.event.time - one.event.time <= (one.traits.within_s or _SHARED_WITHIN_S)
 

@@ -24,7 +24,7 @@ from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
-from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
+from classifiers.relevance.event_times import CLOCK_BROKEN_S, CLOCK_SKEW_S, blocked_for
 from classifiers.relevance.own_names import own_names, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in
@@ -185,12 +185,13 @@ def _job_seen(
     own = [item for item in of_logs if _is_own_failure(item)]
     others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
     of_failure = [item for item in of_logs if _is_failure(item)]
+    texts = [one.text for one in streams if not one.is_scheduler]
     # Only times that the lines give themselves: that of a line before is often hours earlier.
     times = [time for item in of_failure if (time := time_of(item.text)) is not None]
+    started = _latest([clock.of(raw.job.started_at), *map(survival.last_attempt_since, texts)])
     last_progress = [
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
-    texts = [one.text for one in streams if not one.is_scheduler]
     own_of = own_nodes(raw.job, texts)
     nodes = own_of.names
     # What was around the lines names pods as well.
@@ -201,9 +202,9 @@ def _job_seen(
         status=raw.job.status,
         own_entries=[_telling_entries(item) for item in own],
         other_entries=frozenset(hit.id for item in others for hit in item.hits) | (present & OBSERVATIONS),
-        started=_latest([clock.of(raw.job.started_at), *map(survival.last_attempt_since, texts)]),
+        started=started,
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
-        failed=min(times, default=None) if clock.is_aligned else None,
+        failed=_first_since(started, times) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
@@ -232,6 +233,12 @@ def _job_seen(
 
 def _latest(times: Iterable[float | None]) -> float | None:
     return max((time for time in times if time is not None), default=None)
+
+
+def _first_since(started: float | None, times: Sequence[float]) -> float | None:
+    """The first time of a failure since the job started: logs of the platform's own daemons begin before it."""
+    of_job = [time for time in times if started is None or time >= started - CLOCK_SKEW_S]
+    return min(of_job or times, default=None)
 
 
 def _text_from(item: EvidenceItem, streams: Sequence[StreamText]) -> str:
