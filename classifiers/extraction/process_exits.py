@@ -1,7 +1,7 @@
 """Process exits as launchers report them: which process ended, and by which exit code or signal.
 
 Sources: PyTorch elastic (agent line and root-cause report), Slurm `srun`, Open MPI and PRRTE, DeepSpeed, Lightning,
-`torch.multiprocessing`, Horovod.
+`torch.multiprocessing`, Horovod, Composer.
 """
 
 import re
@@ -37,6 +37,11 @@ _HOROVOD: Final = re.compile(r"\bProcess (?P<rank>\d{1,5}) exit with status code
 _MPICH: Final = re.compile(r"^=\s{1,8}EXIT CODE: (?P<code>\d+)")
 _SPAWN: Final = re.compile(
     r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with (?:(?P<sig>signal \w+)|exit code (?P<code>\d+)|the following)"
+)
+# Composer: "Rank 3 crashed with exit code -9." and "Global rank 3 (PID 91) exited with code 1".
+_PLAIN: Final = re.compile(
+    r"\b[Rr]ank (?P<rank>\d{1,6})(?: \([^)\n]{1,40}\))? (?:crashed|exited|died|failed|terminated) with (?:exit |return )?"
+    r"(?:code|status):? (?P<code>-?\d{1,5})\b"
 )
 _EXIT_CODE: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
 _MPI_NOTICE: Final = "detected that one or more processes"
@@ -215,9 +220,17 @@ def _spawn(line: str, _following: str) -> Sequence[ProcessExit] | None:
     return (_first_exit(int(hit["rank"]), code=int(hit["code"]) if hit["code"] else None, signal=number),)
 
 
+def _plain(line: str, _following: str) -> Sequence[ProcessExit] | None:
+    hit = _PLAIN.search(line) if "ank " in line and " with " in line else None
+    if hit is None:
+        return None
+    code = int(hit["code"])
+    return (ProcessExit(rank=int(hit["rank"]), exit_code=code, signal=signal_of(code), time=time_of(line)),) if code else ()
+
+
 # The first that knows a line decides.
 _LAUNCHERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
-    _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _spawn,
+    _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _spawn, _plain,
 )  # fmt: skip
 
 

@@ -160,7 +160,8 @@ def ranks_on_node(
     sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in raw.streams]
     sources += [(one.rank, one.node) for one in items]
     # A launcher of all ranks may number the processes that it started, of which each may have started several ranks.
-    sources += [(one.rank, one.node) for one in exits if one.reported_first and not one.sees_all_ranks]
+    of_agents = (one for one in exits if (one.reported_first or one.is_violent) and not one.sees_all_ranks)
+    sources += [(one.rank, one.node) for one in of_agents]
     return {rank for rank, where in sources if rank is not None and where and where.split(".", 1)[0] == name}
 
 

@@ -260,7 +260,7 @@ class StreamReader:
         end = line.offset + len(line.text)
         following = text[end : end + _NOTICE_LENGTH]
         exits = resolve_local_ranks(find_exits(line.text, following), self.attribution)
-        findings.exits += exits
+        findings.exits += map(self._with_node, exits)
         item.missing_ranks = tuple(find_missing_ranks(line.text, following))
         findings.missing += item.missing_ranks
         item.reports_exit = any(one.signal != SIGTERM for one in exits)
@@ -269,6 +269,13 @@ class StreamReader:
         if exits and item.role == "initiating" and all(one.signal == SIGABRT for one in exits):
             # A process that aborts itself says why: the launcher's report of it comes afterwards.
             item.role, item.onset = "teardown", Onset.NEUTRAL
+
+    def _with_node(self, one: ProcessExit) -> ProcessExit:
+        """An exit with the node of the log, where the launcher of one node reports that a process of it was killed."""
+        node = self._stream.source.node
+        if node is None or one.node is not None or one.sees_all_ranks or not one.is_violent:
+            return one
+        return replace(one, node=node)
 
     def _node_of_agent(self, host: str | None) -> str | None:
         """The node of an agent that reports a process of its own node: on Kubernetes it knows its pod's name only."""

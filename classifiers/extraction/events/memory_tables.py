@@ -18,11 +18,12 @@ _KILLED: Final = re.compile(r"\bKilled process (?P<pid>\d{1,9}) \((?P<name>[^)\n
 _HELD_BY_KILLED: Final = re.compile(r"\banon-rss:(?P<size>\d{1,15})kB")
 # What monitors and agents say of a program or pod: "ledger-db-0 (team-b) rss 1.2TiB", "java using 410 GiB".
 _HOLDS: Final = re.compile(
-    r"(?i)\b(?P<name>[a-z][\w.-]{2,80})(?: \([^)\n]{0,160}\))?[,:]? "
+    r"(?i)\b(?P<name>[a-z][\w.-]{2,80})(?: \([^)\n]{0,160}\))?(?: on [\w.-]{2,80})?[,:]? "
     r"(?:rss|res|resident|working set|memory|mem|uses|using|holds|holding)[ :=]{1,3}"
     r"(?P<size>\d{1,6}(?:\.\d{1,3})?) ?(?P<unit>[MGT])i?B?\b"
 )
 _OWN_LIMIT: Final = "Memory cgroup out of memory"
+_PAGE_KB: Final = 4  # of x86 and of most kernels for other processors
 _KB: Final = {"M": 1e3, "G": 1e6, "T": 1e9}
 _COMMON: Final = frozenset({"node", "host", "total", "system", "swap", "cgroup", "container", "pod", "top", "limit"})
 _MORE: Final = 2.0  # judgement: so many times as much is no accident of the moment
@@ -51,7 +52,17 @@ def holds_more_than_killed(texts: Sequence[str]) -> bool:
             name = row["name"].strip()
             held[name] = held.get(name, 0) + int(row["rss"])
     own = held.pop(killed, 0)
-    return own > 0 and max(held.values(), default=0) > _MORE * own
+    most = max(held.values(), default=0)
+    if own > 0:
+        return most > _MORE * own
+    # Rows of a table get lost: the message of the kill itself says what one process held.
+    sizes = [int(found["size"]) for text in texts if _killed(text) is not None for found in _HELD_BY_KILLED.finditer(text)]
+    return bool(sizes) and most * _PAGE_KB > max(sizes) * MOST_GPUS and _is_of_node(texts)
+
+
+def _is_of_node(texts: Sequence[str]) -> bool:
+    """Whether the node was out of memory: who reached a limit of its own was killed for it, however full the node is."""
+    return any(_killed(text) is not None and _OWN_LIMIT not in text for text in texts)
 
 
 def is_held_by_stranger(texts: Sequence[str], logs: Sequence[str]) -> bool:

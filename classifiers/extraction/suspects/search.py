@@ -122,7 +122,8 @@ def _suspect_rank(evidence: SuspectEvidence) -> int | None:
 
 def _own_error(evidence: SuspectEvidence) -> int | None:
     """The rank with the first error that is no consequence; a rank killed without an error before all of several."""
-    errors = [item for item in evidence.own_beginnings if item.onset < Onset.LIKELY_CONSEQUENCE]
+    own = (item for item in evidence.own_beginnings if not item.reports_exit)
+    errors = [item for item in own if item.onset < Onset.LIKELY_CONSEQUENCE]
     if not errors:
         return None
     complaining = {item.rank for item in errors}
