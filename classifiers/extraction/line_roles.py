@@ -86,6 +86,8 @@ _CONSEQUENCE_EXCEPTIONS: Final = frozenset(
         "KeyboardInterrupt", "UnavailableError", "DeadlineExceededError", "CancelledError", "AbortedError",
         "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool", "EngineDeadError",
         "AsyncEngineDeadError", "MQEngineDeadError",
+        # All ranks raise what some of them met.
+        "CheckpointException", "DeadlockDetectedException",
     }
 )  # fmt: skip
 _TIMEOUT_ENDINGS: Final = ("Timeout", "TimeoutError", "TimedOut")  # of what a program calls its own exceptions
