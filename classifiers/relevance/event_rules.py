@@ -124,6 +124,12 @@ def unanswered() -> frozenset[str]:
 
 
 @cache
+def nodes_lost() -> frozenset[str]:
+    """Ids of the entries by which a log or a scheduler says that a whole node is gone; read once."""
+    return frozenset(_resolve(_read()["nodes_lost"], _known(), "nodes_lost"))
+
+
+@cache
 def deadlines() -> frozenset[str]:
     """Ids of the entries by which a scheduler says that a job did not end in time; read once."""
     return frozenset(_resolve(_read()["deadlines"], _known(), "deadlines"))

@@ -21,6 +21,7 @@ from classifiers.relevance.event_rules import (
     explained_at_once,
     explained_by,
     explained_by_name,
+    nodes_lost,
     of_programs,
     rules_of,
     unanswered,
@@ -114,7 +115,9 @@ class _Fits:
         """How well what processes say of others fits an event, where none reports a known failure of its own."""
         job = self._job
         is_port = self._is_unanswered and any(rule.object == "port" for rule in one.rules)
-        if is_port or not self._others.isdisjoint(explained):
+        # That a whole node is gone says more than that a peer is: no event of another kind explains it.
+        is_lost_node = not (job.other_entries & nodes_lost()).isdisjoint(explained)
+        if is_port or is_lost_node or not self._others.isdisjoint(explained):
             return Fit.LINE
         if COLLECTIVES_DIFFER in job.other_entries:
             return Fit.NONE  # ranks that call different collectives wait for one another, and for no event
