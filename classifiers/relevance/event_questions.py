@@ -25,6 +25,9 @@ _OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that repor
 # A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
 _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
+# Linux, mm/memory-failure.c: the kernel took a page out of use, after it had killed the process that used it.
+_PAGE_TAKEN: Final = re.compile(r"\bMemory failure: 0x[0-9a-f]+: recovery action for\b")
+
 
 def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
     """Why a candidate is not used, None if nothing is against it."""
@@ -220,7 +223,7 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
             continue
         if one.traits.unchecked and objects.is_check and not one.objects.shares(objects):
             continue
-        if _KUBELET_CONDITION.search(end.text) and not any(map(_is_of_kubernetes, one.event.entries)):
+        if _is_of_nothing_else(end, one):
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
@@ -228,6 +231,13 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
         if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
+
+
+def _is_of_nothing_else(end: EventSeen, one: Candidate) -> bool:
+    """Whether a report that something is in order again is about a part that cannot be what failed."""
+    if _PAGE_TAKEN.search(end.text) is not None:
+        return True
+    return _KUBELET_CONDITION.search(end.text) is not None and not any(map(_is_of_kubernetes, one.event.entries))
 
 
 def _is_in_time(end: EventSeen, one: Candidate, failed: float | None) -> bool:
