@@ -246,3 +246,19 @@ def test_a_process_that_was_asked_to_end_before_the_others_lost_it_did_not_fail(
 
 def test_a_process_that_lost_another_one_and_is_then_asked_to_end_was_not_asked_first() -> None:
     assert "shell.asked-to-end-first" not in entries(LogStream(LOST.format(29) + ASKED.format(30), rank=8))
+
+
+def test_a_process_whose_scheduler_says_why_it_was_asked_to_end_is_no_riddle() -> None:
+    logs = (LogStream(ASKED.format(30), rank=8), LogStream(LOST.format(31), rank=0))
+    message = "The node was low on resource: memory."
+    found = {
+        reason: {
+            hit.id
+            for item in EXTRACTOR.extract(RawCase(JobFacts(status="failed", message=reason, gpus=16), logs)).items
+            if item.role == "initiating"
+            for hit in item.hits
+        }
+        for reason in (message, None)
+    }
+    assert "shell.asked-to-end-first" not in found[message]
+    assert "shell.asked-to-end-first" in found[None]

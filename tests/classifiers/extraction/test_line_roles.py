@@ -65,3 +65,15 @@ def test_a_node_that_did_not_start_explains_that_its_job_lost_it() -> None:
     assert first(lost).signature == "slurm.node-not-responding"
     beginnings = [one.signature for one in evidence(started, lost) if one.role == "initiating"]
     assert beginnings == ["slurm.resume-failed"]
+
+
+def test_the_exception_that_all_ranks_raise_comes_after_the_error_of_one() -> None:
+    of_all = (
+        "[rank0]: Traceback (most recent call last):",
+        '[rank0]:   File "/app/fit.py", line 7, in save',
+        "[rank0]:     raise result",
+        "[rank0]: torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([5])",
+    )
+    own = "[rank5]: OSError: [Errno 108] Cannot send after transport endpoint shutdown"
+    assert "Errno 108" in first(*of_all, own).text
+    assert "CheckpointException" in first(*of_all).text

@@ -70,3 +70,12 @@ def test_processes_that_lost_another_one_suspect_its_node_and_never_their_own(
     assert found.node in {node, "qa3"}  # the third node is silent, which may tell as well
     two = suspect(*logs)
     assert two is None or two.node == (node if not own else None)
+
+
+def test_a_killed_process_without_a_log_is_one_of_the_node_whose_launcher_reports_it() -> None:
+    launcher = LogStream("ERROR:launcher:Rank 9 crashed with exit code -9.\n", rank=8, node="n2")
+    other = LogStream("ERROR:launcher:Global rank 8 (PID 4) exited with code 1\n", rank=0, node="n1")
+    text = "Out of memory: Killed process 88 (python3) total-vm:9kB, anon-rss:8kB"
+    found = suspect(launcher, other, events=(NodeEvent(text, None, "n2", "kernel"),))
+    assert found is not None
+    assert (found.rank, found.node) == (9, "n2")

@@ -18,6 +18,8 @@ from classifiers.extraction.ranks import find_missing_ranks
             11,
             None,
         ),
+        ("ERROR:launcher:Rank 21 crashed with exit code -9.", 21, None, 9, -9),
+        ("Global rank 5 (PID 912) exited with code 137", 5, None, 9, 137),
         ("[ERROR] ['python', 't.py', '--local_rank=3'] exits with return code = -9", None, 3, 9, -9),
         ("[rank: 2] Child process with PID 4712 terminated with code -7. Forcefully", 2, None, 7, -7),
         (
@@ -34,6 +36,10 @@ def test_launcher_reports_give_rank_signal_and_exit_code(
 ) -> None:
     [found] = process_exits.find_exits(line)
     assert (found.rank, found.local_rank, found.signal, found.exit_code) == (rank, local, signal, code)
+
+
+def test_a_rank_that_exited_with_code_0_did_not_fail() -> None:
+    assert not process_exits.find_exits("Global rank 5 (PID 912) exited with code 0")
 
 
 def test_one_line_may_report_several_tasks() -> None:

@@ -46,6 +46,14 @@ def test_the_rows_of_a_table_are_no_progress(stamp: str) -> None:
     assert not progress_of(text).continues_after(len(steps), process_ended=False)
 
 
+def test_rulers_and_empty_lines_below_a_collectors_tag_are_no_progress() -> None:
+    tag = "[pod/{}/main] 2026-11-20T09:{:02d}:0{}.5Z "
+    parts = "".join(tag.format("fit", minute, 0) + f"loading part {minute}/40\n" for minute in range(40))
+    report = ["KeyError: 'y'", "----", "", "[0]:", "====", "the report ends here", "----", "", "[1]:", "===="]
+    lines = "".join(tag.format("fit", 41 + number // 5, number % 5) + line + "\n" for number, line in enumerate(report))
+    assert not progress_of(parts + lines).continues_after(len(parts), process_ended=False)
+
+
 def test_repeated_complaints_are_no_progress() -> None:
     text = "".join(f"error {number}: retry failed\n" for number in range(200))
     assert progress_of(text).last_offset() == 0

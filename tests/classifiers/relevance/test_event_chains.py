@@ -169,3 +169,77 @@ def test_an_event_means_what_the_other_events_of_its_node_make_of_it(extractor: 
 def test_more_nodes_for_a_pool_take_none_away() -> None:
     more = event("pod/fluentbit triggered scale-up: [{pool-a 2->4 (max: 8)}]", entries=("changes.agents",))
     assert judge([more], [more], lost_peer())[0].reason is Reason.CORRECTED
+
+
+def test_a_lost_gpu_leads_to_the_refusal_of_a_pod_hours_later() -> None:
+    entries = frozenset({"kubernetes.device-plugin"})
+    seen = job(own_entries=[entries], other_entries=entries, started=END - 600, last_progress=None)
+    lost = event(at=END - 9_000)
+    refused = event(
+        "UnexpectedAdmissionError: Allocate failed", at=END - 400, source="kubelet", index=1, entries=tuple(entries)
+    )
+    assert judge([lost, refused], [lost, refused], seen)[0].leads == (1,)
+    back = event("node gpu1 returned to service", at=END - 5_000, source="slurm", index=2, entries=())
+    assert judge([lost, refused], [lost, refused, back], seen)[0].reason is Reason.RECOVERED
+
+
+def test_a_page_that_the_kernel_took_out_of_use_is_no_recovery_of_the_memory() -> None:
+    text = "mce: Uncorrected hardware memory error in user-access at 7c40"
+    failed = event(text, at=END - 200, entries=("kernel.edac-ue",))
+    entries = frozenset({"python.bus-error"})
+    seen = job(own_entries=[entries], other_entries=entries, last_progress=END - 210)
+    page = "Memory failure: 0x7c4: recovery action for dirty LRU page: Recovered"
+    taken = event(page, at=END - 199, index=1, entries=())
+    assert judge([failed], [failed, taken], seen)[0].reason is None
+    module = event("memory of DIMM A1 recovered", at=END - 199, index=1, entries=())
+    assert judge([failed], [failed, module], seen)[0].reason is Reason.RECOVERED
+
+
+def test_what_a_daemon_of_the_platform_logged_before_the_job_is_not_when_the_job_failed(extractor: Extractor) -> None:
+    plugin = "2026-11-20 08:20:00 health.go:186] XidCriticalError: device plugin marks GPU-1 unhealthy\n"
+    log = plugin + "2026-11-20 09:59:00 NCCL WARN Connection closed by remote peer gpu1\n"
+    refused = "UnexpectedAdmissionError: Allocate failed due to no healthy devices present"
+    assert refused in [item.text for item in items(extractor, log, happened(refused, 3_400, node="gpu2"))]
+
+
+def test_a_lower_limit_of_processes_leads_the_refusal_of_the_kernel(extractor: Extractor) -> None:
+    log = "2026-11-20 09:50:00 step 10 loss 2.0\n2026-11-20 09:59:00 RuntimeError: can't start new thread\n"
+    limit = happened("node config: TasksMax 32768 -> 2048 applied to pool train", 80_000, source="change")
+    refused = happened("cgroup: fork rejected by pids controller in /kubepods.slice/pod7", 62, source="kernel")
+    assert items(extractor, log, limit, refused)[0].text == limit.text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_change"),
+    [
+        ('I1120 09:40:00.123456    3505 getters.go:187] "Pod status updated" pod="kube-system/kube-proxy-9"', False),
+        ("CoreDNS of the cluster was updated by the proxy of node pool 2", True),
+    ],
+)
+def test_what_a_daemon_logs_of_its_own_work_is_no_change(extractor: Extractor, text: str, *, is_change: bool) -> None:
+    steps = "2026-11-20 09:50:00 step 10 loss 2.0\n"
+    log = steps + "2026-11-20 09:59:00 socket.gaierror: [Errno -3] Temporary failure in name resolution\n"
+    found = items(extractor, log, happened(text, 900))
+    assert any(hit.id.startswith("changes.") for item in found for hit in item.hits) is is_change
+
+
+ASKED = "2026-11-20 09:58:00 received SIGTERM, leaving the training loop\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Warning Evicted pod/fit-0 The node was low on resource: memory.",
+        "Container trainer failed liveness probe, will be restarted",
+        "Deleting running pods on node gpu2: fit-0",
+    ],
+)
+def test_what_asks_a_pod_to_end_comes_before_the_signal_of_its_processes(extractor: Extractor, text: str) -> None:
+    log = "fit-0:7:7 [0] NCCL INFO start\n2026-11-20 09:57:30 step 10 loss 2.0\n"
+    lost = "2026-11-20 09:58:30 RuntimeError: Connection closed by peer [10.0.0.1]:401\n"
+    seen = JobFacts(
+        status="failed", nodes=("gpu1", "gpu2"), gpus=16, started_at=ENDED - timedelta(hours=1), ended_at=ENDED
+    )
+    logs = (LogStream(log + ASKED, rank=0, node="gpu2"), LogStream(log + lost, rank=8, node="gpu1"))
+    found = extractor.extract(RawCase(seen, logs, node_events=(happened(text, 121, node="gpu2"),))).items
+    assert next(item.text for item in found if item.role == "initiating") == text

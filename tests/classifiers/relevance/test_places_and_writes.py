@@ -29,6 +29,27 @@ def test_the_table_of_the_kernel_tells_who_held_the_memory(held: int, *, is_othe
     assert not holds_more_than_killed(rows)
 
 
+@pytest.mark.parametrize(
+    ("killed", "is_other"),
+    [("Out of memory: Killed", True), ("Memory cgroup out of memory: Killed", False)],
+    ids=["the node was full", "its own limit was reached"],
+)
+def test_without_a_row_of_the_killed_process_its_message_says_what_it_held(killed: str, *, is_other: bool) -> None:
+    message = f"{killed} process 812 (python3) total-vm:9000000kB, anon-rss:4000000kB, file-rss:0kB"
+    assert holds_more_than_killed([row(99, 9_000_000, "collectd"), message]) is is_other
+    assert not holds_more_than_killed([row(99, 7_000_000, "collectd"), message])  # eight of them could hold as much
+
+
+@pytest.mark.parametrize("lost", ["ray.node-died", "mpi.lost-daemon"])
+def test_a_node_that_the_log_calls_lost_is_found_among_those_without_logs(lost: str) -> None:
+    names: dict[str, Any] = {"nodes": frozenset({"gpu1", "gpu2"}), "has_more_nodes": True}
+    panic = event("Kernel panic - not syncing: Fatal machine check", node="gpu3", entries=("kernel.panic",))
+    seen = job(own_entries=[], other_entries=PEER_GONE | {lost}, last_progress=END - 3_000, **names)
+    assert judged(panic, seen).support is Support.LOG
+    only_peers = job(own_entries=[], other_entries=PEER_GONE, last_progress=END - 3_000, **names)
+    assert judged(panic, only_peers).reason is not None
+
+
 def test_an_event_of_a_node_without_logs_counts_where_the_job_had_more_nodes() -> None:
     waiting: dict[str, Any] = {"own_entries": [], "other_entries": PEER_GONE | CUDA_ERROR}
     of_other = event(node="gpu7")
