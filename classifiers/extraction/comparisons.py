@@ -159,8 +159,13 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
         if float(held) <= _MOST_OF_DEVICE * float(capacity["total"]) or _is_own_process(pid, line.text, streams):
             continue
         own = _ALLOCATED.search(line.text)
-        # Of several processes one is the job's own: the one that holds about what PyTorch allocated.
-        if len(holders) == 1 or (own is not None and _gib(own) < _MOST_OF_DEVICE * float(held)):
+        # In a container the driver's number of a process is not its own one: what PyTorch allocated tells whether it is
+        # the same one. Of several processes one is the job's own; of one, if the device has no room for both.
+        if len(holders) == 1:
+            is_other = own is None or _gib(own) + float(held) <= float(capacity["total"])
+        else:
+            is_other = own is not None and _gib(own) < _MOST_OF_DEVICE * float(held)
+        if is_other:
             return True
     return False
 

@@ -225,6 +225,15 @@ def test_the_table_of_nvidia_smi_does_not_make_a_process_one_of_the_job() -> Non
     assert "pytorch.oom-held-by-others" in found
 
 
+@pytest.mark.parametrize(("allocated", "is_foreign"), [("70.10", False), ("6.20", True)])
+def test_a_process_by_another_number_is_the_same_where_the_device_has_no_room_for_both(
+    allocated: str, *, is_foreign: bool
+) -> None:
+    message = OUT_OF_MEMORY.format(pid=771, held="72.40").replace("Including non-PyTorch memory, this process ", "It ")
+    line = message.strip() + f" Of the allocated memory {allocated} GiB is allocated by PyTorch.\n"
+    assert ("pytorch.oom-held-by-others" in entries(LogStream(line, rank=0))) is is_foreign
+
+
 ASKED = "2026-11-20 09:{:02d}:00 received SIGTERM, leaving the loop\n"
 LOST = "2026-11-20 09:{:02d}:00 RuntimeError: Connection closed by peer [10.0.0.1]:401\n"
 
