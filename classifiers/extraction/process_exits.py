@@ -40,8 +40,8 @@ _SPAWN: Final = re.compile(
 )
 # Composer: "Rank 3 crashed with exit code -9." and "Global rank 3 (PID 91) exited with code 1".
 _PLAIN: Final = re.compile(
-    r"\b[Rr]ank (?P<rank>\d{1,6})(?: \([^)\n]{1,40}\))? (?:crashed|exited|died|failed|terminated) with (?:exit |return )?"
-    r"(?:code|status):? (?P<code>-?\d{1,5})\b"
+    r"\b[Rr]ank (?P<rank>\d{1,6})(?: \([^)\n]{1,40}\))? (?:crashed|exited|died|failed|terminated) with "
+    r"(?:exit |return )?(?:code|status):? (?P<code>-?\d{1,5})\b"
 )
 _EXIT_CODE: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
 _MPI_NOTICE: Final = "detected that one or more processes"
@@ -225,7 +225,11 @@ def _plain(line: str, _following: str) -> Sequence[ProcessExit] | None:
     if hit is None:
         return None
     code = int(hit["code"])
-    return (ProcessExit(rank=int(hit["rank"]), exit_code=code, signal=signal_of(code), time=time_of(line)),) if code else ()
+    return (
+        (ProcessExit(rank=int(hit["rank"]), exit_code=code, signal=signal_of(code), time=time_of(line)),)
+        if code
+        else ()
+    )
 
 
 # The first that knows a line decides.

@@ -56,12 +56,14 @@ def holds_more_than_killed(texts: Sequence[str]) -> bool:
     if own > 0:
         return most > _MORE * own
     # Rows of a table get lost: the message of the kill itself says what one process held.
-    sizes = [int(found["size"]) for text in texts if _killed(text) is not None for found in _HELD_BY_KILLED.finditer(text)]
+    sizes = [
+        int(found["size"]) for text in texts if _killed(text) is not None for found in _HELD_BY_KILLED.finditer(text)
+    ]
     return bool(sizes) and most * _PAGE_KB > max(sizes) * MOST_GPUS and _is_of_node(texts)
 
 
 def _is_of_node(texts: Sequence[str]) -> bool:
-    """Whether the node was out of memory: who reached a limit of its own was killed for it, however full the node is."""
+    """Whether the node was out of memory: a process that reached a limit of its own was killed for that."""
     return any(_killed(text) is not None and _OWN_LIMIT not in text for text in texts)
 
 
