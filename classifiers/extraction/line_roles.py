@@ -7,7 +7,7 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines
-from classifiers.extraction.evidence_items import ROLE_ORDER, STRENGTH_ORDER
+from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, STRENGTH_ORDER
 from classifiers.extraction.line_headers import is_informational
 from classifiers.extraction.line_shapes import (
     Shape,
@@ -98,6 +98,7 @@ _BY_STRENGTH: Final = {
 # How far into a line an expression is searched, in characters (judgement: the reason stands near the front).
 _RETRY_RANGE: Final = 300
 _RANGE: Final = 400
+_EVENTS: Final = frozenset({NODE})
 _HEADER_RANGE: Final = 60
 _LEVEL_RANGE: Final = 160
 # Words like levels that are none: NCCL has no level of errors above it, and the kernel writes them before its finds.
@@ -270,7 +271,9 @@ def applicable_hits(line: ScannedLine, raw: RawCase, stream: str, present: froze
     """
     out = []
     for entry in line.hits:
-        if entry.when is not None and not entry.when.holds(raw.job, stream):
+        # An entry for events only was tried on a log because a daemon printed the line: it says what an event says.
+        as_event = entry.when is not None and entry.when.stream == _EVENTS
+        if entry.when is not None and not entry.when.holds(raw.job, NODE if as_event else stream):
             continue
         if entry.needs and not any(_is_present(name, present) for name in entry.needs):
             continue
