@@ -275,9 +275,9 @@ def applicable_hits(line: ScannedLine, raw: RawCase, stream: str, present: froze
         as_event = entry.when is not None and entry.when.stream == _EVENTS
         if entry.when is not None and not entry.when.holds(raw.job, NODE if as_event else stream):
             continue
-        if entry.needs and not any(_is_present(name, present) for name in entry.needs):
+        if entry.needs and not any(is_present(name, present) for name in entry.needs):
             continue
-        if entry.unless and any(_is_present(name, present - {entry.id}) for name in entry.unless):
+        if entry.unless and any(is_present(name, present - {entry.id}) for name in entry.unless):
             out.append(_as_context(entry))
             continue
         out.append(entry)
@@ -292,7 +292,8 @@ def _as_context(entry: Signature) -> Signature:
     return known[1]
 
 
-def _is_present(name: str, present: frozenset[str]) -> bool:
+def is_present(name: str, present: frozenset[str]) -> bool:
+    """Whether an entry of this id, or with `.*` of this family, is among some."""
     if name.endswith(".*"):
         return any(one.startswith(name[:-1]) for one in present)
     return name in present

@@ -11,6 +11,7 @@ from typing import Final
 DAEMON_MARKS: Final = (
     "kernel: ", "nvrm: ", "pcieport ", "slurmctld", "slurmd:", "slurmd[", "_slurm_rpc", "jobid=", "kubelet", "systemd[",
     "containerd[", "dockerd[", "pbs_mom", "pbs_server", "fabricmanager", "rasdaemon", "mcelog", "amdgpu ", "mlx5_core ",
+    "sudo[", "sudo: ",
 )  # fmt: skip
 _HEAD: Final = 160  # characters: longer than the headers of syslog, of dmesg and of Slurm's daemons
 _DAEMON: Final = re.compile(
