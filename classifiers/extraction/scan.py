@@ -54,7 +54,8 @@ _PIECE: Final = 1 << 20  # characters
 _KEEP: Final = 600  # lines at each end
 _MAX_LINE_KEPT: Final = 4_000
 _EVENTS: Final = frozenset({"node"})  # the stream of node events
-_CHANGES: Final = "changes"  # the family of changes: they say nothing without what is compared with them
+# Families whose entries say nothing before they are compared with the rest: the node, the time, what else happened.
+_COMPARED: Final = frozenset({"changes", "events"})
 _WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "drain", "slow", "panic", "oops", "evict"})
 
 
@@ -206,7 +207,7 @@ class Scanner:
         by_place = {line.offset: line for line in found}
         for line in self._piece(text, base, number, set(), of_events=True):
             known = by_place.get(line.offset)
-            more = tuple([hit for hit in line.hits if hit.family != _CHANGES and hit.when and hit.when.stream == _EVENTS])
+            more = tuple([hit for hit in line.hits if hit.family not in _COMPARED and hit.when and hit.when.stream == _EVENTS])
             if not more or not is_of_daemon(line.text):
                 continue
             if known is None:
