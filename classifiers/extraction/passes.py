@@ -27,6 +27,7 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
 from classifiers.extraction.withdrawn import survival
+from classifiers.extraction.withdrawn.earlier_reports import withdraw_earlier_reports
 from classifiers.extraction.withdrawn.missing_parts import withdraw_missing_parts
 from classifiers.extraction.withdrawn.unreached import withdraw_unreached
 from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
@@ -248,6 +249,7 @@ def withdraw_consequences(extraction: Extraction) -> None:
     withdraw_unreached(extraction.items, extraction.streams)
     withdraw_missing_parts(extraction.items)
     withdraw_unrelated(extraction.items, extraction.streams)
+    withdraw_earlier_reports(extraction.items)
 
 
 def judge_node_events(extraction: Extraction) -> None:
