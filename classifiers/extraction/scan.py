@@ -207,7 +207,9 @@ class Scanner:
         by_place = {line.offset: line for line in found}
         for line in self._piece(text, base, number, set(), of_events=True):
             known = by_place.get(line.offset)
-            more = tuple([hit for hit in line.hits if hit.family not in _COMPARED and hit.when and hit.when.stream == _EVENTS])
+            more = tuple(
+                [hit for hit in line.hits if hit.family not in _COMPARED and hit.when and hit.when.stream == _EVENTS]
+            )
             if not more or not is_of_daemon(line.text):
                 continue
             if known is None:

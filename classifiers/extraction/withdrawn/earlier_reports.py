@@ -9,8 +9,8 @@ from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.withdrawn.unrelated_reports import is_error_of_program
 
-# Judgement: what the kernel reports ends or stalls a process within minutes. A day is also more than clocks of different
-# zones differ by.
+# Judgement: what the kernel reports ends or stalls a process within minutes. A day is also more than clocks of
+# different zones differ by.
 _TOO_EARLY_S: Final = 86_400.0
 
 
@@ -22,7 +22,8 @@ def withdraw_earlier_reports(items: Sequence[EvidenceItem]) -> None:
     Args:
         items: all items; changed in place.
     """
-    reports = [one for one in items if one.role == "initiating" and one.line_number is not None and is_of_daemon(one.text)]
+    beginnings = [item for item in items if item.role == "initiating" and item.line_number is not None]
+    reports = [item for item in beginnings if is_of_daemon(item.text)]
     if not reports:  # most cases
         return
     ends = [time for item in items if is_error_of_program(item) and (time := time_of(item.text)) is not None]

@@ -12,9 +12,9 @@ EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 CANCELLED = "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5120 uid 3307"
 
 
-def entries_of(log: str) -> set[str]:
-    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream(log, stream="stderr"),))
-    return {hit.id for item in EXTRACTOR.extract(raw).items for hit in item.hits}
+def entries_of(log: str, job_id: str | None = None, role: str = "") -> set[str]:
+    raw = RawCase(job=JobFacts(status="failed", job_id=job_id), streams=(LogStream(log, stream="stderr"),))
+    return {hit.id for item in EXTRACTOR.extract(raw).items for hit in item.hits if role in {"", item.role}}
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,18 @@ def test_a_program_that_prints_the_same_words_is_no_controller() -> None:
 def test_a_change_in_a_log_is_no_beginning_of_its_own() -> None:
     line = "systemd[1]: nvidia driver was updated from 550.54 to 550.90"
     assert not any(name.startswith("changes.") for name in entries_of(f"{line}\nValueError: wrong shape\n"))
+
+
+@pytest.mark.parametrize(
+    ("more", "job_id", "leads"),
+    [
+        ("", "5120", True),
+        ("", None, True),
+        ("\nKeyError: 'x'", "7", False),
+        ("\nslurmstepd: error: *** JOB 5120 ON gpu7 CANCELLED AT 2025-03-03T11:02:10 ***", None, True),
+        ("\nsrun: error: StepId=7.0 failed\n", None, False),
+    ],
+)
+def test_what_the_controller_did_to_another_job_is_no_beginning(more: str, job_id: str | None, *, leads: bool) -> None:
+    log = f"[2025-03-03T11:02:09.114] {CANCELLED}{more}"
+    assert ("slurm.killed-by-owner" in entries_of(log, job_id, "initiating")) == leads
