@@ -33,7 +33,8 @@ contain on every line. An entry matches one line; a line may match several entri
 Lines: a line of a log stream, the text of a node event (stream "node"), or a line of the scheduler's message (stream
 "scheduler"): `status=failed exit_code=137 signal=9` (the known facts, in this order), then `reason=NODE_FAIL` and
 `message=...`, each on its own line. So a signature can match facts alone: literals = ["status=node_fail"].
-An entry whose only stream is "node" is tried on node events and never on logs, so its words may be general.
+An entry whose only stream is "node" is tried on node events, so its words may be general. On logs it is tried where a
+daemon or the kernel printed the line (`envelopes.daemon_lines`), except the families `changes` and `events`.
 
 Role: `initiating` is the beginning of the failure (a root error), `cascade` an error of other processes because of it
 (a watchdog's timeout, connection closed by a peer, "another task died"), `teardown` a line after the end (SIGTERM to

@@ -7,7 +7,7 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines
-from classifiers.extraction.evidence_items import ROLE_ORDER, STRENGTH_ORDER
+from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, STRENGTH_ORDER
 from classifiers.extraction.line_headers import is_informational
 from classifiers.extraction.line_shapes import (
     Shape,
@@ -100,6 +100,7 @@ _BY_STRENGTH: Final = {
 # How far into a line an expression is searched, in characters (judgement: the reason stands near the front).
 _RETRY_RANGE: Final = 300
 _RANGE: Final = 400
+_EVENTS: Final = frozenset({NODE})
 _HEADER_RANGE: Final = 60
 _LEVEL_RANGE: Final = 160
 # Words like levels that are none: NCCL has no level of errors above it, and the kernel writes them before its finds.
@@ -272,11 +273,13 @@ def applicable_hits(line: ScannedLine, raw: RawCase, stream: str, present: froze
     """
     out = []
     for entry in line.hits:
-        if entry.when is not None and not entry.when.holds(raw.job, stream):
+        # An entry for events only was tried on a log because a daemon printed the line: it says what an event says.
+        as_event = entry.when is not None and entry.when.stream == _EVENTS
+        if entry.when is not None and not entry.when.holds(raw.job, NODE if as_event else stream):
             continue
-        if entry.needs and not any(_is_present(name, present) for name in entry.needs):
+        if entry.needs and not any(is_present(name, present) for name in entry.needs):
             continue
-        if entry.unless and any(_is_present(name, present - {entry.id}) for name in entry.unless):
+        if entry.unless and any(is_present(name, present - {entry.id}) for name in entry.unless):
             out.append(_as_context(entry))
             continue
         out.append(entry)
@@ -291,7 +294,8 @@ def _as_context(entry: Signature) -> Signature:
     return known[1]
 
 
-def _is_present(name: str, present: frozenset[str]) -> bool:
+def is_present(name: str, present: frozenset[str]) -> bool:
+    """Whether an entry of this id, or with `.*` of this family, is among some."""
     if name.endswith(".*"):
         return any(one.startswith(name[:-1]) for one in present)
     return name in present

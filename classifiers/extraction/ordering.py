@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
-from classifiers.extraction.line_roles import announces_retry
+from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import is_overcome, names_timeout
 from classifiers.extraction.observed.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
@@ -86,7 +86,8 @@ def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> No
     while True:
         leading = min((item for item in items if item.role == "initiating"), key=sort_key, default=None)
         least = 0.0 if leading is None else _least_odds(leading, log_odds)
-        telling = None if least is None else _most_telling(items, least, log_odds)
+        others = [item for item in items if leading is None or not _is_explained(item, leading)]
+        telling = None if least is None else _most_telling(others, least, log_odds)
         if telling is None:
             return
         if leading is not None and leading.line_number is not None and not leading.from_scheduler:
@@ -114,6 +115,12 @@ def _most_telling(items: Sequence[EvidenceItem], least: float, log_odds: LogOdds
             if odds is not None and odds > least and not _is_harmless(item):
                 best, least = item, odds
     return best
+
+
+def _is_explained(item: EvidenceItem, leading: EvidenceItem) -> bool:
+    """Whether an entry of a line says nothing of its own where the entry of the leading line is in the case."""
+    found = frozenset(hit.id for hit in leading.hits if hit.role != "context")
+    return any(hit.role == "context" and any(is_present(name, found) for name in hit.unless) for hit in item.hits)
 
 
 def _is_harmless(item: EvidenceItem) -> bool:

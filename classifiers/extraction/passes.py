@@ -28,7 +28,9 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
 from classifiers.extraction.withdrawn import survival
+from classifiers.extraction.withdrawn.earlier_reports import withdraw_earlier_reports
 from classifiers.extraction.withdrawn.missing_parts import withdraw_missing_parts
+from classifiers.extraction.withdrawn.other_jobs import withdraw_other_jobs
 from classifiers.extraction.withdrawn.unreached import withdraw_unreached
 from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
@@ -252,6 +254,8 @@ def withdraw_consequences(extraction: Extraction) -> None:
     withdraw_unreached(extraction.items, extraction.streams)
     withdraw_missing_parts(extraction.items)
     withdraw_unrelated(extraction.items, extraction.streams)
+    withdraw_earlier_reports(extraction.items)
+    withdraw_other_jobs(extraction.items, extraction.raw.job.job_id, extraction.log_texts)
 
 
 def judge_node_events(extraction: Extraction) -> None:

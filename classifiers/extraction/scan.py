@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from classifiers.extraction.envelopes.daemon_lines import DAEMON_MARKS, is_of_daemon
 from classifiers.literal_search import Literals
 from classifiers.loose_patterns import without_upper_bounds
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, compile_set, is_short
@@ -46,12 +47,15 @@ _MILD_WORDS: Final = frozenset(
 LANDMARKS: Final = (
     *("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0"),
     *("ersion", "==", "lib/python3."),  # of versions of software
+    *DAEMON_MARKS,
 )
 # Limits of what is read and kept (judgement: they bound time and memory of a very long log).
 _PIECE: Final = 1 << 20  # characters
 _KEEP: Final = 600  # lines at each end
 _MAX_LINE_KEPT: Final = 4_000
 _EVENTS: Final = frozenset({"node"})  # the stream of node events
+# Families whose entries say nothing before they are compared with the rest: the node, the time, what else happened.
+_COMPARED: Final = frozenset({"changes", "events"})
 _WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "drain", "slow", "panic", "oops", "evict"})
 
 
@@ -176,7 +180,7 @@ class Scanner:
         """
         landmarks = set() if landmarks is None else landmarks
         if len(text) <= _PIECE:
-            found = list(self._piece(text, 0, 1, landmarks, of_events=of_events))
+            found = self._lines_of(text, 0, 1, landmarks, of_events=of_events)
             return found if len(found) <= 2 * _KEEP else [*found[:_KEEP], *found[-_KEEP:]]
         landmarks.update(LANDMARKS)  # one may be where the text is cut
         first: list[ScannedLine] = []
@@ -187,11 +191,33 @@ class Scanner:
             if end <= 0 or begin + _PIECE >= len(text):
                 end = min(len(text), begin + _PIECE)
             piece = text[begin:end]
-            for one in self._piece(piece, begin, number, landmarks, of_events=of_events):
+            for one in self._lines_of(piece, begin, number, set(), of_events=of_events):
                 (first if len(first) < _KEEP else last).append(one)
             number += piece.count("\n")
             begin = end
         return [*first, *last]
+
+    def _lines_of(
+        self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool
+    ) -> list[ScannedLine]:
+        """The lines of a piece with a hit. Lines of daemons are tried as events are; few logs have any."""
+        found = list(self._piece(text, base, number, landmarks, of_events=of_events))
+        if of_events or landmarks.isdisjoint(DAEMON_MARKS):
+            return found
+        by_place = {line.offset: line for line in found}
+        for line in self._piece(text, base, number, set(), of_events=True):
+            known = by_place.get(line.offset)
+            more = tuple(
+                [hit for hit in line.hits if hit.family not in _COMPARED and hit.when and hit.when.stream == _EVENTS]
+            )
+            if not more or not is_of_daemon(line.text):
+                continue
+            if known is None:
+                by_place[line.offset] = line
+                line.hits = more
+            else:
+                known.hits = (*known.hits, *more)
+        return [by_place[offset] for offset in sorted(by_place)]
 
     def _piece(
         self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool

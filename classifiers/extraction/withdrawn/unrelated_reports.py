@@ -40,7 +40,7 @@ def withdraw_unrelated(items: Sequence[EvidenceItem], streams: Sequence[StreamTe
     reports = [item for item in items if item.role == "initiating" and _is_report(item)]
     if not reports:  # most cases
         return
-    errors = [item for item in items if _is_error_of_program(item)]
+    errors = [item for item in items if is_error_of_program(item)]
     for report in reports:
         later = [item for item in errors if item.stream == report.stream and item.offset > report.offset]
         if not later or _is_felt(report, later[0], items):
@@ -50,7 +50,7 @@ def withdraw_unrelated(items: Sequence[EvidenceItem], streams: Sequence[StreamTe
             report.role, report.onset = "context", Onset.WITHDRAWN
 
 
-def _is_error_of_program(item: EvidenceItem) -> bool:
+def is_error_of_program(item: EvidenceItem) -> bool:
     """Whether a line names an exception that only the program can cause."""
     if item.role != "initiating" or item.line_number is None or item.from_scheduler or item.survived:
         return False

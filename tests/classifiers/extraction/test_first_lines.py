@@ -222,3 +222,13 @@ def test_a_report_of_an_exit_comes_after_what_the_processes_say() -> None:
     lost = "RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.1]:4711"
     report = "  time      : 2026-11-20_10:00:00\n  exitcode  : 1 (pid: 4711)"
     assert first_line(f"step 1\n{lost}\n{report}\n", status="node_fail") == lost
+
+
+def test_what_the_file_system_itself_reports_leads_an_error_that_it_explains() -> None:
+    report, effect = "beegfs: metadata target is offline: 7", "OSError: [Errno 5] Input/output error"
+
+    def prefers_effect(line: str) -> float | None:
+        return 4.0 if effect in line else -4.0
+
+    assert first_line(f"step 3\n{report}\n{effect}\n", log_odds=prefers_effect) == report
+    assert first_line(f"step 3\nbeegfs: metadata target is ready: 7\n{effect}\n", log_odds=prefers_effect) == effect
