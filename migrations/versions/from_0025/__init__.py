@@ -1,1 +1,0 @@
-"""The schema changes from revision 0025 on."""
