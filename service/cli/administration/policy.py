@@ -12,6 +12,7 @@ from service.automation import decision_records
 from service.automation.policy_replay import replay
 from service.cli import output
 from service.cli.files import check_writable, write_output
+from service.cli.spans import span
 from service.clock import SystemClock
 from service.db.session import Store
 from service.recommend import policy, replay_report
@@ -42,19 +43,12 @@ def add_parser(commands: "Subparsers") -> None:
     explain.add_argument("--policy", type=Path, help="evaluate this policy file with the facts known at the time")
     replay = actions.add_parser("replay", help="print the stored decisions that another policy would change")
     replay.add_argument("--policy", type=Path, required=True)
-    replay.add_argument("--since", type=_span, default=timedelta(days=28), help="how far back: 28d, 36h (default: 28d)")
+    replay.add_argument("--since", type=span, default=timedelta(days=28), help="how far back: 28d, 36h (default: 28d)")
     choice = replay.add_mutually_exclusive_group()
     choice.add_argument("--format", choices=("table", "html", "json"), default="table")
     choice.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     replay.add_argument("--output", type=Path, help="write here instead of standard output")
     replay.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
-
-
-def _span(text: str) -> timedelta:
-    units = {"d": "days", "h": "hours"}
-    if text[-1:] not in units or not text[:-1].isdecimal():
-        raise argparse.ArgumentTypeError(f"expected days or hours, such as 28d or 36h, not {text!r}")
-    return timedelta(**{units[text[-1]]: int(text[:-1])})
 
 
 def _value(value: Any) -> str:

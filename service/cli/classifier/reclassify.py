@@ -9,6 +9,7 @@ from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.classifier import reclassify_on_dask
 from service.cli.json_output import add_json_option, print_json
+from service.cli.spans import span
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
 from service.learning.records import Reclassified
@@ -22,13 +23,6 @@ _SHOWN_MOVES: Final = 20
 RATE: Final = 50.0  # failures a second, so that live events have the processor
 
 
-def _span(text: str) -> timedelta:
-    try:
-        return timedelta(**{{"d": "days", "h": "hours"}[text[-1:]]: int(text[:-1])})
-    except (KeyError, ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"expected 90d or 36h, got {text[:40]}") from None
-
-
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
@@ -37,7 +31,7 @@ def add_parser(commands: "Subparsers") -> None:
         description="New versions only where something changed; verdicts of people stay. An interrupted run "
         "continues where it stopped when it is started again in the same way.",
     )
-    parser.add_argument("--since", type=_span, default=timedelta(days=90), help="how far back: 90d (default), 36h")
+    parser.add_argument("--since", type=span, default=timedelta(days=90), help="how far back: 90d (default), 36h")
     parser.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE", help="one of " + ", ".join(_KEYS) + "; repeatable"
     )

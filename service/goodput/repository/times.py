@@ -1,6 +1,6 @@
 """Times to detect failures and hangs, and to close incidents."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, case, func, or_, select
 
@@ -9,6 +9,7 @@ from service.failures.tables import failures, verdicts
 from service.goodput.records import IncidentTimes, Quantiles
 from service.goodput.repository import expressions
 from service.incidents.tables import incidents
+from service.iso_times import instant_of
 from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.scope import Scope
 from service.jobs.tables import jobs
@@ -77,8 +78,4 @@ def to_close(connection: Connection, since: datetime, until: datetime, cluster: 
 
 def _progress_at(body: bytes) -> datetime | None:
     progress = unpack(body).get("progress") or {}
-    try:
-        at = datetime.fromisoformat(progress.get("at") or "")
-    except ValueError:
-        return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return instant_of(progress.get("at"))

@@ -100,9 +100,3 @@ def test_another_policy_is_asked_about_stored_decisions(
     assert (result["asked"], result["resubmits"]) == (1, {"more": 0, "fewer": 1})
     assert main([*ask, "--format", "html", "--output", str(tmp_path / "out.html")]) == 0
     assert "<h1>Policy replay</h1>" in (tmp_path / "out.html").read_text()
-
-
-def test_a_span_is_days_or_hours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["policy", "replay", "--policy", str(tmp_path / "x.toml"), "--since", "a while"])
-    assert "such as 28d or 36h" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from typing import Any
 from classifiers.contracts import LogStream
 from classifiers.extraction.line_headers import time_of
 from service.failures.records import FailureDetail
+from service.iso_times import instant_of
 
 WIDTH, LANE, LEFT = 1000, 22, 130  # in chart units
 MOST_LANES = 14
@@ -58,16 +59,16 @@ def timeline(detail: FailureDetail) -> Timeline | None:
             ("started_at", "started"),
             ("ended_at", f"ended: {row.status}"),
         )
-        if (at := _instant(event.get(name))) is not None
+        if (at := instant_of(event.get(name))) is not None
     ]
     point = event.get("checkpoint") or {}
-    if (at := _instant(point.get("at"))) is not None:
+    if (at := instant_of(point.get("at"))) is not None:
         step = f" at step {point['step']:,}" if isinstance(point.get("step"), int) else ""
         marks.append(Mark(at, "checkpoint", f"last checkpoint{step}"))
     marks.extend(
         Mark(at, f"node {line.get('node') or '?'}"[:24], str(line.get("text") or "")[:200])
         for line in (event.get("node_events") or ())[:NODE_EVENTS]
-        if (at := _instant(line.get("at"))) is not None
+        if (at := instant_of(line.get("at"))) is not None
     )
     try:
         log_marks, hours = _of_logs(detail, logs.streams if logs is not None else ())
@@ -162,11 +163,3 @@ def _in_year(seconds: float | None, ended: datetime) -> datetime | None:
         return at.replace(year=ended.year - 1) if at - ended > timedelta(days=180) else at
     except ValueError:
         return None
-
-
-def _instant(value: Any) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None
