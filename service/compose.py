@@ -12,6 +12,7 @@ from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
 from classifiers.model import artifact
+from service import task_intervals
 from service.automation.service import Automation
 from service.clock import Clock, SystemClock
 from service.db.session import Store
@@ -61,14 +62,6 @@ from service.signatures.signature_folder import SignatureFolder
 from service.telemetry import Telemetry
 from service.web.services import ModelInfo
 from service.web.services import Services as WebServices
-
-REPORTS_EVERY_S = 60.0
-FLEET_EVERY_S = 5.0
-RETENTION_EVERY_S = 600.0
-SEALS_EVERY_S = 60.0
-SILENT_EVERY_S = 60.0
-FOLD_EVERY_S = 1.0
-AUDIT_EVERY_S = 600.0
 
 
 @dataclass
@@ -133,7 +126,7 @@ class Services:
         return ZoneInfo(self.settings.timezone)
 
     @cached_property
-    def fold(self) -> GroupCountUpdater:
+    def group_count_updater(self) -> GroupCountUpdater:
         """Keeps the groups of failures up to date."""
         return GroupCountUpdater(self.store, self.clock)
 
@@ -186,24 +179,24 @@ class Services:
         return Sealing(self.store, self.clock)
 
     @cached_property
-    def fleet(self) -> FleetSettings:
+    def fleet_settings(self) -> FleetSettings:
         """Settings of node histories."""
         days = self.settings.retention_node_events_days
         kept = None if days == 0 else timedelta(days=days)
         return FleetSettings(half_life=timedelta(days=self.settings.node_half_life_days), keep_events=kept)
 
     @cached_property
-    def tending(self) -> NodeStatisticsUpdater:
+    def node_statistics_updater(self) -> NodeStatisticsUpdater:
         """Counts jobs and failures by node."""
-        return NodeStatisticsUpdater(self.store, self.clock, self.fleet)
+        return NodeStatisticsUpdater(self.store, self.clock, self.fleet_settings)
 
     @cached_property
-    def node_events(self) -> NodeEventIntake:
+    def node_event_intake(self) -> NodeEventIntake:
         """Stores node events."""
-        return NodeEventIntake(self.store, self.clock, self.fleet)
+        return NodeEventIntake(self.store, self.clock, self.fleet_settings)
 
     @cached_property
-    def nodes_kafka(self) -> KafkaConfig | None:
+    def node_event_kafka(self) -> KafkaConfig | None:
         """Configuration of the node-event consumer, in its own consumer group; None if no topic is set."""
         topic = self.settings.node_event_topic
         if topic is None:
@@ -221,7 +214,7 @@ class Services:
         return Consumer(
             KafkaSource(config, member=member),
             node_events.parse,
-            self.node_events.handle,
+            self.node_event_intake.handle,
             DeadLetterSender(Producer(config), self.settings.dead_letter_topic),
             clock=self.clock,
             telemetry=self.telemetry,
@@ -239,19 +232,20 @@ class Services:
         parts = (self.store, self.clock, self.telemetry, self.diagnoser, self.shadow_run)
         tasks = [
             *learning.tasks(*parts, lambda: self.retraining, self.settings.retrain_schedule()),
-            PeriodicTask(self.reports.run_if_due, REPORTS_EVERY_S),
-            PeriodicTask(self.tending, FLEET_EVERY_S),
-            PeriodicTask(self.diagnose.revise_late, FLEET_EVERY_S),
-            PeriodicTask(self.automation.tick),
-            PeriodicTask(self.retention.run_if_due, RETENTION_EVERY_S),
-            PeriodicTask(self.sealing.seal_due, SEALS_EVERY_S),
-            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), SEALS_EVERY_S),
-            PeriodicTask(self.fold, FOLD_EVERY_S),
-            PeriodicTask(self.feedback.draw, AUDIT_EVERY_S),
-            PeriodicTask(HourlyCounts(self.store, self.clock), SILENT_EVERY_S),
+            PeriodicTask(self.reports.run_if_due, task_intervals.REPORTS_S),
+            PeriodicTask(self.node_statistics_updater, task_intervals.NODE_STATISTICS_S),
+            PeriodicTask(self.diagnose.revise_late, task_intervals.LATE_REVISIONS_S),
+            PeriodicTask(self.automation.tick, task_intervals.AUTOMATION_S),
+            PeriodicTask(self.retention.run_if_due, task_intervals.RETENTION_S),
+            PeriodicTask(self.sealing.seal_due, task_intervals.SEALS_S),
+            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), task_intervals.AUDIT_HEADS_S),
+            PeriodicTask(self.group_count_updater, task_intervals.GROUP_COUNTS_S),
+            PeriodicTask(self.feedback.draw, task_intervals.AUDIT_SAMPLES_S),
+            PeriodicTask(HourlyCounts(self.store, self.clock), task_intervals.HOURLY_COUNTS_S),
         ]
         if self.delivery is None:
-            tasks.append(PeriodicTask(UndeliverableMessages(self.store, self.clock), SILENT_EVERY_S))
+            undeliverable = UndeliverableMessages(self.store, self.clock)
+            tasks.append(PeriodicTask(undeliverable, task_intervals.UNDELIVERABLE_MESSAGES_S))
         if (asking := self.second_reader) is not None:
             tasks.append(PeriodicTask(asking, second_readings.EVERY_S, name="second reader"))
         for task in tasks:
@@ -275,7 +269,7 @@ class Services:
         return Diagnose(
             *parts,
             self.settings.log_deadline_s,
-            fleet=self.fleet,
+            fleet=self.fleet_settings,
             automation=self.automation,
             good_runs=GoodRuns(self.logs, self.settings.good_run_logs),
         )
@@ -375,7 +369,7 @@ class Services:
             signatures=self.signatures,
             lag=lag,
             automation=self.automation,
-            node_events=self.node_events,
+            node_events=self.node_event_intake,
             people=self.people,
             intake_limit=self.settings.intake_limit(),
             feedback_service=self.feedback,

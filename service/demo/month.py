@@ -58,8 +58,8 @@ class Month:
             end = min(day + timedelta(days=1), until)
             self._play_day(end)
             self._clock.at = end
-            self._services.tending()
-            self._services.fold()
+            self._services.node_statistics_updater()
+            self._services.group_count_updater()
             progress(self.stored, end)
             day = end
 
@@ -84,7 +84,7 @@ class Month:
             else:
                 self._clock.at = stop
                 if moment is not None and moment.at == stop:
-                    self._services.fold()
+                    self._services.group_count_updater()
                     self._moments.pop(0).act()
                 elif stop in self._wakes:
                     self._wakes.remove(stop)
@@ -152,7 +152,7 @@ class Month:
             self._services.feedback.add_to_group(group, who, FeedbackInput("confirm", note="The hub was overloaded."))
 
     def _repair(self, who: str) -> None:
-        self._services.node_events.repaired(CLUSTER, DEGRADED, by=who, note="GPU 3 and its riser replaced")
+        self._services.node_event_intake.repaired(CLUSTER, DEGRADED, by=who, note="GPU 3 and its riser replaced")
 
     def _contest(self, text: str) -> None:
         note = "The same job ran with this memory limit last week."

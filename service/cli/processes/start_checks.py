@@ -20,7 +20,7 @@ def check(services: Services) -> None:
     services.audit_heads.check()
     if services.settings.kafka_bootstrap_servers:
         services.kafka  # noqa: B018 - created on first access
-        services.nodes_kafka  # noqa: B018 - as above
+        services.node_event_kafka  # noqa: B018 - as above
 
 
 def _log_roots(settings: Settings) -> None:

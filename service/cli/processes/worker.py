@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     services.policy  # noqa: B018 - created on first access
     services.diagnoser  # noqa: B018 - as above
     services.delivery  # noqa: B018 - as above
-    services.nodes_kafka  # noqa: B018 - as above
+    services.node_event_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     with claimed(_name_scope(config, host), args.processes) as numbers:
         return _run_members(services, args.metrics_port, host, numbers)
@@ -152,7 +152,7 @@ def node_event_consumer(services: compose.Services, stop: ShutdownFlag, member: 
         TooManyDeadLetters: too many unreadable records in a row on that topic.
         ConfigurationError: as for the main consumer.
     """
-    config = services.nodes_kafka
+    config = services.node_event_kafka
     if config is None:
         yield stop
         return
