@@ -42,7 +42,15 @@ def test_the_end_of_a_resubmitted_job_is_matched_to_its_request(here: World) -> 
 
 
 def test_a_user_failure_is_never_resubmitted(here: World) -> None:
-    here.tell(job("1", "ModuleNotFoundError: No module named 'flash_attn'"), job("2", "what is this"))
+    here.tell(job("1", "ModuleNotFoundError: No module named 'flash_attn'"))
+    assert here.failure("1").side == "user"
+    assert here.requests() == []
+    assert here.lease() == []
+
+
+def test_an_undecided_failure_is_never_resubmitted(here: World) -> None:
+    here.tell(job("1", "what is this"))
+    assert here.failure("1").abstained
     assert here.requests() == []
     assert here.lease() == []
 

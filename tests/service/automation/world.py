@@ -10,6 +10,7 @@ from service.automation.service import Automation
 from service.contracts.event import JobCompletion, from_object
 from service.db.session import Store
 from service.deliveries.tables import outbox
+from service.failures.records import FailureRow
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchOutcome
 from service.pipeline.diagnose import Diagnose
@@ -81,6 +82,13 @@ class World:
     def requests(self, state: RequestState | None = None) -> list[Request]:
         with self.store.reading() as reading:
             return list(reading.requests.page(state=state, limit=500).items)
+
+    def failure(self, job_id: str) -> FailureRow:
+        """The failure of the only attempt of a job."""
+        with self.store.reading() as reading:
+            [attempt] = reading.jobs.attempts("orion", job_id)
+            assert attempt.failure_id is not None
+            return reading.failures.get(attempt.failure_id).row
 
     def messages(self, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
         with self.store._engine.connect() as connection:
