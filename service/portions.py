@@ -4,7 +4,11 @@ import time
 from collections.abc import Callable
 
 
-def in_portions(step: Callable[[], bool], sleep: Callable[[float], object] = time.sleep) -> None:
+def in_portions(
+    step: Callable[[], bool],
+    sleep: Callable[[float], object] = time.sleep,
+    now: Callable[[], float] = time.perf_counter,
+) -> None:
     """Repeat a step until it says that nothing is left, and pause after each as long as it took.
 
     SQLite has one writer at a time, and those that wait for it look only now and then whether it is their turn: without
@@ -13,9 +17,10 @@ def in_portions(step: Callable[[], bool], sleep: Callable[[float], object] = tim
     Args:
         step: does one portion in its own transaction; returns whether there may be more.
         sleep: waits for some seconds.
+        now: a clock, in seconds.
     """
     while True:
-        began = time.perf_counter()
+        began = now()
         if not step():
             return
-        sleep(time.perf_counter() - began)
+        sleep(now() - began)

@@ -237,7 +237,7 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     assert faultline.requests(typo) == []
     wait(lambda: bench.job(lost)["job_state"] == ["PENDING"], 150, state_shown)
     wait(lambda: any(one["status"] == "node_fail" for one in faultline.attempts(lost)), 60, state_shown)
-    time.sleep(3)  # for a request, if there is to be one
+    time.sleep(3)  # nothing to wait for: a request may come or not, and must not change the job
     wait(lambda: all(one["result"] for one in faultline.requests(lost)), 90, state_shown)
     again = bench.job(lost)
     assert again["comment"] == "nightly faultline/resubmit=auto"
