@@ -1,4 +1,4 @@
-"""The board and the alerts ask for metrics that the service has."""
+"""What operators copy fits the service: metrics of board and alerts, settings of the sample environment."""
 
 import json
 import re
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from service import settings
 from service.telemetry import Telemetry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -36,3 +37,23 @@ def test_the_board_is_sound_json_whose_panels_do_not_overlap() -> None:
         assert not cells & taken
         assert at["x"] + at["w"] <= 24
         taken |= cells
+
+
+def test_the_chart_has_the_same_alerts() -> None:
+    """A chart installs only files of its own folder, so that it needs a copy."""
+    copy = DEPLOY / "kubernetes" / "faultline" / "files" / "alerts.yaml"
+    assert copy.read_bytes() == (DEPLOY / "prometheus" / "alerts.yaml").read_bytes()
+
+
+def test_the_service_takes_the_sample_environment() -> None:
+    lines = (DEPLOY / "systemd" / "environment").read_text(encoding="utf-8").splitlines()
+    given = dict(line.removeprefix("#").split("=", 1) for line in lines if re.match(r"#?FAULTLINE_\w+=", line))
+    assert {"FAULTLINE_DATABASE_URL", "FAULTLINE_LOG_ROOTS", "FAULTLINE_DELIVERY_FILE"} <= set(given)
+    assert settings.read(given).log_roots == ("/scratch/logs",)
+
+
+@pytest.mark.parametrize(
+    "unit", [*DEPLOY.glob("systemd/*.service"), *DEPLOY.glob("hooks/*.service")], ids=lambda unit: unit.name
+)
+def test_a_unit_names_no_documentation_that_nothing_installs(unit: Path) -> None:
+    assert "Documentation=file:" not in unit.read_text(encoding="utf-8")
