@@ -1,0 +1,103 @@
+"""Scrolls a log in the log viewer from its first line to its last, and jumps in it; counts what the frames tell."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Page
+
+GAP_AIM_MS = 100.0
+WHEEL_PX = 600
+# Times between animation frames and tasks of more than 50 ms, from now on.
+WATCH = """() => {
+  const seen = window.seenByBenchmark = { gaps: [], tasks: [] };
+  let last = performance.now();
+  const next = (at) => { seen.gaps.push(at - last); last = at; requestAnimationFrame(next); };
+  requestAnimationFrame(next);
+  new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map((one) => one.duration))).observe({ type: "longtask" });
+}"""
+SEEN = "() => window.seenByBenchmark"
+LOADED = """() => new Promise((done) => {
+  const found = [];
+  new PerformanceObserver((list) => found.push(...list.getEntries().map((one) => one.duration))).observe({ type: "longtask", buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => done(found)));
+})"""
+# The place after two further frames: what was asked for before is drawn by then.
+PLACE = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(
+  [scrollY, Math.ceil(scrollY + innerHeight) >= document.documentElement.scrollHeight]))))"""
+
+
+@dataclass(slots=True)
+class Frames:
+    """What was seen while a log was scrolled, in milliseconds; loads of pages are apart.
+
+    Attributes:
+        gaps: times between frames.
+        tasks: tasks of more than 50 ms while it was scrolled.
+        loading: tasks of more than 50 ms while pages were loaded.
+        pages: pages that were scrolled.
+    """
+
+    gaps: list[float] = field(default_factory=list)
+    tasks: list[float] = field(default_factory=list)
+    loading: list[float] = field(default_factory=list)
+    pages: int = 0
+
+    def add(self, seen: dict[str, Any]) -> None:
+        """Add what one page has seen."""
+        self.gaps += seen["gaps"]
+        self.tasks += seen["tasks"]
+
+    def __str__(self) -> str:
+        over = sum(gap > GAP_AIM_MS for gap in self.gaps)
+        return (
+            f"{self.pages} pages, {len(self.gaps):,} frames, the longest gap {max(self.gaps, default=0):.0f} ms, "
+            f"{over} over {GAP_AIM_MS:g} ms; {len(self.tasks)} tasks over 50 ms while scrolling (longest "
+            f"{max(self.tasks, default=0):.0f} ms), {len(self.loading)} while loading (longest {max(self.loading, default=0):.0f} ms)"
+        )
+
+
+def scrolled(page: Page, address: str) -> Frames:
+    """Scroll every page of a log with the wheel; then search, and jump to the evidence and to both ends."""
+    found = Frames()
+    page.goto(address)
+    while True:
+        _scroll_to_the_end(page, found)
+        later = page.get_by_role("link", name="Later lines")
+        if not later.count():
+            break
+        page.goto(str(later.first.get_attribute("href")))
+    for jump in (f"{address}?q=e", f"{address}?line=50000#L50000"):
+        page.goto(jump)
+        _jump(page, found)
+    evidence = page.locator(".jumps a")
+    if evidence.count():
+        page.goto(str(evidence.first.get_attribute("href")))
+        _jump(page, found)
+    return found
+
+
+def _scroll_to_the_end(page: Page, found: Frames) -> None:
+    """Scroll a page with the wheel until nothing follows."""
+    _begin(page, found)
+    page.mouse.move(200, 500)
+    before, (place, at_end) = -1.0, page.evaluate(PLACE)
+    while not at_end and place != before:
+        before = place
+        page.mouse.wheel(0, WHEEL_PX)
+        place, at_end = page.evaluate(PLACE)
+    found.add(page.evaluate(SEEN))
+
+
+def _jump(page: Page, found: Frames) -> None:
+    """Go to the end of a page and to its begin by keys."""
+    _begin(page, found)
+    for key in ("End", "Home", "End"):
+        page.keyboard.press(key)
+        page.evaluate(PLACE)
+    found.add(page.evaluate(SEEN))
+
+
+def _begin(page: Page, found: Frames) -> None:
+    found.loading += page.evaluate(LOADED)
+    found.pages += 1
+    page.evaluate(WATCH)
