@@ -1,6 +1,6 @@
 """Every page in the system's Chromium: first contentful paint, bytes over the network, and scrolling of long logs.
 
-usage: python -m tests.bench.browser [--loads TIMES] [--url DATABASE_URL] [--part pages|logs]
+usage: python -m tests.bench.browser [--loads TIMES] [--only TEXT] [--url DATABASE_URL] [--part pages|logs]
 
 The real server serves the demo's month with a failure whose logs are long (tests/bench/browser_store.py). Each page is
 opened with an empty cache in a narrow and in a wide window. First contentful paint includes the server's time, and is
@@ -30,6 +30,7 @@ LOADS = 3
 PAINT_AIM_MS = 500.0
 WEIGHT_AIM = 400_000  # bytes
 WORST = 5
+PARTS = ("pages", "logs")
 # The route of audits needs a failure of the week's sample.
 AUDIT = "/feedback/audit/{week}/{failure_id}"
 PAINTED = """() => new Promise((done) => {
@@ -37,6 +38,15 @@ PAINTED = """() => new Promise((done) => {
   new PerformanceObserver((list) => told(list.getEntries())).observe({ type: "paint", buffered: true });
 })"""
 ANSWERED = "() => performance.getEntriesByType('navigation')[0].responseStart"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured: how often each page is opened, only addresses with a text, and the parts."""
+
+    loads: int = LOADS
+    only: str = ""
+    parts: Sequence[str] = PARTS
 
 
 @dataclass  # without slots: Playwright sets attributes of the object whose methods it calls
@@ -132,11 +142,11 @@ def opened(browser: Browser, base: str, path: str, width: int, loads: int) -> Op
     return Opened(path, width, statistics.median(paints), statistics.median(answers), cold, warm)
 
 
-def every_page(browser: Browser, base: str, content: browser_store.Content, loads: int) -> list[Opened]:
+def every_page(browser: Browser, base: str, paths: Sequence[str], loads: int) -> list[Opened]:
     """Open every page in both widths; each is asked for once before, so that its template is compiled."""
     found = []
     with empty_context(browser, base, WIDTHS[0]) as context:
-        pages = [path for path in addresses(content) if is_page(context.request.get(path, max_redirects=0))]
+        pages = [path for path in paths if is_page(context.request.get(path, max_redirects=0))]
     for path in pages:
         found += [opened(browser, base, path, width, loads) for width in WIDTHS]
     return found
@@ -172,13 +182,14 @@ def tell_pages(found: Sequence[Opened]) -> None:
     )
 
 
-def measure(url: str, loads: int, parts: Sequence[str]) -> None:
+def measure(url: str, plan: Plan) -> None:
     """Measure a filled database and print the results."""
     content = browser_store.content(url)
     with served(url) as (base, _), chromium() as browser:
-        if "pages" in parts:
-            tell_pages(every_page(browser, base, content, loads))
-        if "logs" in parts:
+        if "pages" in plan.parts:
+            paths = [path for path in addresses(content) if plan.only in path]
+            tell_pages(every_page(browser, base, paths, plan.loads))
+        if "logs" in plan.parts:
             for address, kept, name in zip(content.logs, content.kept, browser_store.STREAMS, strict=True):
                 for width in WIDTHS:
                     with empty_context(browser, base, width) as context:
@@ -186,23 +197,25 @@ def measure(url: str, loads: int, parts: Sequence[str]) -> None:
                     print(f"  {name} ({kept:,} kept), {width} px: {seen}", flush=True)
 
 
-def run(url: str = "", loads: int = LOADS, parts: Sequence[str] = ("pages", "logs")) -> None:
+def run(plan: Plan | None = None, url: str = "") -> None:
     """Fill a database unless one is given, and measure it."""
+    wanted = plan or Plan()
     if url:
-        measure(url, loads, parts)
+        measure(url, wanted)
         return
     with tempfile.TemporaryDirectory(prefix="faultline-bench-") as folder:
-        measure(browser_store.fill(Path(folder)), loads, parts)
+        measure(browser_store.fill(Path(folder)), wanted)
 
 
 def main() -> None:
     """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.browser")
     parser.add_argument("--loads", type=int, default=LOADS, help="how often each page is opened")
+    parser.add_argument("--only", default="", help="only pages with this text in their address")
     parser.add_argument("--url", default="", help="a database that `browser_store.fill` has filled")
-    parser.add_argument("--part", choices=("pages", "logs"), help="only this part")
+    parser.add_argument("--part", choices=PARTS, help="only this part")
     given = parser.parse_args()
-    run(given.url, given.loads, (given.part,) if given.part else ("pages", "logs"))
+    run(Plan(given.loads, given.only, (given.part,) if given.part else PARTS), given.url)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """Scrolls a log in the log viewer from its first line to its last, and jumps in it; counts what the frames tell."""
 
+import re
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Any
 
 from playwright.sync_api import Page
 
 GAP_AIM_MS = 100.0
 WHEEL_PX = 600
+MOST_PAGES = 10
 # Times between animation frames and tasks of more than 50 ms, from now on.
 WATCH = """() => {
   const seen = window.seenByBenchmark = { gaps: [], tasks: [] };
@@ -57,15 +60,14 @@ class Frames:
 
 
 def scrolled(page: Page, address: str) -> Frames:
-    """Scroll every page of a log with the wheel; then search, and jump to the evidence and to both ends."""
+    """Scroll pages from the begin of a log to its end with the wheel; then search, and jump to evidence and both ends.
+
+    Of more than `MOST_PAGES` pages, as many at equal distances are scrolled, the first and the last among them.
+    """
     found = Frames()
-    page.goto(address)
-    while True:
+    for line in _first_lines(page, address):
+        page.goto(f"{address}?line={line}")
         _scroll_to_the_end(page, found)
-        later = page.get_by_role("link", name="Later lines")
-        if not later.count():
-            break
-        page.goto(str(later.first.get_attribute("href")))
     for jump in (f"{address}?q=e", f"{address}?line=50000#L50000"):
         page.goto(jump)
         _jump(page, found)
@@ -74,6 +76,19 @@ def scrolled(page: Page, address: str) -> Frames:
         page.goto(str(evidence.first.get_attribute("href")))
         _jump(page, found)
     return found
+
+
+def _first_lines(page: Page, address: str) -> list[int]:
+    """The first lines of the pages to scroll; pages are followed by their links without drawing them."""
+    found, at = [], address
+    while at:
+        answer = page.request.get(at).text()
+        found.append(int(re.findall(r'<tr id="L(\d+)"', answer)[0]))
+        later = re.search(r'rel="next" href="([^"]+)"', answer)
+        at = unescape(later[1]) if later else ""
+    if len(found) <= MOST_PAGES:
+        return found
+    return [found[number * (len(found) - 1) // (MOST_PAGES - 1)] for number in range(MOST_PAGES)]
 
 
 def _scroll_to_the_end(page: Page, found: Frames) -> None:
