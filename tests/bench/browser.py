@@ -31,11 +31,14 @@ PAINT_AIM_MS = 500.0
 WEIGHT_AIM = 400_000  # bytes
 WORST = 5
 PARTS = ("pages", "logs")
+# Lists as long as one may ask for.
+LONGEST_LISTS = ("/failures?limit=500", "/groups?limit=500")
 # The route of audits needs a failure of the week's sample.
 AUDIT = "/feedback/audit/{week}/{failure_id}"
 PAINTED = """() => new Promise((done) => {
-  const told = (entries) => { const one = entries.find((entry) => entry.name === "first-contentful-paint"); if (one) done(one.startTime); };
-  new PerformanceObserver((list) => told(list.getEntries())).observe({ type: "paint", buffered: true });
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntriesByName("first-contentful-paint")) done(one.startTime);
+  }).observe({ type: "paint", buffered: true });
 })"""
 ANSWERED = "() => performance.getEntriesByType('navigation')[0].responseStart"
 
@@ -99,13 +102,13 @@ class Opened:
 
 
 def addresses(content: browser_store.Content) -> list[str]:
-    """Every page with the values of the database, and the other long logs."""
+    """Every page with the values of the database, the longest lists, and the other long logs."""
     audit = AUDIT.format(week=content.values["audit_week"], failure_id=content.values["audited"])
     filled = [
         audit if path == AUDIT else re.sub(r"{(\w+)(?::path)?}", lambda found: content.values[found[1]], path)
         for path in PATHS
     ]
-    return list(dict.fromkeys([*filled, *content.logs]))
+    return list(dict.fromkeys([*filled, *LONGEST_LISTS, *content.logs]))
 
 
 @contextmanager

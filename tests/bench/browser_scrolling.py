@@ -16,12 +16,14 @@ WATCH = """() => {
   let last = performance.now();
   const next = (at) => { seen.gaps.push(at - last); last = at; requestAnimationFrame(next); };
   requestAnimationFrame(next);
-  new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map((one) => one.duration))).observe({ type: "longtask" });
+  const note = (list) => seen.tasks.push(...list.getEntries().map((one) => one.duration));
+  new PerformanceObserver(note).observe({ type: "longtask" });
 }"""
 SEEN = "() => window.seenByBenchmark"
 LOADED = """() => new Promise((done) => {
   const found = [];
-  new PerformanceObserver((list) => found.push(...list.getEntries().map((one) => one.duration))).observe({ type: "longtask", buffered: true });
+  const note = (list) => found.push(...list.getEntries().map((one) => one.duration));
+  new PerformanceObserver(note).observe({ type: "longtask", buffered: true });
   requestAnimationFrame(() => requestAnimationFrame(() => done(found)));
 })"""
 # The place after two further frames: what was asked for before is drawn by then.
@@ -55,7 +57,8 @@ class Frames:
         return (
             f"{self.pages} pages, {len(self.gaps):,} frames, the longest gap {max(self.gaps, default=0):.0f} ms, "
             f"{over} over {GAP_AIM_MS:g} ms; {len(self.tasks)} tasks over 50 ms while scrolling (longest "
-            f"{max(self.tasks, default=0):.0f} ms), {len(self.loading)} while loading (longest {max(self.loading, default=0):.0f} ms)"
+            f"{max(self.tasks, default=0):.0f} ms), {len(self.loading)} while loading (longest "
+            f"{max(self.loading, default=0):.0f} ms)"
         )
 
 

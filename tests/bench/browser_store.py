@@ -50,8 +50,8 @@ class Content:
 def usual_line(number: int) -> str:
     """One of the lines that training writes, 100 characters on average."""
     return (
-        f"2026-11-20 11:{number // 60 % 60:02}:{number % 60:02} INFO trainer: step {number} loss {2 + number % 97 / 97:.4f} "
-        f"lr 3.0e-04 grad_norm {number % 13 / 10:.3f} {880 + number % 41} samples/s"
+        f"2026-11-20 11:{number // 60 % 60:02}:{number % 60:02} INFO trainer: step {number} "
+        f"loss {2 + number % 97 / 97:.4f} lr 3.0e-04 grad_norm {number % 13 / 10:.3f} {880 + number % 41} samples/s"
     )
 
 
@@ -69,7 +69,7 @@ def fill(folder: Path) -> str:
     with closing(compose.build(read, clock)) as services:
         services.store.upgrade()
         since, story = now - timedelta(days=DAYS), Story(now)
-        Month(services, clock, story, Simulation(story, since)).play(since, now, lambda stored, day: None)
+        Month(services, clock, story, Simulation(story, since)).play(since, now, lambda _stored, _day: None)
         clock.at = None
         _add_long_logs(services, folder, now)
         publish(services)

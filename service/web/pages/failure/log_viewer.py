@@ -128,7 +128,7 @@ def log_page(detail: FailureDetail, logs: AttemptLogs, index: int, line: int | N
 
 
 def page_starts(lines: Sequence[tuple[int | None, str]], first: int) -> list[int]:
-    """The positions where pages begin among the 1,000 lines from position `first`: more than one if the text is long."""
+    """Where pages begin among the 1,000 lines from position `first`: more than one position if the text is long."""
     texts = [text[:LONGEST] for _, text in lines[first : first + PAGE]]
     starts, done = [first], _fitting(texts, PAGE_BYTES)
     while done < len(texts):
