@@ -23,7 +23,7 @@ from playwright.sync_api import APIResponse, Browser, BrowserContext, CDPSession
 from tests.bench import browser_scrolling, browser_store
 from tests.bench.page import served
 from tests.flows.chromium import chromium
-from tests.flows.page_paths import PATHS
+from tests.flows.every_page.page_paths import PATHS
 
 WIDTHS = (390, 1440)
 LOADS = 3

@@ -20,11 +20,12 @@ WATCH = """() => {
   new PerformanceObserver(note).observe({ type: "longtask" });
 }"""
 SEEN = "() => window.seenByBenchmark"
+# The tasks of loading, once there is nothing left to do.
 LOADED = """() => new Promise((done) => {
   const found = [];
   const note = (list) => found.push(...list.getEntries().map((one) => one.duration));
   new PerformanceObserver(note).observe({ type: "longtask", buffered: true });
-  requestAnimationFrame(() => requestAnimationFrame(() => done(found)));
+  requestIdleCallback(() => requestAnimationFrame(() => requestAnimationFrame(() => done(found))));
 })"""
 # The place after two further frames: what was asked for before is drawn by then.
 PLACE = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(

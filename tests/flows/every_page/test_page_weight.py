@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.bench.browser import WEIGHT_AIM, WIDTHS, empty_context, is_page, opened
-from tests.flows.page_paths import PATHS
-from tests.flows.test_axe import judged
+from tests.flows.every_page.page_paths import PATHS
+from tests.flows.every_page.test_axe import judged
 from tests.flows.test_pages import stock
 from tests.service.web.live import serving
 from tests.service.web.test_app import filled

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from tests.flows.chromium import fits, tab
-from tests.flows.page_paths import PATHS
+from tests.flows.every_page.page_paths import PATHS
 from tests.flows.test_pages import stock
 from tests.service.web.live import serving
 from tests.service.web.stored_layers import add_layer
