@@ -1,6 +1,6 @@
 """`make bench`: speed and memory, absolute and as ratios within this one run. Numbers, not tests.
 
-usage: python -m tests.bench [classify|pipeline|reclassify|logs|page|instructions|backlog ...]
+usage: python -m tests.bench [classify|pipeline|reclassify|logs|page|instructions|backlog|browser ...]
 """
 
 import argparse
@@ -13,7 +13,7 @@ from service import native_modules
 # Before the modules are imported, also in the processes that a section starts.
 native_modules.use()
 
-from tests.bench import backlog, classify, instructions, log_storage, page, pipeline, reclassify  # noqa: E402
+from tests.bench import backlog, browser, classify, instructions, log_storage, page, pipeline, reclassify  # noqa: E402
 
 SECTIONS: dict[str, Callable[[], object]] = {
     "classify": classify.run,
@@ -23,13 +23,14 @@ SECTIONS: dict[str, Callable[[], object]] = {
     "page": page.run,
     "instructions": instructions.run,
     "backlog": backlog.run,
+    "browser": browser.run,
 }
 DEFAULT = (
     "classify",
     "pipeline",
     "reclassify",
     "logs",
-)  # pages take an hour (make bench-pages), a backlog half an hour; instructions need Valgrind
+)  # pages take an hour (make bench-pages), a backlog half an hour; instructions need Valgrind, browser needs Chromium
 
 
 def machine() -> str:

@@ -1,6 +1,8 @@
 """The log viewer: links to lines, evidence, search, and pages of long logs."""
 
+import gzip
 import re
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -32,7 +34,8 @@ def test_a_link_to_a_line_opens_the_page_that_has_it(client: TestClient, address
     assert shown(client.get(address).text) == [1, 2, 3, 4, 5]
     page = client.get(f"{address}?line=7").text
     assert shown(page) == [6, 7, 8, 9, 10]
-    assert f"{address}?line=7#L7" in page
+    assert '<a href="?line=7#L7">7</a>' in page
+    assert '<a href="?line=7&amp;wrap=no#L7">7</a>' in client.get(f"{address}?line=7&wrap=no").text
     assert shown(client.get(f"{address}?line=99").text) == [11, 12]
 
 
@@ -54,3 +57,44 @@ def test_the_search_lists_the_lines_that_contain_the_text(client: TestClient, ad
 
 def test_no_such_stream_is_not_found(client: TestClient, address: str) -> None:
     assert client.get(address.replace("/0/lines", "/9/lines")).status_code == 404
+
+
+def test_a_log_of_long_lines_has_shorter_pages_and_none_of_its_lines_is_left_out(
+    client: TestClient, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_viewer, "PAGE_BYTES", 20)  # two lines "step 1", but not the third
+    at: str | None = address
+    pages = []
+    while at is not None:
+        page = client.get(at).text
+        pages.append(shown(page))
+        assert f"{pages[-1][0]} to {pages[-1][-1]} of 12" in page
+        later = re.search(r'rel="next" href="([^"]+)"', page)
+        at = later and later[1]
+    assert [number for one in pages for number in one] == list(range(1, 13))
+    assert max(map(len, pages)) < 5
+    back = [re.search(r'rel="prev" href="([^"]+)"', client.get(f"{address}?line={one[0]}").text) for one in pages]
+    assert back[0] is None
+    assert [shown(client.get(one[1]).text) for one in back[1:] if one is not None] == pages[:-1]
+    for number in range(1, 13):
+        assert number in shown(client.get(f"{address}?line={number}").text)
+
+
+@pytest.mark.parametrize("character", ["x", "'", "\u202e", "\x9f", "é"])
+def test_no_page_of_a_log_is_heavier_than_400_kb_with_styles_and_scripts(
+    client: TestClient, world: World, character: str
+) -> None:
+    """Pages are not compressed, and some characters take many bytes of a page: a log of them has shorter pages."""
+    text = "\n".join([character * (240 // len(character.encode()))] * 1_000)
+    assert client.post("/api/v1/events", content=lines(event("1", logs=[log(text, 3)]))).json()["accepted"] == 1
+    found = client.get("/api/v1/failures").json()["items"][0]["id"]
+    kept: AttemptLogs = views.failure(world.services, found).logs[0]
+    viewer = f"/failures/{found}/logs/{kept.attempt_id}/0/lines"
+    for address in (viewer, f"{viewer}?line=500", f"{viewer}?q={quote(character)}"):
+        page = client.get(address)
+        assert shown(page.text)
+        files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
+        assert files
+        sent = [page.content, *(client.get(file).content for file in files)]
+        compressed = [len(gzip.compress(content, 6)) for content in sent[1:]]
+        assert len(sent[0]) + sum(compressed) < 400_000

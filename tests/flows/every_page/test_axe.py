@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from tests.flows.chromium import fits, tab
+from tests.flows.every_page.page_paths import PATHS
 from tests.flows.test_pages import stock
 from tests.service.web.live import serving
 from tests.service.web.stored_layers import add_layer
@@ -19,15 +20,6 @@ from tests.service.web.world import World, make_world
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-NO_PAGES = {
-    *("/live", "/failures/{failure_id}/live", "/favicon.ico", "/metrics"),
-    "/failures/{failure_id}/logs/{attempt_id}/{index}",
-}
-PATHS = sorted(
-    path
-    for method, path in WANTED
-    if method == "GET" and not path.startswith(("/api/", "/health/")) and path not in NO_PAGES
-)
 LOG = "/failures/1/logs/1/0/lines?q=e"
 BOARD = "/groups?view=board"
 MORE = [

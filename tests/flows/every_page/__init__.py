@@ -1,0 +1,1 @@
+"""Checks of every page in a browser."""
