@@ -32,7 +32,7 @@ WEIGHT_AIM = 400_000  # bytes
 WORST = 5
 PARTS = ("pages", "logs")
 # Lists as long as one may ask for.
-LONGEST_LISTS = ("/failures?limit=500", "/groups?limit=500")
+LONGEST_LISTS = ("/failures?limit=200", "/groups?limit=200")
 # The route of audits needs a failure of the week's sample.
 AUDIT = "/feedback/audit/{week}/{failure_id}"
 PAINTED = """() => new Promise((done) => {

@@ -11,7 +11,7 @@ from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, symptoms
-from service.web.pages.forms import Text, failure_query, in_url, wrong_times
+from service.web.pages.forms import DEFAULT_ROWS, RowLimit, Text, failure_query, in_url, wrong_times
 from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
@@ -34,7 +34,7 @@ def failures(
     filters: Annotated[FailureQuery, Depends(failure_query)],
     cursor: Text = None,
     sort: FailureSort = "-ended_at",
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: RowLimit = DEFAULT_ROWS,
     notice: Text = None,
     ticked: Literal["", "all"] = "",
     taken: Many = 0,
@@ -49,7 +49,11 @@ def failures(
             else views.failures(snapshot, filters, limit=limit, cursor=cursor or None, sort=sort)
         )
         shown_filters = in_url(filters)
-        extra = {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-ended_at", 50)}
+        extra = {
+            name: value
+            for name, value in (("sort", sort), ("limit", limit))
+            if value not in ("-ended_at", DEFAULT_ROWS)
+        }
         context = {
             "page": page,
             "filters": shown_filters,

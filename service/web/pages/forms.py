@@ -19,6 +19,9 @@ from service.web.url_times import instant
 from service.web.views import DEFAULT_RANGE, FailureQuery
 
 Text = Annotated[str | None, Query(max_length=1_000)]
+# Rows of a list on one page: a list of 500 failures is a page of more than 400 kB. The API gives up to 500.
+RowLimit = Annotated[int, Query(ge=1, le=200)]
+DEFAULT_ROWS = 50
 FormToken = Annotated[str, Form(max_length=200)]
 _LOCAL_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}", re.ASCII)
 YES_NO = {"true": True, "false": False}

@@ -23,7 +23,7 @@ from service.web.group_actions import act, feedback_input
 from service.web.pages.causes import by_side, cause_choice, mitigations
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.to_check import to_check
-from service.web.pages.forms import ActForm, Text, redirect
+from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, redirect
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
@@ -65,7 +65,7 @@ def groups(
     filters: Annotated[dict[str, str], Depends(shown_filters)],
     cursor: Text = None,
     sort: GroupSort = "-last_at",
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: RowLimit = DEFAULT_ROWS,
     view: Annotated[Literal["list", "board"], Query()] = "list",
     notice: Text = None,
 ) -> HTMLResponse:
@@ -74,7 +74,7 @@ def groups(
         wanted = filter_of(filters, reader.name)
         with snapshot.reading() as reading:
             counts = reading.groups.counts()
-        shown = (("view", view, "list"), ("sort", sort, "-last_at"), ("limit", limit, 50))
+        shown = (("view", view, "list"), ("sort", sort, "-last_at"), ("limit", limit, DEFAULT_ROWS))
         context: dict[str, Any] = {
             "filters": filters,
             "extra": {name: value for name, value, usual in shown if value != usual},

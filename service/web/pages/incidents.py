@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.incidents.records import IncidentKind
 from service.web import automation_views as views
 from service.web.auth import READ
-from service.web.pages.forms import CommentForm, Text, redirect
+from service.web.pages.forms import DEFAULT_ROWS, CommentForm, RowLimit, Text, redirect
 from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
@@ -31,7 +31,7 @@ def incidents(
     services: InjectedServices,
     cluster: Text = None,
     cursor: Text = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: RowLimit = DEFAULT_ROWS,
     notice: Text = None,
 ) -> HTMLResponse:
     """Open incidents, then closed ones, newest first."""
@@ -44,7 +44,7 @@ def incidents(
             "kinds": [kind for kind in KINDS if kind != "fingerprint"],
             "cluster": cluster or None,
             "cursor": cursor,
-            "limit": limit if limit != 50 else None,  # noqa: PLR2004 - the default
+            "limit": limit if limit != DEFAULT_ROWS else None,
             "message": message(notice),
         }
         return render(request, "incidents.html", context, services=snapshot)

@@ -12,7 +12,7 @@ from service.web import fleet_views, views
 from service.web.auth import READ
 from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
-from service.web.pages.forms import ActForm, Text, in_url, redirect
+from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, in_url, redirect
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
@@ -35,7 +35,7 @@ def nodes(
     cluster: Text = None,
     cursor: Text = None,
     sort: NodeSort = "-suspicion",
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: RowLimit = DEFAULT_ROWS,
 ) -> HTMLResponse:
     """One page of the list."""
     with services.snapshot() as snapshot:

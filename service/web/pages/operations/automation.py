@@ -2,14 +2,14 @@
 
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.requests.records import RequestState
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.failure.page import Id
-from service.web.pages.forms import ActForm, CommentForm, Text, UserForm, redirect
+from service.web.pages.forms import DEFAULT_ROWS, ActForm, CommentForm, RowLimit, Text, UserForm, redirect
 from service.web.pages.operations import automation_funnel
 from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
@@ -26,7 +26,7 @@ def automation(
     state: Text = None,
     cluster: Text = None,
     cursor: Text = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: RowLimit = DEFAULT_ROWS,
     notice: Text = None,
 ) -> HTMLResponse:
     """Kill switch, figures and one page of requests."""
@@ -40,7 +40,7 @@ def automation(
             "page": views.requests(snapshot, state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None),
             "state": chosen,
             "states": STATES,
-            "extra": {"cluster": cluster or None, "limit": limit if limit != 50 else None},  # noqa: PLR2004 - the default
+            "extra": {"cluster": cluster or None, "limit": limit if limit != DEFAULT_ROWS else None},
             "cursor": cursor,
             "message": message(notice),
         }

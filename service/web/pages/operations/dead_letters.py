@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Conflict
 from service.web import event_intake, views
 from service.web.auth import READ
-from service.web.pages.forms import ActForm, Text, redirect
+from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, redirect
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
@@ -27,7 +27,7 @@ def dead_letters(
     request: Request,
     services: InjectedServices,
     cursor: Text = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: RowLimit = DEFAULT_ROWS,
     resent: Text = None,
     outcome: Text = None,
 ) -> HTMLResponse:
