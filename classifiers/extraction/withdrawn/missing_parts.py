@@ -66,7 +66,7 @@ def withdraw_missing_parts(items: Sequence[EvidenceItem]) -> None:
         if _is_of_log(item) and not item.survived:
             _note_step(item, files, packages)
     for item in missing:
-        is_file = not any(hit.id in _PACKAGES for hit in item.hits)
+        is_file = any(hit.id in _FILES | _PARTS for hit in item.hits)
         offset, directory = (files if is_file else packages).get(item.stream, (item.offset, None))
         if offset < item.start_offset and offset < item.offset and (directory is None or _is_below(item, directory)):
             item.role, item.onset, item.explained = "cascade", Onset.NEUTRAL, True
