@@ -19,6 +19,7 @@ from classifiers.extraction.observed.phases import (
     is_alive_when_given_up,
     works_while_others_wait,
 )
+from classifiers.extraction.observed.repeated_faults import DEVICE_FAULTS, is_at_same_step
 from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
@@ -34,6 +35,7 @@ from classifiers.observation_names import (
     PATH_OF_ANNOUNCED_WORK,
     PATH_ON_OTHER_NODES,
     PATH_WRITTEN_BEFORE,
+    SAME_STEP_AGAIN,
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
     VERSIONS_DIFFER,
@@ -351,6 +353,7 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     SOFTWARE_ON_OTHER_NODES: (lambda: _NOT_INSTALLED, _software_on_other_nodes),
     PATH_WRITTEN_BEFORE: (lambda: REFUSED_PATHS, lambda _job, streams: was_written_before(streams)),
     PATH_OF_ANNOUNCED_WORK: (lambda: LOST_PATHS, lambda _job, streams: is_of_announced_work(streams)),
+    SAME_STEP_AGAIN: (lambda: DEVICE_FAULTS, lambda _job, streams: is_at_same_step(streams)),
     VERSIONS_DIFFER: (None, _versions_differ),
     ASKED_TO_END_FIRST: (lambda: _ASKED_TO_END, _asked_to_end_first),
     BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),
