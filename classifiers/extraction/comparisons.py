@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header, time_of
+from classifiers.extraction.observed.device_memory import OUT_OF_MEMORY, is_held_by_self
 from classifiers.extraction.observed.paths import LOST_PATHS, REFUSED_PATHS, is_of_announced_work, was_written_before
 from classifiers.extraction.observed.phases import (
     COLLECTIVE_TIMEOUTS,
@@ -31,6 +32,7 @@ from classifiers.observation_names import (
     FAULT_ON_SEVERAL_RANKS,
     LEFT_EARLY,
     MEMORY_HELD_BY_OTHERS,
+    MEMORY_HELD_BY_SELF,
     ONE_RANK_NOT_FINITE,
     PATH_OF_ANNOUNCED_WORK,
     PATH_ON_OTHER_NODES,
@@ -45,7 +47,6 @@ from classifiers.relevance.event_rules import deadlines, timeouts, waits
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
 _MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
-_OUT_OF_MEMORY: Final = frozenset({"pytorch.cuda-oom"})
 _CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
 _HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
 _ALLOCATED: Final = re.compile(r"Of the allocated memory (?P<size>[\d.]{1,9}) (?P<unit>[GM]iB) is allocated by PyTorch")
@@ -152,7 +153,7 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
         return True
     if job.scheduler is None:
         return False
-    for _, line in _lines_with(streams, _OUT_OF_MEMORY):
+    for _, line in _lines_with(streams, OUT_OF_MEMORY):
         holders = _HOLDER.findall(line.text)
         capacity = _CAPACITY.search(line.text)
         if not holders or capacity is None:
@@ -344,7 +345,8 @@ _Holds: TypeAlias = Callable[[JobFacts, Sequence[StreamText]], bool]
 # By observation: the entries of which one has to match a line, None where it is not about such lines; how it is made.
 _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Holds]]] = {
     FAULT_ON_SEVERAL_RANKS: (lambda: _MEMORY_FAULTS, _fault_on_several_ranks),
-    MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | _OUT_OF_MEMORY, _memory_held_by_others),
+    MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | OUT_OF_MEMORY, _memory_held_by_others),
+    MEMORY_HELD_BY_SELF: (lambda: OUT_OF_MEMORY, lambda _job, streams: is_held_by_self(streams)),
     ONE_RANK_NOT_FINITE: (lambda: _NOT_FINITE, _one_rank_not_finite),
     COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, _collectives_differ),
     SLOWED_DOWN: (deadlines, _slowed_down),
