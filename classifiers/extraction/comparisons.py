@@ -21,6 +21,7 @@ from classifiers.extraction.observed.phases import (
     works_while_others_wait,
 )
 from classifiers.extraction.observed.repeated_faults import DEVICE_FAULTS, is_at_same_step
+from classifiers.extraction.observed.replaced_pods import OWN_USE, is_evicted_again
 from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
@@ -29,6 +30,7 @@ from classifiers.observation_names import (
     ASKED_TO_END_FIRST,
     BUSY_ELSEWHERE,
     COLLECTIVES_DIFFER,
+    EVICTED_AGAIN,
     FAULT_ON_SEVERAL_RANKS,
     LEFT_EARLY,
     MEMORY_HELD_BY_OTHERS,
@@ -344,6 +346,7 @@ def _asked_to_end_first(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
 _Holds: TypeAlias = Callable[[JobFacts, Sequence[StreamText]], bool]
 # By observation: the entries of which one has to match a line, None where it is not about such lines; how it is made.
 _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Holds]]] = {
+    EVICTED_AGAIN: (lambda: OWN_USE, lambda _job, streams: is_evicted_again(streams)),
     FAULT_ON_SEVERAL_RANKS: (lambda: _MEMORY_FAULTS, _fault_on_several_ranks),
     MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | OUT_OF_MEMORY, _memory_held_by_others),
     MEMORY_HELD_BY_SELF: (lambda: OUT_OF_MEMORY, lambda _job, streams: is_held_by_self(streams)),
