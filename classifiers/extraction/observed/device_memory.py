@@ -24,7 +24,7 @@ _MOST: Final = 0.75
 
 
 def is_held_by_self(streams: Sequence[StreamText]) -> bool:
-    """Whether each process that ran out of a device's memory holds most of it itself, by all messages with an account."""
+    """Whether each process that ran out of a device's memory holds most of it itself, by all messages that say so."""
     shares = [share for text in _messages(streams) if (share := _own_share(text)) is not None]
     return bool(shares) and min(shares) > _MOST
 

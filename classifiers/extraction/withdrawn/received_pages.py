@@ -16,7 +16,8 @@ _UNREADABLE: Final = re.compile(
     r"(?i)checksums? [^\n]{0,40}\bnot match|checksum[^\n]{0,40}\b(?:failed|mismatch|wrong)|not in gzip format"
     r"|not (?:a|an) (?:valid )?(?:zip|gzip|tar|hdf5|parquet|image|archive|squashfs|npy)\b|cannot identify image"
     r"|JSONDecodeError|unexpected token '?<|invalid (?:header|magic|signature|file format)|bad magic number"
-    r"|end-of-central-directory|does not look like a tar|tar: child returned|unable to (?:open|read) file \(file signature"
+    r"|end-of-central-directory|does not look like a tar|tar: child returned"
+    r"|unable to (?:open|read) file \(file signature"
 )
 _RANGE: Final = 400  # characters of a line that are read (judgement)
 

@@ -6,7 +6,10 @@ from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
-USED = "2m  Warning  Evicted  pod/fit-{}  The node was low on resource: memory. Container fit was using 71303168Ki, which exceeds its request of 1Gi."
+USED = (
+    "2m  Warning  Evicted  pod/fit-{}  The node was low on resource: memory. "
+    "Container fit was using 71303168Ki, which exceeds its request of 1Gi."
+)
 PLACED = "1m  Normal  Scheduled  pod/fit-{0}  Successfully assigned lab/fit-{0} to node-4"
 PRESSURE = "1m  Warning  Evicted  pod/fit-{}  The node had condition: [MemoryPressure]."
 
