@@ -36,7 +36,8 @@ _COUNTED_NONE: Final = re.compile(
 _METRIC: Final = re.compile(
     r"\b[\w-]*err(?:or)?s?(?:[ _](?:rate|norm|mean|std|loss))?[\"']?\s{0,2}[:=(]?\s{0,3}\d+\.\d+(?:e[+-]?\d+)?%?"
 )
-_PATH: Final = re.compile(r"[^\s'\"]*/[^\s'\"]*")
+# Angle brackets end a path: the closing tag behind a word, as of an error page, makes no path of it.
+_PATH: Final = re.compile(r"[^\s'\"<>]*/[^\s'\"<>]*")
 _RANGE: Final = 400  # characters of a line that are read (judgement)
 _MAKE_IGNORED: Final = re.compile(r"g?make(?:\[\d+\])?: \[.*\(ignored\)\s*$")
 _SHELL_TRACE: Final = re.compile(r"\++ ")

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header, time_of
+from classifiers.extraction.observed.device_memory import OUT_OF_MEMORY, is_held_by_self
 from classifiers.extraction.observed.paths import LOST_PATHS, REFUSED_PATHS, is_of_announced_work, was_written_before
 from classifiers.extraction.observed.phases import (
     COLLECTIVE_TIMEOUTS,
@@ -19,6 +20,8 @@ from classifiers.extraction.observed.phases import (
     is_alive_when_given_up,
     works_while_others_wait,
 )
+from classifiers.extraction.observed.repeated_faults import DEVICE_FAULTS, is_at_same_step
+from classifiers.extraction.observed.replaced_pods import OWN_USE, is_evicted_again
 from classifiers.extraction.observed.stacks import is_busy_elsewhere
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
@@ -27,13 +30,16 @@ from classifiers.observation_names import (
     ASKED_TO_END_FIRST,
     BUSY_ELSEWHERE,
     COLLECTIVES_DIFFER,
+    EVICTED_AGAIN,
     FAULT_ON_SEVERAL_RANKS,
     LEFT_EARLY,
     MEMORY_HELD_BY_OTHERS,
+    MEMORY_HELD_BY_SELF,
     ONE_RANK_NOT_FINITE,
     PATH_OF_ANNOUNCED_WORK,
     PATH_ON_OTHER_NODES,
     PATH_WRITTEN_BEFORE,
+    SAME_STEP_AGAIN,
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
     VERSIONS_DIFFER,
@@ -43,7 +49,6 @@ from classifiers.relevance.event_rules import deadlines, timeouts, waits
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
 _MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
-_OUT_OF_MEMORY: Final = frozenset({"pytorch.cuda-oom"})
 _CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
 _HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
 _ALLOCATED: Final = re.compile(r"Of the allocated memory (?P<size>[\d.]{1,9}) (?P<unit>[GM]iB) is allocated by PyTorch")
@@ -150,7 +155,7 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
         return True
     if job.scheduler is None:
         return False
-    for _, line in _lines_with(streams, _OUT_OF_MEMORY):
+    for _, line in _lines_with(streams, OUT_OF_MEMORY):
         holders = _HOLDER.findall(line.text)
         capacity = _CAPACITY.search(line.text)
         if not holders or capacity is None:
@@ -341,8 +346,10 @@ def _asked_to_end_first(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
 _Holds: TypeAlias = Callable[[JobFacts, Sequence[StreamText]], bool]
 # By observation: the entries of which one has to match a line, None where it is not about such lines; how it is made.
 _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Holds]]] = {
+    EVICTED_AGAIN: (lambda: OWN_USE, lambda _job, streams: is_evicted_again(streams)),
     FAULT_ON_SEVERAL_RANKS: (lambda: _MEMORY_FAULTS, _fault_on_several_ranks),
-    MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | _OUT_OF_MEMORY, _memory_held_by_others),
+    MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | OUT_OF_MEMORY, _memory_held_by_others),
+    MEMORY_HELD_BY_SELF: (lambda: OUT_OF_MEMORY, lambda _job, streams: is_held_by_self(streams)),
     ONE_RANK_NOT_FINITE: (lambda: _NOT_FINITE, _one_rank_not_finite),
     COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, _collectives_differ),
     SLOWED_DOWN: (deadlines, _slowed_down),
@@ -351,6 +358,7 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     SOFTWARE_ON_OTHER_NODES: (lambda: _NOT_INSTALLED, _software_on_other_nodes),
     PATH_WRITTEN_BEFORE: (lambda: REFUSED_PATHS, lambda _job, streams: was_written_before(streams)),
     PATH_OF_ANNOUNCED_WORK: (lambda: LOST_PATHS, lambda _job, streams: is_of_announced_work(streams)),
+    SAME_STEP_AGAIN: (lambda: DEVICE_FAULTS, lambda _job, streams: is_at_same_step(streams)),
     VERSIONS_DIFFER: (None, _versions_differ),
     ASKED_TO_END_FIRST: (lambda: _ASKED_TO_END, _asked_to_end_first),
     BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),

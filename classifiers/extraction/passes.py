@@ -31,6 +31,7 @@ from classifiers.extraction.withdrawn import survival
 from classifiers.extraction.withdrawn.earlier_reports import withdraw_earlier_reports
 from classifiers.extraction.withdrawn.missing_parts import withdraw_missing_parts
 from classifiers.extraction.withdrawn.other_jobs import withdraw_other_jobs
+from classifiers.extraction.withdrawn.received_pages import withdraw_unreadable
 from classifiers.extraction.withdrawn.unreached import withdraw_unreached
 from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
@@ -253,6 +254,7 @@ def withdraw_consequences(extraction: Extraction) -> None:
     survival.withdraw_after_loss(extraction.items, several)
     withdraw_unreached(extraction.items, extraction.streams)
     withdraw_missing_parts(extraction.items)
+    withdraw_unreadable(extraction.items)
     withdraw_unrelated(extraction.items, extraction.streams)
     withdraw_earlier_reports(extraction.items)
     withdraw_other_jobs(extraction.items, extraction.raw.job.job_id, extraction.log_texts)

@@ -1,4 +1,4 @@
-"""Files, modules and commands that a job does not find because an earlier step that should have brought them failed.
+"""Files, modules and commands that a job does not find whole because an earlier step that should bring them failed.
 
 Three steps are known: the working directory could not be entered; a command that copies or mounts files failed; an
 installation of packages or modules failed.
@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.onset import Onset
+from classifiers.extraction.withdrawn.received_pages import UNREADABLE
 
 _FILES: Final = frozenset(
     {
@@ -20,7 +21,10 @@ _FILES: Final = frozenset(
         "wordings.not-there",
     }
 )
+# What a copy that broke off leaves behind.
+_PARTS: Final = UNREADABLE - {"build.pip-hash"}
 _PACKAGES: Final = frozenset({"python.module-not-found", "python.shared-object", "shell.command-not-found"})
+_MISSING: Final = _FILES | _PARTS | _PACKAGES
 # Schedulers that go on elsewhere, and a shell's "cd" in a script that goes on after it failed.
 _NOT_ENTERED: Final = re.compile(
     r"(?i)\b(?:couldn't|can't|cannot|could not|unable to) chdir\b[^\n/]{0,60}(?P<dir>/[^\s`'\":]{1,200})"
@@ -53,7 +57,7 @@ def withdraw_missing_parts(items: Sequence[EvidenceItem]) -> None:
     Args:
         items: all items; changed in place.
     """
-    missing = [item for item in items if _is_of_log(item) and any(hit.id in _FILES | _PACKAGES for hit in item.hits)]
+    missing = [item for item in items if _is_of_log(item) and any(hit.id in _MISSING for hit in item.hits)]
     if not missing:  # most cases
         return
     files: dict[int, _Failed] = {}
@@ -62,7 +66,7 @@ def withdraw_missing_parts(items: Sequence[EvidenceItem]) -> None:
         if _is_of_log(item) and not item.survived:
             _note_step(item, files, packages)
     for item in missing:
-        is_file = any(hit.id in _FILES for hit in item.hits)
+        is_file = any(hit.id in _FILES | _PARTS for hit in item.hits)
         offset, directory = (files if is_file else packages).get(item.stream, (item.offset, None))
         if offset < item.start_offset and offset < item.offset and (directory is None or _is_below(item, directory)):
             item.role, item.onset, item.explained = "cascade", Onset.NEUTRAL, True

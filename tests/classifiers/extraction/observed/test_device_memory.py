@@ -1,0 +1,46 @@
+"""A message that a device has no memory left says who holds it."""
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+
+EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+OLD = "RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.90 GiB total capacity; {})"
+NEW = "torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 39.50 GiB of which 0.5 GiB is free. {}"
+OWN = (
+    OLD.format("8.10 GiB already allocated; 0.70 GiB free; 6.40 GiB cached"),
+    OLD.format("8.10 GiB already allocated; 0.70 GiB free; 14.30 GiB reserved in total by PyTorch"),
+    NEW.format("Including non-PyTorch memory, this process has 38.10 GiB memory in use."),
+    NEW.format(
+        "Process 71 has 38.90 GiB memory in use. Of the allocated memory 35.10 GiB is allocated by PyTorch, "
+        "and 812.00 MiB is reserved by PyTorch but unallocated."
+    ),
+)
+OTHERS = (
+    OLD.format("0.40 GiB already allocated; 0.02 GiB free; 0.60 GiB reserved in total by PyTorch"),
+    NEW.format("Including non-PyTorch memory, this process has 812.00 MiB memory in use."),
+    NEW.format("Process 71 has 38.90 GiB memory in use. Of the allocated memory 5.10 GiB is allocated by PyTorch."),
+    "RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB",
+)
+
+
+def is_own(*lines: str) -> bool:
+    raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream("\n".join(lines), stream="stderr"),))
+    return any(hit.id == "pytorch.oom-held-by-self" for item in EXTRACTOR.extract(raw).items for hit in item.hits)
+
+
+@pytest.mark.parametrize("line", OWN)
+def test_a_program_that_holds_nearly_all_needs_less_itself(line: str) -> None:
+    assert is_own(line)
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_a_program_that_holds_little_or_does_not_say_may_lack_it_for_others(line: str) -> None:
+    assert not is_own(line)
+
+
+def test_one_process_with_little_leaves_it_open_for_all() -> None:
+    assert not is_own(OWN[0], OTHERS[0])
