@@ -102,6 +102,14 @@ _ASKED_TO_END: Final = frozenset({"shell.asked-to-end-first"})
 # Judgement: a process that is asked to end because of a failure is asked at once.
 _ASKED_WITHIN_S: Final = 120.0
 _FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
+# What scripts that look after a failed job say of a process on a device of the job.
+_STRANGER: Final = re.compile(
+    r"(?i)\b(?:no|not (?:in|of|part of) (?:a|any|this|the)|outside (?:of )?(?:a|any|this|the)"
+    r"|(?:an)?other|different|earlier|previous) job\b|\bwithout (?:a|an|any) (?:job|allocation)\b"
+    r"|\b(?:an)?other user\b|\bnot allocated\b|\b(?:stray|orphan(?:ed)?|leftover) process"
+)
+_TRIED: Final = re.compile(r"Tried to allocate (?P<size>[\d.]+) (?P<unit>[GM]iB)")
+_FREE: Final = re.compile(r"of which (?P<size>[\d.]+) (?P<unit>[GM]iB) is free")
 # Judgement: a process that holds more than this share of the memory leaves too little for the job's own.
 _MOST_OF_DEVICE: Final = 0.5
 
@@ -160,6 +168,8 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
         capacity = _CAPACITY.search(line.text)
         if not holders or capacity is None:
             continue
+        if any(_is_stated_stranger(pid, streams) and _would_have_fitted(line.text, held) for pid, held in holders):
+            return True
         pid, held = max(holders, key=lambda one: float(one[1]))
         if float(held) <= _MOST_OF_DEVICE * float(capacity["total"]) or _is_own_process(pid, line.text, streams):
             continue
@@ -173,6 +183,24 @@ def _memory_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool
         if is_other:
             return True
     return False
+
+
+def _is_stated_stranger(pid: str, streams: Sequence[StreamText]) -> bool:
+    """Whether a line of the logs says that a process belongs to no job, to another job or to another user."""
+    word = re.compile(rf"(?<!\d){pid}(?!\d)")
+    return any(
+        word.search(line) is not None and _STRANGER.search(line) is not None
+        for one in streams
+        if pid in one.text
+        for line in one.text.splitlines()
+        if pid in line
+    )
+
+
+def _would_have_fitted(line: str, held: str) -> bool:
+    """Whether a failed allocation would have found room without what another process held (in GiB)."""
+    tried, free = _TRIED.search(line), _FREE.search(line)
+    return tried is None or free is None or _gib(tried) <= _gib(free) + float(held)
 
 
 def _gib(found: re.Match[str]) -> float:

@@ -86,6 +86,28 @@ def test_of_two_processes_on_a_device_the_one_that_pytorch_did_not_fill_is_forei
     assert ("pytorch.oom-held-by-others" in entries(LogStream(line, rank=0))) is is_foreign
 
 
+@pytest.mark.parametrize(
+    ("said", "is_foreign"),
+    [
+        ("check: pid 4455 is of another user, started over ssh", True),
+        ("check: pid 44551 is of another user, started over ssh", False),  # another process
+        ("launcher: started pid 4455 for rank 3", False),
+        ("", False),  # less than half of the device, and nobody says whose it is
+    ],
+)
+def test_a_process_that_a_log_calls_a_strangers_took_the_memory_even_if_it_holds_the_smaller_part(
+    said: str, *, is_foreign: bool
+) -> None:
+    line = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of "
+        "79.10 GiB of which 0.60 GiB is free. Process 4455 has 21.30 GiB memory in use. Including non-PyTorch memory, "
+        "this process has 57.20 GiB memory in use. Of the allocated memory 55.10 GiB is allocated by PyTorch.\n"
+    )
+    assert ("pytorch.oom-held-by-others" in entries(LogStream(f"{line}{said}\n", rank=0))) is is_foreign
+    larger = line.replace("Tried to allocate 2.00", "Tried to allocate 60.00")  # no room without the stranger either
+    assert "pytorch.oom-held-by-others" not in entries(LogStream(f"{larger}{said}\n", rank=0))
+
+
 NOT_FINITE = "WARNING step {step}: rank {rank}: nan in decoder.{step}.weight grad, step skipped\n"
 
 

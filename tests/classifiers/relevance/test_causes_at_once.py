@@ -39,10 +39,27 @@ KILLED = "step 1\nKilled\n"
 SKEW = "chronyd[9]: System clock wrong by 812.2 seconds"
 SKEWED = "An error occurred (RequestTimeTooSkewed) when calling the PutObject operation\n"
 
+EMPTIED = "prolog of job 4411: emptied /dev/shm (31 objects)"
+GONE = (
+    "RuntimeError: unable to open shared memory object </torch_7_12_9> in read-write mode: No such file or directory\n"
+)
+IMAGE = "ci: image /apps/nemo.sif overwritten by pipeline 88"
+BUS = "step 1\nFatal Python error: Bus error\n"
+NO_THREADS = "RuntimeError: can't start new thread\n"
+FORKS = "cgroup: fork rejected by pids controller in /system.slice/collectd.service"
+
 
 @pytest.mark.parametrize(
     ("log", "event", "before_s", "leads"),
     [
+        (GONE, EMPTIED, 60, True),
+        (GONE, EMPTIED, 3_600, False),  # the objects were made later
+        ("KeyError: 'label'\n", EMPTIED, 60, False),
+        (BUS, IMAGE, 40, True),
+        (BUS, IMAGE, 3_000, False),
+        ("KeyError: 'label'\n", IMAGE, 40, False),
+        (BUS, "SQUASHFS error: Unable to read metadata cache entry [1a2f3c]", 5, True),
+        (NO_THREADS, FORKS, 30, True),
         (BAD_TABLE, BROKEN_DISK, 20, True),
         (BAD_TABLE, BROKEN_DISK, 1_200, False),  # the disk failed, but the file was read much later
         ("KeyError: 'label'\n", BROKEN_DISK, 20, False),
@@ -114,3 +131,16 @@ def test_an_event_with_which_the_log_of_its_node_stops_leads(log_ends_s: int, ev
     if leads:
         assert case.suspect is not None
         assert (case.suspect.node, case.suspect.rank) == ("n2", 1)
+
+
+@pytest.mark.parametrize(
+    "asked", ["board update: n1 set to reboot by the installer", "systemd: The system will reboot now!"]
+)
+def test_a_restart_that_was_asked_for_comes_before_the_node_that_came_up_anew(asked: str) -> None:
+    job = JobFacts("node_fail", started_at=END - timedelta(hours=2), ended_at=END, nodes=("n1", "n2"), gpus=2)
+    first = NodeEvent(asked, END - timedelta(seconds=320), "n1", "change" if "board" in asked else "systemd")
+    again = NodeEvent("error: Node n1 unexpectedly rebooted", END - timedelta(seconds=20), "n1", "slurmctld")
+    streams = (LogStream("step 1\n", rank=0, node="n1"), LogStream("step 1\n", rank=1, node="n2"))
+    items = EXTRACTOR.extract(RawCase(job, streams, (again, first))).items
+    assert items[0].text == first.text
+    assert not any(item.text == again.text and item.role == "initiating" for item in items)
