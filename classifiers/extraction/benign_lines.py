@@ -28,8 +28,9 @@ _TROUBLE: Final = (
 _ENDED: Final = r"\w*(?:stopp|abort|hang|kill|cancel|interrupt|crash|preempt|evict|stragg|reject|expired)\w*"
 _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
+    rf"|\b(?:0|no|zero)\b(?:[ -][\w-]+){{0,2}}?[ -]{_ENDED}"
     rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?"
-    rf"(?:0(?:\.0+)?%?\b|none\b|false\b|no\b(?! +\w)|\[\])"
+    rf"(?:0(?:\.0+)?%?\b(?!:\d)|none\b|false\b|no\b(?! +\w)|\[\])"
     rf"|{_ENDED}[\"']?\s{{0,2}}[:=]?\s{{0,3}}(?:0\b|none\b|false\b)"
 )
 # An error that is measured, as in "word error rate 0.12" or "val_error=3.1e-02".

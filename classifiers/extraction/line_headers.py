@@ -27,6 +27,8 @@ _EPOCH: Final = re.compile(r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:)(?P<s>1[5-
 _SYSLOG: Final = re.compile(
     r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
 )
+# Between the time that a collector puts in front of a line and the line's own time.
+_STAMP_END: Final = re.compile(r"(?:Z|[+-]\d\d:?\d\d)?[\]:]?\s{1,4}(?:std(?:out|err) [FP] )?[\[(]?")
 _CLOCK: Final = re.compile(r"\d:\d\d:\d\d")  # is part of every time above but `_EPOCH`, and is found faster
 _MONTHS: Final = {
     m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
@@ -43,6 +45,7 @@ _FRONT_LINES: Final = 40
 _MOST_LONG_LINES: Final = 4
 _LABELLED_SHARE: Final = 0.6
 _DAY_S: Final = 86_400
+_COLLECTED_WITHIN_S: Final = 1_500  # judgement; times of different zones differ by half an hour and more
 
 _MPI_TAG: Final = re.compile(
     r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"
@@ -119,14 +122,28 @@ def _seconds(hit: re.Match[str], month: int) -> float:
     return whole + (float("0." + part[1:]) if part else 0.0)
 
 
+def _own_time(head: str, first: re.Match[str]) -> float:
+    """The time of a line by the stamp at its start, or by its own one behind a stamp of a collector."""
+    time_read = _seconds(first, int(first["mo"]))
+    between = _STAMP_END.match(head, first.end())
+    own = None if between is None else _ISO.match(head, between.end()) or _GLOG.match(head, between.end())
+    if own is None:
+        return time_read
+    time_written = _seconds(own, int(own["mo"]))
+    return time_written if 0.0 <= time_read - time_written <= _COLLECTED_WITHIN_S else time_read
+
+
 def time_of(line: str) -> float | None:
-    """Seconds into the year by the first time stamp near the start of a line, None without one; zones are ignored."""
+    """Seconds into the year by the first time stamp near the start of a line, None without one; zones are ignored.
+
+    Where a collector put the time in front at which it read the line, the line's own time counts.
+    """
     head = line[:_TIME_RANGE]
     if _CLOCK.search(head) is None and '"t' not in head and "00:00:1" not in head:
         return None
     hit = _ISO.search(head)
     if hit is not None:
-        return _seconds(hit, int(hit["mo"]))
+        return _own_time(head, hit)
     hit = _GLOG.search(head)
     if hit is not None:
         return _seconds(hit, int(hit["mo"]))

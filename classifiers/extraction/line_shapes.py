@@ -72,7 +72,12 @@ _OVERCOME: Final = re.compile(
     r"\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b"
     r"|the ipv6 network addresses of .{1,200}gai error: -(?!3 )"
     r"|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
-    r"|, (?:training )?continu(?:es|ing)\b|\bfalling back to\b|\(handled \w+\)|, rebuilt\b|\bdisabled, \w+ continues\b"
+    r"|, (?:training )?continu(?:es|ing)\b|\bfalling back to\b|\(handled\b[^)]{1,80}\)|, rebuilt\b"
+    r"|\bdisabled, \w+ continues\b"
+    r"|\b(?:goes|carries) on\b|\b(?:are|is|were|was) left out\b|\bcreating (?:a )?new\b"
+    r"|\b(?:upload|session|transfer)s? resumed\b"
+    r"|\b(?:acquired|established|reachable|available|healthy) again\b|\b(?:connection|session) restored\b"
+    r"|\bresolved (?:after|itself)\b|\bcompleted after (?:backoff|retr|\d)"
     r"|\(optional\)|\breplaced by the\b|\bwill be (?:ignored|skipped|none)\b|\bdefaulting to\b|\bsuppressed\b"
     r"|\b(?:is|are) not affected\b|\bretried (?:ok|successfully)\b|\bok (?:after|on) (?:retry|attempt)\b"
 )
@@ -89,7 +94,9 @@ _TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall
 _OVERCOME_WORDS: Final = (
     "skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network", ", using", "falling back",
     "continu", "(optional)", "handled", "rebuilt", "replaced by", "will be none", "defaulting to", "suppressed",
-    "not affected", "retried", "ok after", "ok on",
+    "not affected", "retried", "ok after", "ok on", "goes on", "carries on", "left out",
+    "creating", "resumed", "acquired again", "established again", "able again", "healthy again", "restored", "resolved",
+    "completed after",
 )  # fmt: skip
 # How far into a line is searched, in characters (judgement).
 _RANGE: Final = 300

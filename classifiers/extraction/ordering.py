@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from classifiers.extraction import benign_lines, training_progress
+from classifiers.extraction import training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
-from classifiers.extraction.line_shapes import is_overcome, names_timeout
+from classifiers.extraction.line_shapes import names_timeout
 from classifiers.extraction.observed.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
+from classifiers.extraction.withdrawn.harmless import is_harmless
 from classifiers.taxonomy import Role
 
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
@@ -41,6 +42,22 @@ _LEAD: Final = {
 _CLEAR_SIGNS: Final = frozenset({Onset.SURVIVED_DECISIVE_ENTRY, Onset.SURVIVED_ERROR})  # although survived
 
 LogOdds: TypeAlias = Callable[[str], float | None]
+
+
+def promote_last_line(items: Sequence[EvidenceItem], last: EvidenceItem | None) -> None:
+    """Choose the last line of a log, where nothing but attempts that were made again shows a beginning.
+
+    Args:
+        items: all items; changed in place.
+        last: the item of the last line of the only log, None if that tells nothing.
+    """
+    beginnings = [item for item in items if item.role == "initiating" and not item.from_scheduler]
+    if last is None or last.role != "context" or not beginnings:
+        return
+    if all(item.onset is Onset.SURVIVED_RETRY and item.offset < last.offset for item in beginnings):
+        for item in beginnings:
+            item.role, item.onset = "context", Onset.WITHDRAWN
+        last.role, last.onset = "initiating", Onset.ONLY_LINE
 
 
 def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
@@ -112,7 +129,7 @@ def _most_telling(items: Sequence[EvidenceItem], least: float, log_odds: LogOdds
     for item in items:
         if item.role in {"initiating", "context"} and item.line_number is not None and not item.from_scheduler:
             odds = log_odds(item.message)
-            if odds is not None and odds > least and not _is_harmless(item):
+            if odds is not None and odds > least and not _went_on(item) and not is_harmless(item):
                 best, least = item, odds
     return best
 
@@ -123,13 +140,9 @@ def _is_explained(item: EvidenceItem, leading: EvidenceItem) -> bool:
     return any(hit.role == "context" and any(is_present(name, found) for name in hit.unless) for hit in item.hits)
 
 
-def _is_harmless(item: EvidenceItem) -> bool:
-    """Whether any run prints such a line, or it calls its own trouble overcome."""
-    return (
-        benign_lines.is_benign(item.text)
-        or benign_lines.says_none_failed(item.message.lstrip(), item.error_words)
-        or is_overcome(item.message)
-    )
+def _went_on(item: EvidenceItem) -> bool:
+    """Whether the run went on after a line, or tried again and so got over it."""
+    return item.survived or item.onset is Onset.WITHDRAWN
 
 
 def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
@@ -280,7 +293,7 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     earlier = [
         item
         for item in complaints
-        if not _is_harmless(item)
+        if not is_harmless(item)
         and not _says_less(item, first)
         and (
             (

@@ -23,12 +23,13 @@ from classifiers.extraction.line_headers import is_information_of_daemon
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
-from classifiers.extraction.sampled_lines import sample_ends
+from classifiers.extraction.sampled_lines import last_of_only_log, sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
 from classifiers.extraction.withdrawn import survival
 from classifiers.extraction.withdrawn.earlier_reports import withdraw_earlier_reports
+from classifiers.extraction.withdrawn.harmless import without_harmless
 from classifiers.extraction.withdrawn.missing_parts import withdraw_missing_parts
 from classifiers.extraction.withdrawn.other_jobs import withdraw_other_jobs
 from classifiers.extraction.withdrawn.received_pages import withdraw_unreadable
@@ -101,6 +102,11 @@ def read_streams(extraction: Extraction) -> None:
         reader = StreamReader(extraction.raw, stream, extraction.present, logs=logs)
         reader.read(extraction.findings)
         extraction.attributions.append(None if stream.is_scheduler else reader.attribution)
+
+
+def leave_out_harmless_lines(extraction: Extraction) -> None:
+    """Leave out the lines of logs that have words of failure and say themselves that nothing failed."""
+    extraction.findings.items = without_harmless(extraction.items)
 
 
 def read_node_events(extraction: Extraction) -> None:
@@ -293,6 +299,7 @@ def promote_first_sign(extraction: Extraction) -> None:
     """Choose a beginning where no line shows one."""
     survival.withdraw_unanswered(extraction.items)
     ordering.promote_first_sign(extraction.items)
+    ordering.promote_last_line(extraction.items, last_of_only_log(extraction.streams, extraction.items))
 
 
 def promote_telling_line(extraction: Extraction) -> None:
@@ -364,6 +371,7 @@ def read_stage(extraction: Extraction) -> None:
 
 PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("read the log streams", read_streams),
+    ("leave out harmless lines", leave_out_harmless_lines),
     ("read the node events", read_node_events),
     ("read the Flight Recorder dumps", read_collectives),
     ("read the diagnostic files", read_diagnostics),

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.line_roles import is_source_code
+from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 
@@ -43,6 +45,21 @@ def sample_ends(streams: Sequence[StreamText], items: Sequence[EvidenceItem]) ->
             if item.text[item.message_start :].strip():  # more than a time
                 out.append(item)
     return out
+
+
+def last_of_only_log(streams: Sequence[StreamText], items: Sequence[EvidenceItem]) -> EvidenceItem | None:
+    """The item of the last line of the only log; None for several logs, progress, a notice or a part of a block."""
+    logs = [one for one in streams if one.text.strip() and not one.is_scheduler]
+    if len(logs) != 1:
+        return None
+    text = logs[0].text.rstrip()
+    begin = text.rfind("\n") + 1
+    line = text[begin:]
+    if line[:1].isspace() or training_progress.step_of(line) is not None:
+        return None
+    if benign_lines.is_benign(line) or is_overcome(line):
+        return None
+    return next((item for item in items if item.stream == logs[0].index and item.offset == begin), None)
 
 
 def _context_item(stream: StreamText, offset: int, number: int, line: str, position: int) -> EvidenceItem:

@@ -20,6 +20,7 @@ from classifiers.contracts import JobFacts
 from classifiers.extraction import benign_lines, failure_stage
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.extraction.onset import Onset
+from classifiers.extraction.withdrawn.harmless import is_harmless_context
 from classifiers.model import constants
 from classifiers.model.line_weights import EQUAL, LineWeights
 from classifiers.model.tokenizer import is_known_code, words
@@ -74,6 +75,7 @@ def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterab
         if (
             item.derived
             or item.explained
+            or is_harmless_context(item)
             or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)))
         ):
             continue  # that a job failed is no word of its log, nor are notices, nor what follows from an earlier step
@@ -120,7 +122,7 @@ def _add_words(lines: Iterable[tuple[str, float]], prefix: str, length: float, o
 def _add_entries(items: list[EvidenceItem], out: dict[str, float]) -> None:
     leading = True
     for item in items:
-        if not item.hits or item.explained:
+        if not item.hits or item.explained or is_harmless_context(item):
             continue
         rank = 1.0 if leading else 0.6
         leading = leading and item.role != "initiating"

@@ -92,6 +92,7 @@ _RECOVERY: Final = re.compile(
     r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
     r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
     r"|\btemperature(?:/speed)? (?:is )?normal\b"
+    r"|[^\d.][1-8]?\d(?:\.\d)? ?% (?:used|full|in use)\b"
     r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
     r"|\bsuccessfully (?:pulled|mounted|attached|created|started)\b|\b(?:attach|mount\w*|setup)\S* succeeded\b"
 )
@@ -100,7 +101,8 @@ _DISCLAIMED: Final = re.compile(
     r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted"
     r"|affected|offered|needed)\b"
     r"|\bmaintenance\b[^\n]{0,60}?\bannounced\b"
-    r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
+    r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|(?:open )?file|change|existing)s?\b"
+    r"|\b(?:external|removable|usb) (?:disk|drive|stick|medium)\b"
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
@@ -116,10 +118,16 @@ _STANDS: Final = re.compile(
     r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
     r"\b[^\n]{0,40}\b(?:discarded|lost|dropped)\b"
 )
+# The node goes on with the other parts of the same kind.
+_REDUNDANT: Final = re.compile(r"(?i)\bredundan(?:cy|t)\b")
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
     r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
     r"|\bno errors? found\b|\bwithout errors\b|\bhealth ?check:? (?:pass|ok|success)\b"
+    r"|\b(?:burn-?in|diag|diagnostics?|(?:stress|memory) tests?)\b[^\n]{0,100}"
+    r"(?:\b(?:0|no) (?:errors|failures)\b|\bpass\b)"
+    # What is no longer offered to jobs harms none that starts later.
+    r"|\bwithdrawn from\b|\btaken out of (?:service|use)\b"
 )
 # A check that passed; unlike a repair it changes nothing.
 _CHECK: Final = re.compile(
@@ -175,6 +183,7 @@ class EventObjects:
         specific_names: words that name one thing, such as a module, a path, a host or a resource, in lower case.
         new_versions: versions or values of two digits and more that a change leads to.
         is_corrected: whether the event itself says that nothing was lost.
+        is_redundant: whether it says that the node goes on with other parts of the same kind.
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
         is_repair: whether it reports that the node was repaired or is in service again.
@@ -195,6 +204,7 @@ class EventObjects:
     specific_names: frozenset[str]
     new_versions: frozenset[str]
     is_corrected: bool
+    is_redundant: bool
     is_disclaimed: bool
     is_recovery: bool
     is_repair: bool
@@ -281,6 +291,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
         name for name in one.words(_CHANGED_TO) if sum(char.isdigit() for char in name) > 1
     ),
     "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED) and not one.has(_STANDS),
+    "is_redundant": lambda one: one.has(_REDUNDANT) and not one.has(_UNCORRECTED),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY) and not one.has(_STANDS),
     "is_repair": lambda one: one.has(_REPAIR),
@@ -325,7 +336,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 _READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
-    asked=(_SLICE, _CORRECTED, _UNCORRECTED, _DISCLAIMED, _STANDS, _REPAIR, _CHECK, _RECOVERY, _MANAGEMENT),
+    asked=(_SLICE, _CORRECTED, _UNCORRECTED, _REDUNDANT, _DISCLAIMED, _STANDS, _REPAIR, _CHECK, _RECOVERY, _MANAGEMENT),
     read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _JOB, _POD,
         _NODE,

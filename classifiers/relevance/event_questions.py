@@ -8,7 +8,7 @@ from classifiers.node_names import short_name
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
-from classifiers.relevance.event_rules import rules_of
+from classifiers.relevance.event_rules import of_redundant_parts, rules_of
 from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
 from classifiers.relevance.words_in_text import is_word_in
 
@@ -105,8 +105,15 @@ class Companions:
                     return Reason.OTHER_PROCESS
         for other, objects in self._of_node(one.event.node):
             # Corrected errors often come before the one that is not: they say nothing of an event that ends processes.
-            of_nobody = objects.is_disclaimed or (objects.is_corrected and "ends" not in one.traits.effects)
-            same = one.objects.shares(objects) or not one.objects.filesystems.isdisjoint(objects.filesystems)
+            is_redundant = _is_redundant(one) and objects.is_redundant
+            of_nobody = (
+                is_redundant or objects.is_disclaimed or (objects.is_corrected and "ends" not in one.traits.effects)
+            )
+            same = (
+                is_redundant
+                or one.objects.shares(objects)
+                or not one.objects.filesystems.isdisjoint(objects.filesystems)
+            )
             if of_nobody and same and _is_beside(one.event, other):
                 return Reason.OTHER_DEVICE
         return None
@@ -126,6 +133,11 @@ class Companions:
             named.pids and not named.jobs.isdisjoint(objects.jobs) and _is_beside(other, kill)
             for kill, named in self._of_other_jobs(other.node)
         )
+
+
+def _is_redundant(one: Candidate) -> bool:
+    """Whether an event is only of a part of which the node has several."""
+    return bool(one.event.entries) and of_redundant_parts().issuperset(one.event.entries)
 
 
 def _names_other_job(objects: EventObjects, job: JobSeen) -> bool:
@@ -228,7 +240,8 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
         repaired = objects.is_repair and not of_other and not _is_of_other_part(end, one)
-        if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
+        same_mount = not one.objects.mounts.isdisjoint(objects.mounts)
+        if repaired or whole_node or same_mount or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
 
@@ -281,6 +294,8 @@ def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
         return Reason.NOT_SHOWN
     if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
+    if _is_redundant(one):
+        return Reason.NO_TRACE
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
     return None if alone_enough or _ended_the_job(one, job) or _kept_from_start(one, job) else Reason.NO_TRACE
 

@@ -142,6 +142,12 @@ def operations() -> frozenset[str]:
 
 
 @cache
+def of_redundant_parts() -> frozenset[str]:
+    """Ids of the entries of parts of which a node has several, and goes on with one less; read once."""
+    return frozenset(_resolve(_read()["several_of"], _known(), "several_of"))
+
+
+@cache
 def consequences() -> frozenset[str]:
     """Ids of the entries by which processes and launchers report what any failure makes them report; read once."""
     return frozenset(entry.id for entry in signatures.packaged().entries if entry.role in {"cascade", "teardown"})

@@ -14,6 +14,8 @@ CLOCK_BROKEN_S: Final = 6 * 3600.0
 # Judgement: how long a process's output may be buffered, and how late a controller reports a lost node.
 BUFFERED_S: Final = 90.0
 _REPORTED_LATE_S: Final = 900.0
+# What a node itself reports by its kernel or its management controller is reported at once.
+_AT_ONCE_SOURCES: Final = frozenset({"kernel", "ipmi", "redfish", "bmc", "dcgm", "xid"})
 # Judgement: how long after an event without a rule its failure shows.
 _DEFAULT_WITHIN_S: Final = 1_800
 # Judgement: how long a run goes on after what stalls it, with the data that it has read ahead.
@@ -52,8 +54,8 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     if time is None or failed is None or was_when_written(one, job):  # damage shows when the file is read
         return None
     traits = one.traits
-    of_node, effects = "node" in traits.objects, traits.effects
-    late = CLOCK_SKEW_S if job.own_entries else _REPORTED_LATE_S if of_node else CLOCK_SKEW_S + BUFFERED_S
+    effects = traits.effects
+    late = CLOCK_SKEW_S if job.own_entries else _latest_report(one)
     is_later = job.failed is not None and time > job.failed + late
     if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
         return None if _is_found_later(one, time, job) else Reason.LATER
@@ -109,7 +111,13 @@ def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
     of_node = "node" in one.traits.objects
     if not of_node and one.fit is Fit.NONE:
         return True  # nothing but its time could support it
-    return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + BUFFERED_S)
+    return time > job.ended + _latest_report(one)
+
+
+def _latest_report(one: Candidate) -> float:
+    """How long after the end of a job an event of that end is reported at the latest, in seconds."""
+    is_late = "node" in one.traits.objects and one.event.source not in _AT_ONCE_SOURCES
+    return _REPORTED_LATE_S if is_late else CLOCK_SKEW_S + BUFFERED_S
 
 
 def is_shown_until_repair(one: Candidate, job: JobSeen) -> bool:

@@ -23,6 +23,7 @@ from classifiers.relevance.event_rules import (
     explained_by_name,
     nodes_lost,
     of_programs,
+    of_redundant_parts,
     rules_of,
     unanswered,
     waits,
@@ -42,6 +43,8 @@ _SLOWER_WITHIN_S: Final = 900.0
 _SLOWER_AT_ONCE_S: Final = 120.0
 # Judgement: steps are logged so much later at the latest than something of their node was changed.
 _SLOWER_CHANGED_S: Final = 300.0
+# Judgement: a job that was slow for a shorter time may have had a step with more work.
+_SLOW_FOR_S: Final = 60.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
 
@@ -114,16 +117,18 @@ class _Fits:
     def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
         """How well what processes say of others fits an event, where none reports a known failure of its own."""
         job = self._job
-        is_port = self._is_unanswered and any(rule.object == "port" for rule in one.rules)
+        ports = [rule for rule in one.rules if rule.object == "port"] if self._is_unanswered else []
+        ends_port = any(rule.effect in {"ends", "stalls"} for rule in ports)
         # That a whole node is gone says more than that a peer is: no event of another kind explains it.
         is_lost_node = not (job.other_entries & nodes_lost()).isdisjoint(explained)
-        if is_port or is_lost_node or not self._others.isdisjoint(explained):
+        if ends_port or is_lost_node or not self._others.isdisjoint(explained):
             return Fit.LINE
         if COLLECTIVES_DIFFER in job.other_entries:
             return Fit.NONE  # ranks that call different collectives wait for one another, and for no event
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
-        return Fit.WAITS if job.several and shows else Fit.NONE
+        # A port that has errors may lose a connection; a program that ended loses it as well.
+        return Fit.WAITS if ports or (job.several and shows) else Fit.NONE
 
     def _of_change(self, one: Candidate) -> Fit:
         if self._is_of_changed(one):
@@ -195,6 +200,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
     stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
+    stops = stops and not of_redundant_parts().issuperset(one.event.entries)  # the node goes on as before
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
     if one.event.time is None or not (may_slow or stops or is_own_change):
         return False
@@ -203,7 +209,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
     since = job.slowed()
-    if since is None:
+    if since is None or not _stayed_slow(since, job):
         return False
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
@@ -211,6 +217,12 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
         return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
+
+
+def _stayed_slow(since: float, job: JobSeen) -> bool:
+    """Whether a job was slow for so long that something of its platform may be why, not a single step."""
+    end = max((time for time in (job.last_progress, job.failed_or_ended) if time is not None), default=None)
+    return end is None or end - since >= _SLOW_FOR_S
 
 
 def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:

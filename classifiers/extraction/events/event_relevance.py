@@ -258,6 +258,8 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
     line = text[begin:]
     if not line or training_progress.step_of(line) is not None or benign_lines.is_benign(line) or _WAITS.search(line):
         return False
+    if is_overcome(line):
+        return False
     own = [item for item in of_logs if item.stream == stream.index]
     last = [item for item in own if item.offset >= begin]
     if any(item.hits or item.role in {"cascade", "teardown"} for item in last):

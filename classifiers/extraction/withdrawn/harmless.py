@@ -1,0 +1,31 @@
+"""Lines with words of failure that tell of none: any run prints them, or they call their trouble overcome."""
+
+from collections.abc import Sequence
+
+from classifiers.extraction import benign_lines
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.onset import Onset
+
+
+def is_harmless(item: EvidenceItem) -> bool:
+    """Whether any run prints such a line, or it calls its own trouble overcome."""
+    return (
+        benign_lines.is_benign(item.text)
+        or benign_lines.says_none_failed(item.message.lstrip(), item.error_words)
+        or is_overcome(item.message)
+    )
+
+
+def without_harmless(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
+    """The items without the harmless lines of logs: they would take the places of lines that tell of the failure.
+
+    Lines that the catalogue knows, and those of the scheduler, of tracebacks and of launchers stay.
+    """
+    return [item for item in items if item.hits or item.exited_ranks or not is_harmless_context(item)]
+
+
+def is_harmless_context(item: EvidenceItem) -> bool:
+    """Whether an item is a harmless line of a log, and no part of a traceback."""
+    is_plain = item.role == "context" and item.onset is Onset.NEUTRAL and item.line_number is not None
+    return is_plain and not item.from_scheduler and item.exception is None and is_harmless(item)
