@@ -12,7 +12,7 @@ from service.recommend.policy import Policy
 from service.requests.records import AwaitedRequest, Request, StoredRequest
 
 _ENDED_WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"})
-# Reasons of holds that end with time; these requests are evaluated again.
+# Reasons of holds that end with time; these requests are released then, without asking the rules again.
 _TEMPORARY_HOLDS = ("rate", "window", "policy")
 _EXPIRED = "it expired before it was carried out"
 

@@ -32,6 +32,7 @@ OBJECTION_RULES: tuple[Rule, ...] = (
     Pause(),
 )
 # Evaluated last: whether the resubmit may happen automatically.
+_SUBMITTED_ANEW = frozenset({"kubernetes", "ray"})
 CONSENT_RULES: tuple[Rule, ...] = (OwnRetrier(), ArrayTask(), Dependents(), Consent(), KillSwitch())
 
 
@@ -137,9 +138,9 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
 def action(
     context: RuleContext, state: DecisionState, changes: dict[str, int | float], checkpoint: str | None
 ) -> Action:
-    """The action of the hook. A Kubernetes Job cannot be restarted, so a new one is created from it."""
+    """The action of the hook. A job of Kubernetes or Ray cannot be restarted, so a new one is created from it."""
     return Action(
-        kind="submit" if context.job.scheduler == "kubernetes" else "requeue",
+        kind="submit" if context.job.scheduler in _SUBMITTED_ANEW else "requeue",
         plan=context.plan,
         exclude_nodes=context.excluded_nodes,
         resume_from=checkpoint,

@@ -35,7 +35,9 @@ class Conditions(Checked):
     uncorroborated: bool | None = Field(
         default=None, description="whether the verdict rests on a node event that nothing else confirms"
     )
-    suspect_node: bool | None = Field(default=None, description="whether the evidence is bound to one node of the job")
+    suspect_node: bool | None = Field(
+        default=None, description="whether nodes are excluded: that of the evidence, or those that fail too often"
+    )
     confidence_below: Share | None = None
     confidence_at_least: Share | None = None
 

@@ -136,7 +136,7 @@ def test_an_event_with_which_the_log_of_its_node_stops_leads(log_ends_s: int, ev
 @pytest.mark.parametrize(
     "asked", ["board update: n1 set to reboot by the installer", "systemd: The system will reboot now!"]
 )
-def test_a_restart_that_was_asked_for_comes_before_the_node_that_came_up_anew(asked: str) -> None:
+def test_a_restart_that_was_asked_for_comes_before_the_node_that_restarted(asked: str) -> None:
     job = JobFacts("node_fail", started_at=END - timedelta(hours=2), ended_at=END, nodes=("n1", "n2"), gpus=2)
     first = NodeEvent(asked, END - timedelta(seconds=320), "n1", "change" if "board" in asked else "systemd")
     again = NodeEvent("error: Node n1 unexpectedly rebooted", END - timedelta(seconds=20), "n1", "slurmctld")
