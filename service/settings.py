@@ -20,7 +20,7 @@ from service.second_reader.options import SecondReaderOptions, checked_url
 from service.setting_texts import wrong_text
 
 if TYPE_CHECKING:
-    from service.people.rate_limit import IntakeLimit
+    from service.web.limits.rate_limit import IntakeLimit
 
 PREFIX = "FAULTLINE_"
 # Prefixes of programs that read their own settings.
@@ -277,7 +277,7 @@ class Settings(BaseModel):
 
     def intake_limit(self) -> "IntakeLimit":
         """The limit of requests of the intake, counted in this process."""
-        from service.people.rate_limit import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
+        from service.web.limits.rate_limit import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
 
         return IntakeLimit(self.intake_requests_per_minute)
 
