@@ -17,7 +17,6 @@ from service.log_storage.options import LogStorageOptions
 from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
-from service.setting_texts import wrong_text
 
 if TYPE_CHECKING:
     from service.web.limits.rate_limit import IntakeLimit
@@ -368,7 +367,7 @@ def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldE
         else:
             problems.append(FieldError(variable, "a known setting (faultline config show lists them)"))
             continue
-        expected = wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
+        expected = setting_checks.wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
         if expected is not None:
             problems.append(FieldError(variable, expected))
     return values, problems
