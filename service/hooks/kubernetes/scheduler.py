@@ -18,8 +18,8 @@ from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes.retrier import retrier
-from service.hooks import kubernetes_manifest as manifest
-from service.hooks.kubernetes_manifest import ManifestError
+from service.hooks.kubernetes import manifest
+from service.hooks.kubernetes.manifest import ManifestError
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
 from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, VersionExpired
 from service.kubernetes.paths import Object, collection, named

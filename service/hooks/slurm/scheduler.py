@@ -14,13 +14,13 @@ from service.clock import Clock
 from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
-from service.hooks import slurm_comment as words
-from service.hooks import slurm_spool, slurm_submit
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
-from service.hooks.slurm_client import SlurmClient
-from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob, text
-from service.hooks.slurm_scripts import SavedScript, ScriptStore
-from service.hooks.slurm_tools import JOB_ID, SlurmRefused
+from service.hooks.slurm import comment as words
+from service.hooks.slurm import spool, submit
+from service.hooks.slurm.client import SlurmClient
+from service.hooks.slurm.record import REQUEUED_ON_HOLD, SlurmJob, text
+from service.hooks.slurm.scripts import SavedScript, ScriptStore
+from service.hooks.slurm.tools import JOB_ID, SlurmRefused
 
 log = logging.getLogger(__name__)
 
@@ -259,7 +259,7 @@ class SlurmScheduler:
     def _changes(self, job: SlurmJob, request: Request) -> dict[str, str]:
         required = expand_nodes(job.required, "required_nodes")
         remaining = [node for node in required if node not in request.exclude_nodes]
-        changes = slurm_submit.update(job, request, None if len(remaining) == len(required) else remaining)
+        changes = submit.update(job, request, None if len(remaining) == len(required) else remaining)
         if (line := self._line(request)) is not None:
             changes["AdminComment"] = line
         return changes
@@ -268,14 +268,14 @@ class SlurmScheduler:
         if self._options.spool is None:
             return None
         try:
-            return slurm_spool.environment(self._options.spool, job)
+            return spool.environment(self._options.spool, job)
         except OSError as error:
             log.warning("job %s: its environment can't be read: %s", job.job_id, error)
             return None
 
     def _submit(self, request: Request, saved: SavedScript, lease: Lease) -> Settled | Failed:
         job = saved.job
-        submit_options = slurm_submit.options(job, request, as_root=self._options.as_root)
+        submit_options = submit.options(job, request, as_root=self._options.as_root)
         if saved.environment is None:
             submit_options.append("--export=NONE")
         folder = text(job.raw, "current_working_directory")
