@@ -14,7 +14,7 @@ from service.clock import Clock
 from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
-from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
+from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection
 from service.hooks.slurm import comment as words
 from service.hooks.slurm import spool, submit
 from service.hooks.slurm.client import SlurmClient
@@ -123,7 +123,7 @@ class SlurmScheduler:
     def _look(self, request: Request, begun_at: datetime | None) -> _Plan | Settled | Failed:
         if JOB_ID.fullmatch(request.job_id) is None:
             return Settled("refused", "not the number of a Slurm job, or a part of a heterogeneous one")
-        if begun_at is not None or _count(request) > 1:
+        if begun_at is not None or request.lease_count > 1:
             found = [job for job in self._tools.find(f"{REQUEST_LABEL}={request.request_id}") if job != request.job_id]
             if found:
                 return Settled("done", "it was submitted before the hook ended", found[0])
@@ -191,6 +191,7 @@ class SlurmScheduler:
         """Return the objection of the job's owner or of the job's own settings, if any."""
         wish = words.opt_in(job.comment)
         user = request.extra.get("user")
+        objection = opt_in_objection(request, wish, "the job's comment", separator="=")
         why = None
         if not job.batch:
             why = "not a batch job"
@@ -198,10 +199,8 @@ class SlurmScheduler:
             why = "a part of a heterogeneous job"
         elif isinstance(user, str) and user != job.user:
             why = f"the job of this number is another user's now ({job.user})"
-        elif wish in {"never", "advise"}:
-            why = f"the job's comment says {OPT_IN_LABEL}={wish}"
-        elif request.extra.get("ask_scheduler") is True and wish != "auto":
-            why = f"the job's comment does not say {OPT_IN_LABEL}=auto"
+        elif objection is not None:
+            why = objection
         elif not job.may_requeue and wish != "auto":
             why = f"submitted with --no-requeue, and its comment does not say {OPT_IN_LABEL}=auto"
         return None if why is None else Settled("refused", why)
@@ -306,11 +305,6 @@ class SlurmScheduler:
         if self._memory_s is None:
             self._memory_s = self._tools.memory_s()
         return self._memory_s
-
-
-def _count(request: Request) -> int:
-    count = request.extra.get("lease_count")
-    return count if isinstance(count, int) else 1
 
 
 def _instant(value: object) -> datetime | None:
