@@ -49,7 +49,7 @@ from service.people import build as people
 from service.people.audit_heads import AuditHeadExport, AuditHeads
 from service.people.config import LoginMethods
 from service.people.identity import ClaimNames
-from service.periodic import PeriodicTask
+from service.periodic import PeriodicTask, running
 from service.pipeline.diagnose import Diagnose
 from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
@@ -229,9 +229,16 @@ class Services:
     @contextmanager
     def maintenance(self) -> Iterator[None]:
         """Run the periodic tasks during the `with` block; leases let one process at a time run each."""
-        parts = (self.store, self.clock, self.telemetry, self.diagnoser, self.shadow_run)
         tasks = [
-            *learning.tasks(*parts, lambda: self.retraining, self.settings.retrain_schedule()),
+            *learning.tasks(
+                store=self.store,
+                clock=self.clock,
+                telemetry=self.telemetry,
+                diagnoser=self.diagnoser,
+                shadow_run=self.shadow_run,
+                retraining=lambda: self.retraining,
+                schedule=self.settings.retrain_schedule(),
+            ),
             PeriodicTask(self.reports.run_if_due, task_intervals.REPORTS_S),
             PeriodicTask(self.node_statistics_updater, task_intervals.NODE_STATISTICS_S),
             PeriodicTask(self.diagnose.revise_late, task_intervals.LATE_REVISIONS_S),
@@ -248,13 +255,8 @@ class Services:
             tasks.append(PeriodicTask(undeliverable, task_intervals.UNDELIVERABLE_MESSAGES_S))
         if (asking := self.second_reader) is not None:
             tasks.append(PeriodicTask(asking, second_readings.EVERY_S, name="second reader"))
-        for task in tasks:
-            task.start()
-        try:
+        with running(tasks):
             yield
-        finally:
-            for task in tasks:
-                task.close()
 
     @cached_property
     def logs(self) -> LogFetcher:
@@ -265,10 +267,14 @@ class Services:
     @cached_property
     def diagnose(self) -> Diagnose:
         """The diagnosis of batches of events."""
-        parts = (self.store, self.logs, self.diagnoser, self.policy, self.clock, self.telemetry)
         return Diagnose(
-            *parts,
-            self.settings.log_deadline_s,
+            store=self.store,
+            logs=self.logs,
+            classifier=self.diagnoser,
+            policy=self.policy,
+            clock=self.clock,
+            telemetry=self.telemetry,
+            log_deadline_s=self.settings.log_deadline_s,
             fleet=self.fleet_settings,
             automation=self.automation,
             good_runs=GoodRuns(self.logs, self.settings.good_run_logs),
@@ -346,13 +352,7 @@ class Services:
         Raises:
             Unavailable: the broker does not answer; the metric is absent until it does.
         """
-        try:
-            lag = self._lag_reader.read()
-        except FaultlineError:
-            self.telemetry.lag.clear()
-            raise
-        for topic, records in lag.items():
-            self.telemetry.lag.labels(topic).set(records)
+        self._lag_reader.measure(self.telemetry)
 
     def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
         """Create the services of API and pages; `lag` is set if another process consumes."""

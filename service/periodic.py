@@ -1,8 +1,9 @@
-"""A function called periodically in a background thread."""
+"""Functions called periodically in background threads."""
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from service.errors import Unavailable
 
@@ -38,3 +39,15 @@ class PeriodicTask:
                 log.info("%s is retried later: %s", self._name, error.detail)
             except Exception:
                 log.exception("%s failed and will be retried", self._name)
+
+
+@contextmanager
+def running(tasks: Sequence[PeriodicTask]) -> Iterator[None]:
+    """Run tasks during the `with` block."""
+    for task in tasks:
+        task.start()
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.close()

@@ -1,7 +1,11 @@
-"""The form of single settings. Each function returns the value, or raises ValueError with what was expected."""
+"""The form of settings: of the text of any one, and of single ones.
+
+The function of a single setting returns its value, or raises ValueError with what was expected.
+"""
 
 import re
 from ipaddress import ip_network
+from unicodedata import category
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -10,6 +14,22 @@ from service.messaging.kafka.config import is_topic, topic_clusters
 
 _BROKER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
 _LAST_PORT = 65_535
+_NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, directions, surrogates, line separators
+
+
+def wrong_text(value: str, *, may_be_empty: bool, secret: bool) -> str | None:
+    """What was expected instead of a text that no setting may have; None if it may be the value of this setting.
+
+    Args:
+        value: the text of the environment variable.
+        may_be_empty: of a list: without entries.
+        secret: any characters may be part of a password.
+    """
+    if not may_be_empty and not value.strip():
+        return "a value that is not empty; leave the variable out to use the default"
+    if not secret and any(category(letter) in _NOT_SHOWN for letter in value):
+        return "a text without control characters and characters that are not shown"
+    return None
 
 
 def host(value: str) -> str:

@@ -17,10 +17,9 @@ from service.log_storage.options import LogStorageOptions
 from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
-from service.setting_texts import wrong_text
 
 if TYPE_CHECKING:
-    from service.people.rate_limit import IntakeLimit
+    from service.web.limits.rate_limit import IntakeLimit
 
 PREFIX = "FAULTLINE_"
 # Prefixes of programs that read their own settings.
@@ -277,7 +276,7 @@ class Settings(BaseModel):
 
     def intake_limit(self) -> "IntakeLimit":
         """The limit of requests of the intake, counted in this process."""
-        from service.people.rate_limit import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
+        from service.web.limits.rate_limit import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
 
         return IntakeLimit(self.intake_requests_per_minute)
 
@@ -368,7 +367,7 @@ def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldE
         else:
             problems.append(FieldError(variable, "a known setting (faultline config show lists them)"))
             continue
-        expected = wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
+        expected = setting_checks.wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
         if expected is not None:
             problems.append(FieldError(variable, expected))
     return values, problems

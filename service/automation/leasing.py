@@ -16,7 +16,7 @@ from service.recommend.recent_activity import ClusterActivity, storm_key
 from service.requests.records import Lease, RecentResubmit, StoredRequest
 
 # Candidates per lease. Those that an incident or storm holds are put on hold, so that the next lease sees others.
-_CANDIDATES = 500
+CANDIDATES = 500
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ def _select_due(selection: _Selection) -> None:
     # Users at their limit are excluded in the query, so that their waiting requests do not block those of others.
     users = {one.user for one in selection.activity.resubmits if one.user is not None}
     paused = [user for user in users if not selection.user_below_limit(user)]
-    for request in selection.work.leases.due(selection.cluster, limit=_CANDIDATES, paused_users=paused):
+    for request in selection.work.leases.due(selection.cluster, limit=CANDIDATES, paused_users=paused):
         if selection.full:
             return
         incident = next((selection.incidents[key] for key in request.keys if key in selection.incidents), None)
@@ -106,7 +106,7 @@ def _select_probes(selection: _Selection) -> None:
         locked = work.incidents.get_locked(incident.id)
         if locked.state != "holding" or locked.by_hand or locked.probe_row is not None:
             continue
-        held = work.leases.held_by(selection.cluster, "incident", incident_id=incident.id, limit=_CANDIDATES)
+        held = work.leases.held_by(selection.cluster, "incident", incident_id=incident.id, limit=CANDIDATES)
         chosen = choose_probe([request.lineage for request in held], work.leases.probed_lineages(incident.id))
         if chosen is None:
             continue
@@ -125,7 +125,7 @@ def _select_trials(selection: _Selection) -> None:
         if storm.trial is not None or selection.now - storm.held_since < pause or selection.full:
             continue
         if held is None:
-            held = selection.work.leases.held_by(selection.cluster, "storm", limit=_CANDIDATES)
+            held = selection.work.leases.held_by(selection.cluster, "storm", limit=CANDIDATES)
         trial = next((one for one in held if storm_key(one.cluster, one.cause, one.resource) == key), None)
         if trial is not None:
             selection.work.storms.set_trial(key, trial.id, selection.now)

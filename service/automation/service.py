@@ -1,7 +1,7 @@
 """The automation service: advice with all facts, requests, leases, outcomes, incidents, and the kill switch."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -30,6 +30,7 @@ from service.incidents.records import Incident, IncidentKind
 from service.incidents.shared_resources import SharedResource, nodes_to_place, shared_resources_of
 from service.nodes.records import NodePlace
 from service.recommend.advise import advise
+from service.recommend.facts import Facts
 from service.recommend.policy import Policy
 from service.requests.records import AckResult, Lease, NewRequest, Request, Switch
 from service.telemetry import Telemetry
@@ -126,12 +127,7 @@ class Automation:
             known = facts[one.attempt_id]
             advised[one.attempt_id] = AdvisedFailure(
                 attempt=one,
-                advice=self._advise_safely(
-                    lambda one=one, known=known, effective=effective: advise(  # type: ignore[misc]  # bound at once
-                        one.verdict, one.event.facts(), known, effective
-                    ),
-                    one,
-                ),
+                advice=self._advise_safely(one, known, effective),
                 facts=known,
                 lineage=key,
                 resources=resources[one.attempt_id],
@@ -141,9 +137,9 @@ class Automation:
             )
         return advised
 
-    def _advise_safely(self, make: Callable[[], Advice], attempt: DiagnosedAttempt) -> Advice:
+    def _advise_safely(self, attempt: DiagnosedAttempt, known: Facts, effective: Policy) -> Advice:
         try:
-            return make()
+            return advise(attempt.verdict, attempt.event.facts(), known, effective)
         except Exception:  # a rule that fails for one failure must not lose the batch: a person decides on this one
             log.exception("no advice could be made on job %s", attempt.event.job_id)
             return Advice(

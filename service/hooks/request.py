@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from service.contracts.advice import ActionKind
+from service.contracts.resubmission import OPT_IN_LABEL
 
 Result = Literal["done", "already_done", "refused", "unknown"]
 
@@ -45,6 +46,12 @@ class Request:
     not_before: datetime | None = None
     reasons: tuple[Any, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def lease_count(self) -> int:
+        """How often it was leased, this time included; 1 if the service does not say."""
+        count = self.extra.get("lease_count")
+        return count if isinstance(count, int) else 1
 
     def exclusion(self) -> str:
         """The end of a sentence that names the excluded nodes, empty without any."""
@@ -144,3 +151,19 @@ class Scheduler(Protocol):
     def close(self) -> None:
         """Release resources."""
         ...
+
+
+def opt_in_objection(request: Request, wish: str | None, source: str, *, separator: str) -> str | None:
+    """What the owner of a job has against the request, None if nothing.
+
+    Args:
+        request: the request.
+        wish: the value of OPT_IN_LABEL on the job; None: it has none.
+        source: where the label is written, for the text.
+        separator: what is written between the label and its value there.
+    """
+    if wish in {"never", "advise"}:
+        return f"{source} says {OPT_IN_LABEL}{separator}{wish}"
+    if request.extra.get("ask_scheduler") is True and wish != "auto":
+        return f"{source} does not say {OPT_IN_LABEL}{separator}auto"
+    return None

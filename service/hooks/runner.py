@@ -138,8 +138,7 @@ class HookRunner:
 
     def _started_elsewhere(self, request: Request) -> bool:
         """Whether another hook, or this one before its journal was lost, may have started the request."""
-        count = request.extra.get("lease_count")
-        return self._journal.tainted(request.request_id) or (isinstance(count, int) and count > 1)
+        return self._journal.tainted(request.request_id) or request.lease_count > 1
 
     def _attempt(self, request: Request, known: Intent | None) -> None:
         """Inspect, write the intent, execute, write the outcome, report it."""

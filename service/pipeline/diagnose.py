@@ -5,23 +5,20 @@ advice depends on, advises, and inserts failures and outbox messages. Handling a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from classifiers.contracts import InputMeasures, RawCase, Verdict
+from classifiers.contracts import Verdict
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
 from service.automation.service import Automation
 from service.clock import Clock
-from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
-from service.contracts.verdict import stored_verdict
-from service.contracts.verdict_wire import wire_of
+from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, Status
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage
 from service.deliveries.verdict_messages import of_verdict
-from service.errors import NotFound
 from service.failures.records import NewFailure, PendingLog
 from service.good_runs.collection import GoodRuns, Logs
 from service.good_runs.records import StoredGoodRun
@@ -31,24 +28,13 @@ from service.log_storage.records import LogsToStore
 from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
-from service.pipeline.cases import case_of, known_before
-from service.pipeline.context import in_context
+from service.pipeline.advised_wire import advised_wire
+from service.pipeline.classification import Classifier, verdicts_of, with_earlier
 from service.pipeline.event_redaction import cleaned, stored_fields
-from service.pipeline.log_storing import next_try, pending_logs, store_logs, streams_before, with_arrived
-from service.pipeline.reassessment import ReassessedFailure, Reassessment
-from service.pipeline.refine import refine
-from service.recommend import event_facts
-from service.recommend.advise import advise
+from service.pipeline.log_storing import pending_logs, store_logs
+from service.pipeline.revision import JoiningAttempt, Revision
 from service.recommend.policy import Policy
 from service.telemetry import Telemetry
-
-
-class Classifier(Protocol):
-    """The classifier that diagnosis needs (classifiers.diagnoser.Diagnoser)."""
-
-    def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
-        """One verdict per case, in order."""
-        ...
 
 
 @dataclass(slots=True)
@@ -61,6 +47,19 @@ class _Item:
     logs: FetchedLogs | None = None
     verdict: Verdict | None = None
     stored_logs: LogsToStore = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _NewVerdict:
+    """A new attempt that has a verdict; `advised` is None without automation."""
+
+    outcome: JobOutcome
+    attempt_id: int
+    job: NewJob
+    item: _Item
+    verdict: Verdict
+    wire: dict[str, Any]
+    advised: AdvisedFailure | None
 
 
 def shows_failure(verdict: Verdict) -> bool:
@@ -88,7 +87,6 @@ class Diagnose:
     ) -> None:
         self._store = store
         self._good_runs = good_runs or GoodRuns(logs)
-        self._reassessment = Reassessment(store, clock, fleet or FleetSettings())
         self._logs = logs
         self._classifier = classifier
         self._policy = policy
@@ -96,6 +94,17 @@ class Diagnose:
         self._telemetry = telemetry
         self._log_deadline_s = log_deadline_s
         self._automation = automation
+        self._revision = Revision(
+            store,
+            logs,
+            classifier,
+            policy,
+            clock,
+            telemetry,
+            log_deadline_s=log_deadline_s,
+            fleet=fleet or FleetSettings(),
+            automation=automation,
+        )
 
     def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         """Handle a batch; see `handle`."""
@@ -127,12 +136,7 @@ class Diagnose:
         Raises:
             Unavailable: the database does not answer.
         """
-        now = self._clock.now()
-        with self._store.unit_of_work() as work:
-            entries = work.pending_logs.due(limit=limit)
-            for entry in entries:  # reserved: no other process tries it before then
-                work.pending_logs.defer(entry.attempt_id, next_at=next_try(entry, now))
-        return sum(self._revise(entry) for entry in entries)
+        return self._revision.by_late_logs(limit)
 
     def revise_late(self, limit: int = 100) -> int:
         """Reassess failures with new evidence from nodes or other failures; returns the number of revised verdicts.
@@ -140,7 +144,7 @@ class Diagnose:
         Raises:
             Unavailable: the database does not answer.
         """
-        return sum(self._tell_again(one) for one in self._reassessment.due(limit))
+        return self._revision.by_new_evidence(limit)
 
     def _classify(self, fresh: Sequence[_Item]) -> list[StoredGoodRun]:
         """Set the verdicts of the failed jobs; returns the good runs of the others."""
@@ -154,18 +158,8 @@ class Diagnose:
             fetched = self._logs.fetch_all([item.event for item in failed], self._log_deadline_s)
         for item, logs in zip(failed, fetched, strict=True):
             item.logs = logs
-        before = known_before(self._store, [item.event for item in failed])
-        with self._timed("classify"):
-            verdicts = self._classifier.diagnose(
-                [
-                    case_of(item.event, item.logs.streams, known)
-                    for item, known in zip(failed, before, strict=True)
-                    if item.logs
-                ]
-            )
-        verdicts = refine(self._store, [item.event for item in failed], verdicts)
-        with self._timed("context"):
-            verdicts = in_context(self._store, [item.event for item in failed], verdicts, before)
+        read = [(item.event, logs.streams) for item, logs in zip(failed, fetched, strict=True)]
+        verdicts = verdicts_of(self._store, self._classifier, with_earlier(self._store, read), timed=self._timed)
         for item, verdict in zip(failed, verdicts, strict=True):
             if item.event.status is not Status.CANCELLED or shows_failure(verdict):
                 item.verdict = verdict
@@ -190,42 +184,62 @@ class Diagnose:
         jobs: Sequence[NewJob],
         outcomes: Sequence[JobOutcome],
     ) -> dict[str, dict[str, Any]]:
-        wires: dict[str, dict[str, Any]] = {}
-        added: list[NewFailure] = []
-        measures: dict[int, InputMeasures | None] = {}
-        messages: list[OutboxMessage] = []
-        pending: list[PendingLog] = []
-        joined: list[tuple[JobOutcome, _Item, dict[str, Any]]] = []
+        """Store the verdicts of the new attempts; returns the verdict/1 of each by its event id."""
         advised = self._advised(work, diagnosed, items, outcomes)
+        new: list[_NewVerdict] = []
         for given, job, outcome in zip(items, jobs, outcomes, strict=True):
             item = diagnosed.get(given.key)
             if outcome.kind != "new" or item is None or item.verdict is None or outcome.id is None:
                 continue
-            wire = self._wire(item, item.verdict, advised.get(outcome.id))
-            wires[item.key] = wire
-            if outcome.opens:
-                added.append(NewFailure(outcome, job, wire, item.stored_logs, stored_fields(item.event)))
-                measures[outcome.id] = item.verdict.measures
-                messages.append(of_verdict("failure.diagnosed", outcome.failure_id, wire))
-            else:
-                joined.append((outcome, item, wire))
-            if item.logs is not None and outcome.failure_id is not None:
-                pending += pending_logs(outcome.failure_id, outcome.id, item.event, item.logs, self._clock.now())
-        if added:
-            work.failures.add(added)
-            work.drift.add(measures)
-            if self._automation is not None:
-                first_advice = [(advised[new.outcome.id], 1) for new in added if new.outcome.id in advised]
-                self._automation.store_advice(work, first_advice)
-        for outcome, item, wire in joined:
-            revised_wire = self._join(work, outcome, item, wire, advised.get(outcome.id or 0))
-            if revised_wire is not None:
-                messages.append(of_verdict("failure.revised", outcome.failure_id, revised_wire))
-        if pending:
+            advice = advised.get(outcome.id)
+            wire = advised_wire(
+                item.event, item.verdict, advice, event_id=item.key, policy=self._policy, now=self._clock.now()
+            )
+            new.append(_NewVerdict(outcome, outcome.id, job, item, item.verdict, wire, advice))
+        messages = self._open(work, [one for one in new if one.outcome.opens])
+        messages += self._join(work, [one for one in new if not one.outcome.opens])
+        if pending := [log for one in new for log in self._pending_logs(one)]:
             work.pending_logs.add(pending)
         if messages:
             work.outbox.add(messages)
-        return wires
+        return {one.item.key: one.wire for one in new}
+
+    def _open(self, work: UnitOfWork, new: Sequence[_NewVerdict]) -> list[OutboxMessage]:
+        """Store the attempts that open a failure; returns the messages about them."""
+        if not new:
+            return []
+        work.failures.add(
+            [
+                NewFailure(one.outcome, one.job, one.wire, one.item.stored_logs, stored_fields(one.item.event))
+                for one in new
+            ]
+        )
+        work.drift.add({one.attempt_id: one.verdict.measures for one in new})
+        if self._automation is not None:
+            self._automation.store_advice(work, [(one.advised, 1) for one in new if one.advised is not None])
+        return [of_verdict("failure.diagnosed", one.outcome.failure_id, one.wire) for one in new]
+
+    def _join(self, work: UnitOfWork, new: Sequence[_NewVerdict]) -> list[OutboxMessage]:
+        """Add further attempts to their failures; returns the messages about verdicts that these revise."""
+        messages: list[OutboxMessage] = []
+        for one in new:
+            failure_id, item = one.outcome.failure_id, one.item
+            if failure_id is None:
+                continue
+            joining = JoiningAttempt(
+                failure_id, one.attempt_id, item.event, item.key, one.wire, one.advised, item.stored_logs
+            )
+            revised = self._revision.join(work, joining)
+            if revised is not None:
+                messages.append(of_verdict("failure.revised", failure_id, revised))
+        return messages
+
+    def _pending_logs(self, new: _NewVerdict) -> list[PendingLog]:
+        """The notes which logs of a new attempt to fetch later."""
+        failure_id, item = new.outcome.failure_id, new.item
+        if item.logs is None or failure_id is None:
+            return []
+        return pending_logs(failure_id, new.attempt_id, item.event, item.logs, self._clock.now())
 
     def _advised(
         self, work: UnitOfWork, diagnosed: Mapping[str, _Item], items: Sequence[_Item], outcomes: Sequence[JobOutcome]
@@ -239,136 +253,6 @@ class Diagnose:
             if outcome.kind == "new" and outcome.id is not None and (item := diagnosed.get(given.key)) is not None
         ]
         return self._automation.advise(work, ends)
-
-    def _join(
-        self,
-        work: UnitOfWork,
-        outcome: JobOutcome,
-        item: _Item,
-        wire: Mapping[str, Any],
-        advised: AdvisedFailure | None,
-    ) -> Mapping[str, Any] | None:
-        """Add another attempt of a job with a failure: its verdict replaces the failure's only if it is more certain.
-
-        The end of a controller, after those of its pods, shows that nothing else retries the job: then the advice may
-        change.
-        """
-        if outcome.failure_id is None or outcome.id is None:
-            return None
-        failure_id, streams = outcome.failure_id, item.stored_logs
-        standing = work.failures.get(failure_id)
-        now = standing.row
-        better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
-        if not better and self._automation is not None and item.event.pod is None and standing.verdict is not None:
-            old_verdict = stored_verdict(standing.verdict)
-            advised = self._automation.advise_revised(
-                work, EndedAttempt(outcome.id, item.event, old_verdict, failure_id)
-            )
-            revised_wire = self._wire(item, old_verdict, advised)
-            better = any(revised_wire[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
-            wire = revised_wire
-        if not better:
-            work.failures.attach(failure_id, outcome.id, streams, stored_fields(item.event))
-            return None
-        version = work.failures.revise(
-            failure_id, wire, attempt_id=outcome.id, streams=streams, event=stored_fields(item.event)
-        )
-        return wire if self._stands(work, failure_id, wire, advised, version) else None
-
-    def _stands(
-        self,
-        work: UnitOfWork,
-        failure_id: int,
-        wire: Mapping[str, Any],
-        advised: AdvisedFailure | None,
-        version: int | None,
-    ) -> bool:
-        """Withdraw requests that a revised verdict does not support and store the new advice; whether it was stored."""
-        if version is not None and self._automation is not None:
-            self._automation.withdraw_unsupported(work, {failure_id: wire})
-            if advised is not None:
-                self._automation.store_advice(work, [(advised, version)], revised=True)
-        return version is not None
-
-    def _again(
-        self, work: UnitOfWork, failure_id: int, attempt_id: int, event: JobCompletion, verdict: Verdict
-    ) -> tuple[dict[str, Any], AdvisedFailure | None]:
-        """A revised verdict as wire data, with its advice."""
-        end = EndedAttempt(attempt_id, event, verdict, failure_id)
-        advised = None if self._automation is None else self._automation.advise_revised(work, end)
-        return self._wire(_Item(event.key(), event, b""), verdict, advised), advised
-
-    def _wire(self, item: _Item, verdict: Verdict, advised: AdvisedFailure | None = None) -> dict[str, Any]:
-        if advised is None:
-            known = event_facts.without_history(item.event, self._clock.now(), self._policy)
-            advice = advise(verdict, item.event.facts(), known, self._policy)
-        else:
-            advice = advised.advice
-        return wire_of(
-            verdict,
-            advice,
-            event_id=item.key,
-            cluster=item.event.cluster,
-            job_id=item.event.job_id,
-            attempt=item.event.attempt,
-        )
-
-    def _revise(self, entry: PendingLog) -> bool:
-        with self._store.reading() as reading:
-            detail = reading.failures.get(entry.failure_id)
-        before = next((logs for logs in detail.logs if logs.attempt_id == entry.attempt_id), None)
-        if before is None:
-            return self._nothing_new(entry)
-        stored = JobCompletion.model_validate(before.event)
-        wanted = stored.model_copy(update={"logs": tuple(LogRef.model_validate(ref) for ref in entry.refs)})
-        earlier = streams_before(before)
-        if earlier is None:
-            return False
-        [logs] = self._logs.fetch_all([wanted], self._log_deadline_s)
-        if logs.pending and self._clock.now() < entry.until:
-            return False
-        streams = with_arrived(earlier, logs.streams)
-        if streams is None:
-            return self._nothing_new(entry)
-        known = known_before(self._store, [stored])
-        case = case_of(stored, streams, known[0])
-        [verdict] = refine(self._store, [stored], self._classifier.diagnose([case]))
-        [verdict] = in_context(self._store, [stored], [verdict], known)
-        [stored_logs] = store_logs(self._store, [(stored, streams)])
-        with self._store.unit_of_work() as work:
-            wire, advised = self._again(work, entry.failure_id, entry.attempt_id, stored, verdict)
-            version = work.failures.revise(
-                entry.failure_id, wire, attempt_id=entry.attempt_id, streams=stored_logs, event=before.event
-            )
-            work.drift.replace(entry.failure_id, verdict.measures)
-            work.pending_logs.done(entry.attempt_id)
-            if self._stands(work, entry.failure_id, wire, advised, version):
-                work.outbox.add([of_verdict("failure.revised", entry.failure_id, wire)])
-        if version is None:
-            return False
-        self._telemetry.revisions.inc()
-        return True
-
-    def _nothing_new(self, entry: PendingLog) -> bool:
-        with self._store.unit_of_work() as work:
-            work.pending_logs.done(entry.attempt_id)
-        return False
-
-    def _tell_again(self, again: ReassessedFailure) -> bool:
-        version = None
-        with suppress(NotFound), self._store.unit_of_work() as work:
-            detail = work.failures.get(again.failure_id)
-            events = [(logs.attempt_id, JobCompletion.model_validate(logs.event)) for logs in detail.logs]
-            stored = next((one for one in events if one[1].key() == again.event_id), None)
-            if stored is not None and detail.row.version == again.version:
-                wire, advised = self._again(work, again.failure_id, *stored, again.verdict)
-                version = work.failures.revise(again.failure_id, wire)
-                if self._stands(work, again.failure_id, wire, advised, version):
-                    work.outbox.add([of_verdict("failure.revised", again.failure_id, wire)])
-        self._reassessment.done([again.failure_id])
-        if version is not None:
-            self._telemetry.revisions.inc()
-        return version is not None
 
     def _outcome(
         self,

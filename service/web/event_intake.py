@@ -9,9 +9,8 @@ from typing import Any
 import orjson
 
 from service.contracts.event import JobCompletion
-from service.dead_letters.records import DeadLetter, StoredDeadLetter
-from service.errors import Conflict, FaultlineError, FieldError, NotFound, TooLarge, UnreadableRecord
-from service.formats import node_events
+from service.dead_letters.records import DeadLetter
+from service.errors import FaultlineError, FieldError, NotFound, TooLarge, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.jobs.same_job import RESTARTED_WITHIN
 from service.messaging.batch_result import BatchOutcome
@@ -57,17 +56,6 @@ class Submitted:
     failures: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Resent:
-    """Result of resending a dead letter."""
-
-    id: int
-    outcome: str
-    event_id: str | None = None
-    failure_id: int | None = None
-    skipped: str | None = None
-
-
 def lines_of(body: bytes) -> list[tuple[int, bytes]]:
     """The records of a body with their line numbers: one JSON object in any layout, or JSON lines.
 
@@ -82,9 +70,11 @@ def lines_of(body: bytes) -> list[tuple[int, bytes]]:
     lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
     if len(lines) <= 1:
         return lines or [(1, b"")]
-    if _is_object(lines[0][1]) or not (_is_object(body) or not any(_is_object(line) for _, line in lines)):
+    if _is_object(lines[0][1]):
         return lines
-    return [(lines[0][0], body)]
+    one_record = _is_object(body)
+    no_record = not one_record and not any(_is_object(line) for _, line in lines)  # rejected as one, not by line
+    return [(lines[0][0], body)] if one_record or no_record else lines
 
 
 def _is_object(text: bytes) -> bool:
@@ -266,72 +256,3 @@ def verdicts(services: Services, failures: Sequence[int]) -> list[dict[str, Any]
             if verdict is not None:
                 found.append({**verdict, "failure_id": failure_id})
     return found
-
-
-def resend(services: Services, letter_id: int, *, cluster: str | None = None) -> Resent:
-    """Parse the stored text of a dead letter again and handle it as an event.
-
-    Args:
-        services: the services of the application.
-        letter_id: id of the dead letter.
-        cluster: the cluster of a record that names none; default: the topic it came from.
-
-    Raises:
-        NotFound: no such letter.
-        Conflict: the stored text (redacted and truncated) still cannot be read; nothing changed.
-        Unavailable: the database does not answer.
-    """
-    with services.reading() as reading:
-        letter = reading.dead_letters.get(letter_id)
-    if _of_node(services, letter.place):
-        return _resend_node_event(services, letter_id, letter, cluster)
-    try:
-        found = services.parse(letter.text.encode(), cluster=cluster or _topic(letter.place))
-    except UnreadableRecord as error:
-        raise _still_unreadable(error) from None
-    resent = Resent(letter_id, "skipped", skipped=found.reason) if isinstance(found, Skipped) else None
-    if not isinstance(found, Skipped):
-        topic = _topic(letter.place)
-        source = "resent" if topic is None else f"topic/{topic}"
-        [event] = services.ingest([found.received_from(source)]).events
-        resent = Resent(letter_id, event.kind, event.event_id, event.failure_id)
-    with services.store.unit_of_work() as work:
-        work.dead_letters.mark_resent(letter_id)
-    assert resent is not None
-    return resent
-
-
-def _still_unreadable(error: UnreadableRecord) -> Conflict:
-    return Conflict(
-        f"the stored text of this dead letter still cannot be read: {error.reason}. Only redacted text is stored; "
-        "send the original record again from its source",
-        error.errors,
-    )
-
-
-def _of_node(services: Services, place: str) -> bool:
-    """Whether a dead letter came from the intake of node events."""
-    topic = services.settings.get("node_event_topic", "").partition("=")[0].strip()
-    return place.startswith(NODE_PLACE) or (topic != "" and _topic(place) == topic)
-
-
-def _resend_node_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
-    named = cluster or services.settings.get("node_event_topic", "").partition("=")[2].strip() or _topic(letter.place)
-    try:
-        found = node_events.parse(letter.text.encode(), cluster=named)
-    except UnreadableRecord as error:
-        raise _still_unreadable(error) from None
-    if isinstance(found, Skipped):
-        resent = Resent(letter_id, "skipped", skipped=found.reason)
-    else:
-        taken = services.node_event_intake.take(found.events, places=found.places)
-        resent = Resent(letter_id, "accepted" if taken.accepted else "duplicate")
-    with services.store.unit_of_work() as work:
-        work.dead_letters.mark_resent(letter_id)
-    return resent
-
-
-def _topic(place: str) -> str | None:
-    """The topic of a place such as "topic/partition/offset"; None for other places."""
-    parts = place.rsplit("/", 2)
-    return parts[0] if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit() else None  # noqa: PLR2004 - the three parts

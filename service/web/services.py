@@ -29,8 +29,6 @@ from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.people.config import LoginMethods
-from service.people.export_limit import ExportLimit
-from service.people.rate_limit import IntakeLimit
 from service.recommend import policy
 from service.reports.document import Report
 from service.reports.publish import ReportService
@@ -40,6 +38,8 @@ from service.requests.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
+from service.web.limits.export_limit import ExportLimit
+from service.web.limits.rate_limit import IntakeLimit
 
 
 class Parse(Protocol):

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from service.web.connections import HEADER_S
+from service.web.limits.connections import HEADER_S
 from tests.attack.server import PROXY_SECRET, Server, request, response
 
 HOSTILE = 60

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from service.web.connections import HEADER_S
+from service.web.limits.connections import HEADER_S
 from tests.attack import proxies
 from tests.attack.proxies import BASIC, Proxy
 from tests.attack.server import PROXY_SECRET, Server, serving

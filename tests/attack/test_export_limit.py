@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from service.people import export_limit
 from service.web import export
+from service.web.limits import export_limit
 from tests.attack.server import ROOT
 from tests.service.web.world import World, event, lines, make_world
 

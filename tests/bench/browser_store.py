@@ -103,7 +103,7 @@ def _add_long_logs(services: compose.Services, folder: Path, now: datetime) -> N
         "logs": logs,
     }
     services.diagnose([from_object(event)])
-    services.fold()
+    services.group_count_updater()
 
 
 def _act_as_people(services: compose.Services) -> None:

@@ -28,6 +28,7 @@ from service.sql.packing import pack
 from service.statistics.repository import rollups
 from service.statistics.tables import hour_notes
 from tests.bench import world
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 
 KEPT_LOGS = timedelta(days=90)  # the default of FAULTLINE_RETENTION_LOGS_DAYS
@@ -83,7 +84,7 @@ def fold(store: Store, now: datetime) -> None:
 @contextmanager
 def _plain(store: Store) -> Iterator[Connection]:
     """Yield a connection without a statement timeout that commits only explicitly."""
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         if bulk.is_postgres(connection):
             connection.exec_driver_sql("SET statement_timeout = 0")
             connection.exec_driver_sql("SET session_replication_role = replica")  # no foreign-key look-up for each row

@@ -14,8 +14,8 @@ FUNCTIONS = (
     ("read the logs", "service.logs.fetch", "LogFetcher.fetch_all"),
     ("extract evidence", "classifiers.extraction.extractor", "Extractor.extract_all"),
     ("classify", "classifiers.diagnoser", "Diagnoser.diagnose"),
-    ("evidence from the fleet", "service.pipeline.diagnose", "refine"),
-    ("evidence from the fleet", "service.pipeline.diagnose", "in_context"),
+    ("evidence from the fleet", "service.pipeline.classification", "refine"),
+    ("evidence from the fleet", "service.pipeline.classification", "in_context"),
     ("advice with its history", "service.automation.service", "Automation.advise"),
     ("store", "service.pipeline.diagnose", "Diagnose.handle"),
 )

@@ -25,8 +25,8 @@ import psycopg
 from tests.flows.crashes import model_dir
 from tests.labs.postgres import Postgres
 from tests.labs.slurm import USER, free_port
-from tests.service.hooks import benches
-from tests.service.hooks.benches import Bench
+from tests.service.hooks.slurm import benches
+from tests.service.hooks.slurm.benches import Bench
 
 Victim = Literal["command hook", "slurm hook", "service"]
 

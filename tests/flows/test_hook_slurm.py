@@ -21,8 +21,8 @@ from tests.flows.hook_crashes import Process
 from tests.labs import slurm
 from tests.labs.need import missing, need
 from tests.labs.slurm import Slurm, free_port
-from tests.service.hooks import benches
-from tests.service.hooks.benches import Bench
+from tests.service.hooks.slurm import benches
+from tests.service.hooks.slurm.benches import Bench
 
 if TYPE_CHECKING:
     from tests.labs.kafka import Broker

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import psycopg
+from sqlalchemy import Engine
 
 from service.db.all_tables import metadata
 from service.db.session import Store
@@ -14,6 +15,11 @@ from tests.labs.postgres import Postgres
 
 MIGRATED = "migrated"
 _RESTART_SEQUENCES = "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'"
+
+
+def engine_of(store: Store) -> Engine:
+    """The engine of a store, for statements that the program itself has no use for."""
+    return store._engine
 
 
 @cache

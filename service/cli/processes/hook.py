@@ -24,7 +24,7 @@ from service.hooks.webhook_listener import WakeUp, WebhookListener
 from service.shutdown import SignalShutdownFlag
 
 if TYPE_CHECKING:
-    from service.hooks.slurm_client import SlurmClient
+    from service.hooks.slurm.client import SlurmClient
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -130,9 +130,9 @@ def _once(runner: HookRunner, stop: SignalShutdownFlag) -> None:
 
 def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal, clock: Clock) -> Scheduler:
     if args.kind == "slurm":
-        from service.hooks.slurm import SlurmOptions, SlurmScheduler  # noqa: PLC0415 - one scheduler a process
-        from service.hooks.slurm_scripts import ScriptStore  # noqa: PLC0415 - as above
-        from service.hooks.slurm_tools import SlurmCommands  # noqa: PLC0415 - as above
+        from service.hooks.slurm.scheduler import SlurmOptions, SlurmScheduler  # noqa: PLC0415 - one scheduler a process
+        from service.hooks.slurm.scripts import ScriptStore  # noqa: PLC0415 - as above
+        from service.hooks.slurm.tools import SlurmCommands  # noqa: PLC0415 - as above
 
         commands = SlurmCommands(options.slurm_bin, timeout_s=options.slurm_timeout_s, held_open=journal.fileno())
         tools = commands if options.slurmrestd is None else _slurmrestd(options, commands, clock)
@@ -149,7 +149,9 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
         from service.hooks.command import CommandScheduler  # noqa: PLC0415 - as above
 
         return CommandScheduler(options.command, timeout_s=options.command_timeout_s)
-    made: Scheduler = importlib.import_module("service.hooks.kubernetes").connect(args.kubeconfig, args.context)
+    made: Scheduler = importlib.import_module("service.hooks.kubernetes.scheduler").connect(
+        args.kubeconfig, args.context
+    )
     return made
 
 
@@ -162,8 +164,8 @@ def user_name() -> str | None:
 
 
 def _slurmrestd(options: HookOptions, commands: "SlurmClient", clock: Clock) -> "SlurmClient":
-    from service.hooks.slurm_rest import SlurmRest  # noqa: PLC0415 - one scheduler a process
-    from service.hooks.slurm_rest_call import SlurmRestTransport, token_of  # noqa: PLC0415 - as above
+    from service.hooks.slurm.rest import SlurmRest  # noqa: PLC0415 - one scheduler a process
+    from service.hooks.slurm.rest_call import SlurmRestTransport, token_of  # noqa: PLC0415 - as above
 
     reference = options.slurmrestd_token
     token = None if reference is None else token_of(reference)

@@ -17,8 +17,8 @@ from service.cli.processes import start_checks
 from service.cli.processes.worker import configure_logging, exit_code_of, freeze_memory, run_worker, warn_if_root
 from service.errors import ConfigurationError, FaultlineError
 from service.periodic import PeriodicTask
-from service.web import connections
 from service.web.app import create_app
+from service.web.limits import connections
 from service.web.services import is_loopback
 
 if TYPE_CHECKING:

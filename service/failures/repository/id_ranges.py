@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, exists, func, select
 
 from service.failures.records import FailureFilter, ListedFailure
-from service.failures.repository.listing import equality_tests, time_tests
+from service.failures.repository.index_scan import equality_tests, time_tests
 from service.failures.tables import failure_nodes, failures
 from service.sql.types import clean
 

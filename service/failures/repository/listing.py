@@ -1,8 +1,8 @@
 """The failures list: filters, order and keyset paging, each served by its own index."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, get_args
 
 from sqlalchemy import (
@@ -12,25 +12,22 @@ from sqlalchemy import (
     Row,
     Select,
     Subquery,
-    and_,
-    func,
     literal,
-    literal_column,
     select,
     tuple_,
 )
 
-from service.contracts.event import FAILURE_STATUSES
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
-from service.failures.records import COUNTED_AS_FAILED, FailureFilter, FailureRow, FailureSort
+from service.failures.records import FailureFilter, FailureRow, FailureSort
 from service.failures.repository import job_search, search
-from service.failures.tables import failure_nodes, failures
+from service.failures.repository.index_scan import index_scan
+from service.failures.tables import failures
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
-from service.sql.types import UtcDateTime, clean, utc
+from service.sql.types import UtcDateTime
 
 Position = tuple[str | float, int]  # of a row in the list: its end time or its cost, and its id
 
@@ -44,29 +41,11 @@ JOB_FACTS = (
     jobs.c.started_at,
     jobs.c.received_at,
 )
-# The most selective first.
-_EQUAL = {
-    "group": failures.c.fingerprint,
-    "user": failures.c.user_name,
-    "cause": failures.c.cause,
-    "symptom": failures.c.symptom,
-    "category": failures.c.category,
-    "team": failures.c.team,
-    "queue": failures.c.queue,
-    "cluster": failures.c.cluster,
-    "status": failures.c.status,
-    "side": failures.c.side,
-}
-
-
 # Rare words are looked up first. Tests that no index serves (common words, further filters besides the one that
 # chose the index) examine this many rows of that index; the cursor continues from there.
 Q_FEW = 2_000
 Q_WINDOW = 10_000
 BY_COST: FailureSort = "-gpu_hours_lost"
-SORTED = timedelta(
-    days=28
-)  # shorter periods are sorted by cost; for longer ones the most expensive failures are examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +69,8 @@ def look_up_words(connection: Connection, filters: FailureFilter) -> SearchedWor
         return SearchedWords(words, search.with_words(connection, found, words) if words and found else found)
     if words:
         return SearchedWords(words, search.find_rare(connection, words, most=Q_FEW))
-    return SearchedWords(
-        (), [] if (filters.q or "").strip() else None
-    )  # evidence contains no word that consists of punctuation only
+    # Evidence contains no word that consists of punctuation only.
+    return SearchedWords((), [] if (filters.q or "").strip() else None)
 
 
 def page(
@@ -216,106 +194,6 @@ def encode_position(sort: FailureSort, position: str | float, failure_id: int) -
 
 def _order(at: ColumnElement[Any], failure_id: ColumnElement[int], sort: FailureSort) -> list[ColumnElement[Any]]:
     return [at.desc(), failure_id.desc()] if sort.startswith("-") else [at.asc(), failure_id.asc()]
-
-
-@dataclass(frozen=True, slots=True)
-class IndexScan:
-    """The rows that one index yields in list order, and the tests that each row still needs."""
-
-    rows: Select[Any]
-    at: ColumnElement[Any]
-    failure_id: ColumnElement[int]
-    rest: tuple[tuple[str, Callable[[ColumnElement[Any]], ColumnElement[bool]]], ...] = ()
-
-    def passes(self, window: FromClause) -> list[ColumnElement[bool]]:
-        """The remaining tests, on the rows of a window."""
-        return [test(window.c[name]) for name, test in self.rest]
-
-
-def index_scan(
-    filters: FailureFilter, known: Sequence[int] | None, *, now: datetime, by_cost: bool, sqlite: bool
-) -> IndexScan:
-    """The ids that match the filters (within `known` if given), with the order columns of the serving index."""
-    ended_at: ColumnElement[datetime] = failures.c.ended_at
-    at: ColumnElement[Any] = failures.c.gpu_hours_lost if by_cost else failures.c.ended_at
-    failure_id: ColumnElement[int] = failures.c.id
-    by_node = filters.node is not None and not by_cost
-    if by_node:
-        at, ended_at, failure_id = failure_nodes.c.ended_at, failure_nodes.c.ended_at, failure_nodes.c.failure_id
-    short = filters.since is not None and (filters.until or now) - filters.since <= SORTED
-    if by_cost and short:
-        at = failures.c.gpu_hours_lost + literal_column(
-            "0.0"
-        )  # the rows of the period are sorted: no index has both columns
-    conditions: list[ColumnElement[bool]] = []
-    tests = equality_tests(filters)
-    # The first, most selective filter chooses the index if it has one; a small set of known rows needs none.
-    bounded = known is not None or (by_cost and short)
-    driving = [] if by_node or (by_cost and not short) else [one for one in tests[:1] if one[0] not in _NO_INDEX]
-    inside = tests if bounded else driving
-    for name, test in inside:
-        # SQLite has few statistics and might choose another index; it uses no index for an expression.
-        free = not sqlite or (known is None and not by_node and (name, test) in driving)
-        conditions.append(test(failures.c[name] if free else literal_column(f"+failures.{name}")))
-    rest = [one for one in tests if one not in inside]
-    times = time_tests(filters)
-    if by_cost and not bounded:
-        rest += [("ended_at", test) for test in times]
-    else:
-        # SQLite's estimate of a period is a quarter of the table, for which it may prefer an index without the cost.
-        rare = sqlite and by_cost and not tests
-        conditions += [func.unlikely(test(ended_at)) if rare else test(ended_at) for test in times]
-    if known is not None:
-        conditions.append(failure_id.in_(known))
-    columns = dict.fromkeys(name for name, _ in rest)
-    wanted = select(
-        failure_id.label("id"), at.label("at"), *(failures.c[name].label(f"own_{name}") for name in columns)
-    )
-    if filters.node is not None:
-        if by_cost or inside or rest or filters.q is not None:
-            wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
-        conditions.append(failure_nodes.c.node == clean(filters.node))
-    rows = wanted.where(and_(*conditions)) if conditions else wanted
-    return IndexScan(rows, at, failure_id, tuple((f"own_{name}", test) for name, test in rest))
-
-
-_Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
-_FAILED = tuple(sorted(FAILURE_STATUSES))
-_NO_INDEX = ("suspect_node", "counted")
-
-
-def equality_tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
-    """The tests by column, the most selective first."""
-
-    def equal(value: str) -> _Test:
-        return lambda column: column == clean(value)
-
-    found = [
-        (column.name, equal(value))
-        for name, column in _EQUAL.items()
-        if (value := getattr(filters, name)) is not None and (name, value) != ("status", COUNTED_AS_FAILED)
-    ]
-    if filters.status == COUNTED_AS_FAILED:  # several statuses: no index yields them in the order of the list
-        found.append(("counted", lambda column: column))
-        found.append(("status", lambda column: column.in_(_FAILED)))
-    if filters.abstained is not None:
-        found.append(("abstained", (lambda column: column) if filters.abstained else (lambda column: ~column)))
-    if filters.suspect is not None:  # the rule of classifiers.suspected_place
-        found.append(("suspect_node", equal(filters.suspect)))
-        found.append(("abstained", lambda column: ~column))
-        found.append(("side", lambda column: column != "user"))
-    return found
-
-
-def time_tests(filters: FailureFilter) -> list[_Test]:
-    """The tests of the time at which a failure ended."""
-    since, until = filters.since, filters.until
-    found: list[_Test] = []
-    if since is not None:
-        found.append(lambda column: column >= literal(utc(since), UtcDateTime))
-    if until is not None:
-        found.append(lambda column: column < literal(utc(until), UtcDateTime))
-    return found
 
 
 def _beyond(

@@ -7,9 +7,10 @@ from typing import Any
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
 
-from service.errors import Unavailable
+from service.errors import FaultlineError, Unavailable
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.connect import connected, quietly, translated
+from service.telemetry import Telemetry
 
 ASK_MS = 3_000
 
@@ -39,6 +40,21 @@ class LagReader:
             except Unavailable:
                 self._drop()
                 raise
+
+    def measure(self, telemetry: Telemetry) -> None:
+        """Set the metric of the lag.
+
+        Raises:
+            Unavailable: the broker does not answer; the metric is absent until it does.
+            ConfigurationError: the broker refuses the request; as above.
+        """
+        try:
+            lag = self.read()
+        except FaultlineError:
+            telemetry.lag.clear()
+            raise
+        for topic, records in lag.items():
+            telemetry.lag.labels(topic).set(records)
 
     def close(self) -> None:
         """Close the client. Never raises."""

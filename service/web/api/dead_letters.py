@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.web import event_intake, views
+from service.web import resending, views
 from service.web.api.models import DeadLettersPage
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
-from service.web.event_intake import Resent
+from service.web.resending import Resent
 from service.web.services import InjectedServices
 
 router = APIRouter(tags=["dead letters"])
@@ -31,4 +31,4 @@ def resend_dead_letter(
     ] = None,
 ) -> Resent:
     """Parse the stored text again and handle it as an event; 409 if it still cannot be read."""
-    return event_intake.resend(services, letter_id, cluster=cluster)
+    return resending.resend(services, letter_id, cluster=cluster)

@@ -1,7 +1,7 @@
 """GET /groups and /groups/{id}: groups of failures, and actions on them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, cast, get_args
 from urllib.parse import urlencode
@@ -171,41 +171,52 @@ def act_on_many(
     return redirect(f"/groups?{query}{'&' if query else ''}notice={action}")
 
 
+@dataclass(frozen=True, slots=True)
+class ActionFields:
+    """The fields of the form of an action on one group; `value` of a split is "field: value"."""
+
+    action: Annotated[str, Form(max_length=20)]
+    span: Annotated[str, Form(max_length=10)] = ""
+    failures: Annotated[str, Form(max_length=12)] = ""
+    users: Annotated[str, Form(max_length=12)] = ""
+    for_me: Annotated[str, Form(max_length=5)] = ""
+    to: Annotated[str, Form(max_length=200)] = ""
+    ticket: Annotated[str, Form(max_length=600)] = ""
+    text: Annotated[str, Form(max_length=8_000)] = ""
+    groups: Annotated[str, Form(max_length=400)] = ""
+    fingerprint: Annotated[str, Form(max_length=200)] = ""
+    value: Annotated[str, Form(max_length=300)] = ""
+    fixed_by: Annotated[str, Form(max_length=10)] = ""
+
+    def given(self, services: Services) -> GroupAction:
+        """The action.
+
+        Raises:
+            InvalidInput: names each field with a wrong value.
+        """
+        field, _, named = self.value.partition(":")
+        return _action(
+            services,
+            self.action,
+            span=self.span,
+            failures=self.failures.strip() or None,
+            users=self.users.strip() or None,
+            for_me=bool(self.for_me),
+            to=self.to,
+            ticket=self.ticket.strip() or None,
+            text=self.text,
+            groups=[part for part in self.groups.replace(",", " ").split() if part],
+            fingerprint=self.fingerprint,
+            field=field.strip(),
+            value=named.strip(),
+            fixed_by=self.fixed_by or None,
+        )
+
+
 @router.post("/groups/{group_id}/act")
-def act_on_one(
-    form: ActForm,
-    group_id: GroupId,
-    action: Annotated[str, Form(max_length=20)],
-    span: Annotated[str, Form(max_length=10)] = "",
-    failures: Annotated[str, Form(max_length=12)] = "",
-    users: Annotated[str, Form(max_length=12)] = "",
-    for_me: Annotated[str, Form(max_length=5)] = "",
-    to: Annotated[str, Form(max_length=200)] = "",
-    ticket: Annotated[str, Form(max_length=600)] = "",
-    text: Annotated[str, Form(max_length=8_000)] = "",
-    groups: Annotated[str, Form(max_length=400)] = "",
-    fingerprint: Annotated[str, Form(max_length=200)] = "",
-    value: Annotated[str, Form(max_length=300)] = "",
-    fixed_by: Annotated[str, Form(max_length=10)] = "",
-) -> RedirectResponse:
-    """Apply one action to one group; `value` of a split is "field: value"."""
-    field, _, named = value.partition(":")
-    given = _action(
-        form.services,
-        action,
-        span=span,
-        failures=failures.strip() or None,
-        users=users.strip() or None,
-        for_me=bool(for_me),
-        to=to,
-        ticket=ticket.strip() or None,
-        text=text,
-        groups=[part for part in groups.replace(",", " ").split() if part],
-        fingerprint=fingerprint,
-        field=field.strip(),
-        value=named.strip(),
-        fixed_by=fixed_by or None,
-    )
+def act_on_one(form: ActForm, group_id: GroupId, fields: Annotated[ActionFields, Depends()]) -> RedirectResponse:
+    """Apply one action to one group."""
+    given = fields.given(form.services)
     act(form.services, [group_id], form.actor, given)
     return redirect(f"/groups/{group_id}?notice={given.action}")
 

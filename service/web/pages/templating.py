@@ -19,7 +19,6 @@ from service import formatting
 from service.failures.records import FailureRow
 from service.headlines.headline import headline
 from service.web.pages import display_names, navigation
-from service.web.pages.failure.relative_time import relative_time
 from service.web.pages.operations.automation_banner import automation_banner
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
@@ -63,7 +62,7 @@ def environment() -> Environment:
         "definition": display_names.definition,
         "confidence": display_names.confidence,
         "query": query,
-        "relative_time": relative_time,
+        "relative_time": formatting.relative_time,
         "version": version("faultline"),
         "static": static,
         "styles": [static(name) for name in STYLES],

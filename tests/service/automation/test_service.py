@@ -58,7 +58,7 @@ def test_an_undecided_failure_is_never_resubmitted(here: World) -> None:
 def test_waiting_requests_of_one_user_do_not_block_others(
     store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leasing, "_CANDIDATES", 4)
+    monkeypatch.setattr(leasing, "CANDIDATES", 4)
     text = AUTO + "[incident]\njobs = 1000\n[storm]\nmost = 1000\n[limits]\nrate_per_user = 2\n"
     here = world(store, clock, text)
     here.tell(*(job(str(number), XID, nodes=[f"gpu{number:03}"]) for number in range(1, 9)))

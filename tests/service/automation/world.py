@@ -19,6 +19,7 @@ from service.recommend.policy import Policy
 from service.requests.records import Lease, Request, RequestState
 from service.sql.packing import unpack
 from service.telemetry import Telemetry
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import GUESS, HARDWARE, NOW, SYSTEM
 
@@ -91,7 +92,7 @@ class World:
             return reading.failures.get(attempt.failure_id).row
 
     def messages(self, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
-        with self.store._engine.connect() as connection:
+        with engine_of(self.store).connect() as connection:
             rows = connection.execute(outbox.select().order_by(outbox.c.id)).all()
         return [(row.type, unpack(row.payload)) for row in rows if not kinds or row.type in kinds]
 

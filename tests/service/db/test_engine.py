@@ -14,7 +14,7 @@ from service.errors import ConfigurationError, Unavailable
 from service.failures.records import NewFailure
 from service.jobs.repository.jobs import JobRepository
 from tests.labs.postgres import Postgres, server
-from tests.service.databases import MIGRATED, Emptier, migrated_file
+from tests.service.databases import MIGRATED, Emptier, engine_of, migrated_file
 from tests.service.sample_rows import job, put, verdict
 
 
@@ -132,7 +132,7 @@ def test_reading_cannot_write(store: Store) -> None:
 
 def test_all_connections_in_use_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Store(url, pool_size=1)) as store:
-        monkeypatch.setattr(store._engine.pool, "_timeout", 0.1)
+        monkeypatch.setattr(engine_of(store).pool, "_timeout", 0.1)
         with store.reading(), store.reading(), pytest.raises(Unavailable), store.reading():
             pass
 

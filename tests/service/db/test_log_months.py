@@ -17,6 +17,7 @@ from service.db.session import Store
 from service.errors import Unavailable
 from service.maintenance import Retention, RetentionDays
 from tests.labs.postgres import Postgres
+from tests.service.databases import engine_of
 from tests.service.db.test_plans import statements
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, STREAMS, job, put, verdict
@@ -35,7 +36,7 @@ def made(postgres: Postgres) -> Iterator[Callable[..., Store]]:
         def make(name: str, at: datetime = NOON, revision: str = "head") -> Store:
             stack.callback(postgres.drop, name)
             store = stack.enter_context(closing(Store(postgres.create(name), clock=FrozenClock(at))))
-            schema.upgrade(store._engine, revision)
+            schema.upgrade(engine_of(store), revision)
             return store
 
         yield make
@@ -43,22 +44,22 @@ def made(postgres: Postgres) -> Iterator[Callable[..., Store]]:
 
 def set_months(store: Store, *months: tuple[int, int]) -> None:
     """Make partitions of these months only, whenever the test runs."""
-    with store._engine.begin() as connection:
+    with engine_of(store).begin() as connection:
         for there in log_months.months(connection):
             connection.exec_driver_sql(f"DROP TABLE {there.partition}")
     for year, month in months:
-        with store._engine.begin() as connection:
+        with engine_of(store).begin() as connection:
             assert log_months.create_month(connection, Month(year, month))
 
 
 def rows_by_partition(store: Store) -> dict[str, int]:
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         found = connection.execute(text("SELECT tableoid::regclass::text, count(*) FROM log_bodies GROUP BY 1"))
         return {row[0].removeprefix("log_bodies_"): row[1] for row in found}
 
 
 def partitions(store: Store) -> list[tuple[int, int]]:
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         return [(one.year, one.month) for one in log_months.months(connection)]
 
 
@@ -182,10 +183,10 @@ def test_reading_a_failure_looks_only_into_the_month_of_its_log(made: Callable[.
     with store.reading() as reading, statements(store) as seen:
         reading.failures.get(5)
     [(statement, parameters)] = [one for one in seen if "log_bodies" in one[0]]
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars())
     assert re.findall(r" on log_bodies_(\d{4}_\d\d|default) ", plan) == ["2026_05"], plan
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         cut = "EXPLAIN SELECT failure_id FROM log_bodies WHERE ended_at < '2026-03-15'"
         plan = "\n".join(connection.exec_driver_sql(cut).scalars())
     assert set(re.findall(r" on log_bodies_(\d{4}_\d\d|default) ", plan)) == {
@@ -204,7 +205,7 @@ def test_nothing_is_changed_while_the_locks_are_taken(
     store = made("months_locked")
     set_months(store, (2026, 8))
     put(store, [job("old", ended_at=datetime(2026, 8, 3, tzinfo=UTC))])
-    with store._engine.connect() as other:  # a backup reads every table in one transaction
+    with engine_of(store).connect() as other:  # a backup reads every table in one transaction
         other.execute(text("SELECT count(*) FROM log_bodies")).scalar_one()
         for act in (store.prepare_months, lambda: store.purge(logs_before=NOON)):
             with pytest.raises(Unavailable, match="lock timeout"):
@@ -223,7 +224,7 @@ def test_a_user_who_does_not_own_the_tables_deletes_rows_instead(
 ) -> None:
     owner = made("months_owner")
     set_months(owner, (2026, 8))
-    with owner._engine.begin() as connection:
+    with engine_of(owner).begin() as connection:
         connection.exec_driver_sql("CREATE ROLE months_service LOGIN")
         connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO months_service")
         connection.exec_driver_sql("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO months_service")
@@ -236,20 +237,20 @@ def test_a_user_who_does_not_own_the_tables_deletes_rows_instead(
             assert rows_by_partition(store) == {"default": 1}
         assert partitions(owner) == [(2026, 8)]
     finally:
-        with owner._engine.begin() as connection:
+        with engine_of(owner).begin() as connection:
             connection.exec_driver_sql("DROP OWNED BY months_service")
             connection.exec_driver_sql("DROP ROLE months_service")
 
 
 def with_logs_in_rows(store: Store) -> None:
     """Rows as revisions before 0022 wrote them: an old and a new failure, with their logs in `logs`."""
-    schema.upgrade(store._engine)
+    schema.upgrade(engine_of(store))
     put(store, [job("old", ended_at=NOON - timedelta(days=100)), job("recent")])
     downgrade(store)
 
 
 def downgrade(store: Store) -> None:
-    with store._engine.begin() as connection:
+    with engine_of(store).begin() as connection:
         command.downgrade(schema.config(connection), BEFORE_LOG_BODIES)
 
 
@@ -320,5 +321,5 @@ def test_an_empty_database_has_no_logs_in_rows(empty_url: str) -> None:
 
 
 def column(store: Store, statement: str) -> int:
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         return int(connection.execute(text(statement)).scalar_one())

@@ -16,6 +16,7 @@ from service.feedback.records import NewFeedback
 from service.groups.records import GroupFilter
 from service.nodes.records import DaySums, NewNodeEvent, NodeRow, NodeSort, Window
 from service.sql.bulk import is_postgres
+from tests.service.databases import engine_of
 from tests.service.sample_rows import NOON, job, put
 
 ROWS = 3_000
@@ -65,7 +66,7 @@ def filled(store: Store) -> Store:
             symptom=f"A.{part}",
             fingerprint=f"v1:{part}",
         )
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         connection.exec_driver_sql("ANALYZE")
         connection.commit()
     return store
@@ -79,11 +80,11 @@ def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
         if statement.startswith("SELECT"):
             seen.append((statement, parameters))
 
-    event.listen(store._engine, "before_cursor_execute", note)
+    event.listen(engine_of(store), "before_cursor_execute", note)
     try:
         yield seen
     finally:
-        event.remove(store._engine, "before_cursor_execute", note)
+        event.remove(engine_of(store), "before_cursor_execute", note)
 
 
 def plan(work: ReadSession, statement: str, parameters: Any) -> str:
@@ -171,11 +172,11 @@ def test_a_list_stops_when_its_page_is_full(filled: Store, filters: FailureFilte
 def test_the_costliest_of_a_short_period_come_from_the_index_on_time(filled: Store) -> None:
     if filled.dialect == "postgresql":
         pytest.skip("SQLite's planner has few statistics")
-    with filled._engine.connect() as connection:
+    with engine_of(filled).connect() as connection:
         for name, rows in MILLION.items():
             connection.exec_driver_sql("UPDATE sqlite_stat1 SET stat = ? WHERE idx = ?", (rows, f"ix_failures_{name}"))
         connection.commit()
-    filled._engine.dispose()  # statistics are read with the schema
+    engine_of(filled).dispose()  # statistics are read with the schema
     with filled.reading() as reading, statements(filled) as seen:
         reading.failures.page(FailureFilter(since=NOON - timedelta(minutes=10)), sort="-gpu_hours_lost")
     with filled.reading() as reading:
@@ -221,7 +222,7 @@ def test_no_query_of_the_group_and_feedback_pages_scans_a_table(filled: Store) -
         for row in work.failures.page(limit=100).items:
             for kind in ("contest", "confirm", "correct", "import"):
                 work.feedback.add(NewFeedback(row.id, "ana", kind, 1, row.side, row.cause))
-    with filled._engine.connect() as connection:
+    with engine_of(filled).connect() as connection:
         connection.exec_driver_sql("ANALYZE")
         connection.commit()
     with filled.reading() as reading, statements(filled) as seen:
@@ -316,7 +317,7 @@ def test_no_query_about_nodes_scans_a_table(filled: Store) -> None:
         work.suspicion.put(rows)
         work.suspicion.add_days({("c1", f"n{number}", day): DaySums(1.0) for number in range(100) for day in range(10)})
         work.node_work.recheck(dict.fromkeys(range(1000), NOON))
-    with filled._engine.connect() as connection:
+    with engine_of(filled).connect() as connection:
         connection.exec_driver_sql("ANALYZE")
         connection.commit()
     hour = timedelta(hours=1)

@@ -25,6 +25,7 @@ from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.labs.postgres import Postgres
+from tests.service.databases import engine_of
 from tests.service.messaging.fakes import DeadLetterTopic
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 from tests.service.web.world import ByWord, event
@@ -73,7 +74,7 @@ def contents(store: Store) -> dict[str, list[str]]:
         "messages": "SELECT key FROM outbox",
         "dead letters": "SELECT place FROM dead_letters",
     }
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         return {
             name: sorted(str(row[0]) for row in connection.exec_driver_sql(statement))
             for name, statement in statements.items()

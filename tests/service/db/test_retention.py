@@ -10,6 +10,7 @@ from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage
 from service.errors import NotFound
 from service.failures.records import PendingLog
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded
 
@@ -46,7 +47,7 @@ def test_the_key_of_a_removed_event_is_kept(aged: Store) -> None:
         ("conflict", True),
         ("new", False),
     ]
-    with aged._engine.connect() as connection:
+    with engine_of(aged).connect() as connection:
         for table in ("failures", "verdicts", "logs", "log_bodies"):
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one() == 3
         assert connection.exec_driver_sql("SELECT count(*) FROM failure_nodes").scalar_one() == 6

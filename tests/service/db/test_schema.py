@@ -17,6 +17,7 @@ from service.db.schema import head
 from service.db.session import Store
 from service.errors import ConfigurationError, Unavailable
 from tests.labs.postgres import Postgres
+from tests.service.databases import engine_of
 from tests.service.sample_rows import job, put
 
 OF_ONE_DATABASE = ("evidence_words", "log_bodies_")
@@ -33,7 +34,7 @@ def test_an_upgrade_creates_the_schema_and_a_second_one_changes_nothing(empty_ur
 
 def test_the_newest_migration_can_be_undone_and_done_again(store: Store) -> None:
     put(store, [job("1")])
-    with store._engine.begin() as connection:
+    with engine_of(store).begin() as connection:
         command.downgrade(schema.config(connection), "-1")
         assert schema.current(connection) == schema.revisions()[-2]
     assert store.upgrade() == (schema.revisions()[-2], head())
@@ -43,7 +44,7 @@ def test_the_newest_migration_can_be_undone_and_done_again(store: Store) -> None
 
 
 def test_migrations_create_the_declared_schema(store: Store) -> None:
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         context = MigrationContext.configure(
             connection,
             opts={
@@ -71,7 +72,7 @@ def test_every_constraint_has_a_name() -> None:
 def test_a_newer_database_is_refused(empty_url: str) -> None:
     with closing(Store(empty_url)) as store:
         store.upgrade()
-        with store._engine.begin() as connection:
+        with engine_of(store).begin() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = 'f00'"))
         for act in (store.check, store.upgrade):
             with pytest.raises(ConfigurationError, match=r"f00.*newer version"):
@@ -81,7 +82,7 @@ def test_a_newer_database_is_refused(empty_url: str) -> None:
 def test_a_missing_schema_is_reported_by_any_use(empty_url: str) -> None:
     with closing(Store(empty_url)) as store:
         if store.dialect == "sqlite":
-            Path(store._engine.url.database or "").touch()
+            Path(engine_of(store).url.database or "").touch()
         with pytest.raises(ConfigurationError, match="faultline db upgrade"), store.reading() as reading:
             reading.jobs.known(["a"])
 
@@ -93,7 +94,7 @@ def test_an_upgrade_that_cannot_get_its_lock_gives_up_and_changes_nothing(
     monkeypatch.setattr("service.db.schema._LOCK_TIMEOUT", "200ms")
     name = "locked_out"
     try:
-        with closing(Store(postgres.create(name))) as store, store._engine.connect() as other:
+        with closing(Store(postgres.create(name))) as store, engine_of(store).connect() as other:
             other.execute(text("SELECT pg_advisory_lock(:key)"), {"key": 0x6661756C74})
             with pytest.raises(Unavailable):
                 store.upgrade()

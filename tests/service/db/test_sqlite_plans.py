@@ -8,6 +8,7 @@ from service.db.session import Store
 from service.groups.records import GroupFilter, GroupSort
 from service.groups.repository import listing
 from service.jobs.scope import Scope
+from tests.service.databases import engine_of
 from tests.service.db.test_plans import plan, statements
 from tests.service.sample_rows import NOON, job, put
 
@@ -24,12 +25,12 @@ def large(store: Store) -> Store:
     """A database with the statistics of a large one."""
     if store.dialect == "postgresql":
         pytest.skip("PostgreSQL's planner finds these plans by itself")
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         connection.exec_driver_sql("ANALYZE")
         for row in LARGE:
             connection.exec_driver_sql("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", row)
         connection.commit()
-    store._engine.dispose()  # statistics are read with the schema
+    engine_of(store).dispose()  # statistics are read with the schema
     return store
 
 

@@ -16,6 +16,7 @@ from service.db.all_tables import metadata
 from service.db.engine import connect
 from service.db.session import Store
 from tests.labs.postgres import Postgres
+from tests.service.databases import engine_of
 from tests.service.db import released
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
@@ -47,7 +48,7 @@ EARLIER = sorted(
 
 def drift(store: Store) -> list[object]:
     """How the schema differs from the tables that the code declares."""
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         options = {
             "compare_type": True,
             "target_metadata": metadata,
@@ -105,12 +106,12 @@ def client(shown: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[T
 
 def test_an_upgrade_keeps_every_row(released_url: str) -> None:
     with closing(Store(released_url)) as store:
-        with store._engine.connect() as connection:
+        with engine_of(store).connect() as connection:
             before = released.rows_by_table(connection)
         assert store.upgrade() == (released.REVISION, schema.head())
         store.check()
         assert drift(store) == []
-        with store._engine.connect() as connection:
+        with engine_of(store).connect() as connection:
             after = released.rows_by_table(connection)
             counted = {
                 "hours": "SELECT count(*) FROM hours WHERE kind IN ('jobs', 'failures')",

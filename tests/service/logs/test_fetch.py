@@ -3,6 +3,7 @@ import pwd
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from service.contracts.event import JobCompletion, from_object
 from service.logs.excerpt import SCAN_BYTES, TAIL_BYTES, Excerpt
 from service.logs.fetch import FetchedLogs, LogFetcher
-from service.logs.local import JobOwner
+from tests.service.http_server import listening
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 
@@ -197,27 +198,30 @@ def test_a_log_that_grows_is_read_up_to_where_it_was(
     assert one(fetcher, {"uri": str(path)}).streams[0].text == "early\n"
 
 
-def test_logs_that_are_late_are_pending_and_delay_no_other_job(
-    fetcher: LogFetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "quick.log").write_text("quick\n")
+def test_logs_that_are_late_are_pending_and_delay_no_other_job(tmp_path: Path) -> None:
     release = threading.Event()
-    opened = LogFetcher._opened
 
-    def slow(self: LogFetcher, uri: str, owner: JobOwner) -> Any:
-        if uri.endswith("slow.log"):
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
             release.wait(60)
-        return opened(self, uri, owner)
 
-    monkeypatch.setattr(LogFetcher, "_opened", slow)
-    events = [job({"uri": f"{tmp_path}/slow.log"}), job({"uri": f"{tmp_path}/quick.log"})]
-    started = time.monotonic()
-    late, quick = fetcher.fetch_all(events, 2.0)
-    assert time.monotonic() - started < 30  # the slow one takes 60
+        def do_HEAD(self) -> None:
+            release.wait(60)
+
+    (tmp_path / "quick.log").write_text("quick\n")
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Slow)) as address:
+        fetcher = LogFetcher([str(tmp_path), f"{address}/logs"])
+        try:
+            events = [job({"uri": f"{address}/logs/slow.log"}), job({"uri": f"{tmp_path}/quick.log"})]
+            started = time.monotonic()
+            late, quick = fetcher.fetch_all(events, 2.0)
+            assert time.monotonic() - started < 30  # the slow one takes 60
+        finally:
+            release.set()
+            fetcher.close()
     assert quick.streams[0].text == "quick\n"
-    assert late.streams[0].missing == f"{tmp_path}/slow.log: not arrived within 2 s"
-    assert [ref.uri for ref in late.pending] == [f"{tmp_path}/slow.log"]
-    release.set()
+    assert late.streams[0].missing == f"{address}/logs/slow.log: not arrived within 2 s"
+    assert [ref.uri for ref in late.pending] == [f"{address}/logs/slow.log"]
 
 
 def test_a_job_of_very_many_ranks_has_shorter_ends(fetcher: LogFetcher) -> None:

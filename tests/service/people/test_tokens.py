@@ -4,6 +4,7 @@ import pytest
 
 from service.db.session import Store
 from service.errors import Conflict, InvalidInput, NotFound
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 
 
@@ -35,7 +36,7 @@ def test_a_token_is_found_by_its_secret_until_it_is_revoked(store: Store, clock:
 def test_the_secret_itself_is_not_stored(store: Store) -> None:
     with store.unit_of_work() as work:
         _, secret = work.tokens.create("ci", ["admin"])
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         for row in connection.exec_driver_sql("SELECT * FROM tokens"):
             assert secret not in " ".join(map(str, row))
 

@@ -18,7 +18,7 @@ from service.logs.fetch import FetchedLogs
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
-from tests.service.databases import copy_migrated
+from tests.service.databases import copy_migrated, engine_of
 from tests.service.frozen_clock import FrozenClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -212,7 +212,7 @@ def test_a_late_log_revises_the_verdict(bench: Bench) -> None:
 def again_after(bench: Bench, seconds: float) -> int:
     """Try to fetch logs so much later; returns the number of revised verdicts."""
     bench.clock.sleep(seconds)
-    later = Store(str(bench.store._engine.url), clock=bench.clock)
+    later = Store(str(engine_of(bench.store).url), clock=bench.clock)
     try:
         return Diagnose(
             later, bench.shelf, bench.classifier, policy.built_in(), bench.clock, Telemetry()

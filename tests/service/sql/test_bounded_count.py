@@ -7,12 +7,13 @@ from service.db.session import Store
 from service.formatting import counted
 from service.jobs.tables import jobs
 from service.sql import bounded_count
+from tests.service.databases import engine_of
 from tests.service.sample_rows import job, put
 
 
 def test_a_count_stops_one_beyond_its_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, [job(f"e{number}", status=("failed", "hung")[number == 0]) for number in range(7)])
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         assert bounded_count.count(connection, select(jobs.c.id)) == 7
         monkeypatch.setattr(bounded_count, "COUNT_LIMIT", 5)
         assert bounded_count.count(connection, select(jobs.c.id)) == 6

@@ -14,6 +14,7 @@ from service.jobs.records import NewJob
 from service.statistics.records import PeriodCount, Stats
 from service.statistics.repository import rollups, sums
 from service.statistics.tables import days, hours
+from tests.service.databases import engine_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -89,7 +90,7 @@ def from_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> Figures:
 
 
 def rows_of_sums(store: Store) -> list[tuple[Any, ...]]:
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         of_hours = connection.execute(select(hours).where(hours.c.kind.in_(KINDS))).all()
         of_days = connection.execute(select(days).where(days.c.scope == "sums")).all()
     return sorted(tuple(row) for row in of_hours) + sorted(tuple(row) for row in of_days)
@@ -145,7 +146,7 @@ def test_an_upgrade_sums_the_counted_hours_and_a_downgrade_removes_the_sums(stor
     store_some(store, range(40), random.Random(9))
     count(store)
     wanted, shown = rows_of_sums(store), figures(store)
-    with store._engine.begin() as connection:
+    with engine_of(store).begin() as connection:
         command.downgrade(schema.config(connection), "0024")
         assert connection.execute(text("SELECT count(*) FROM hours")).scalar_one() > 0
     assert rows_of_sums(store) == []

@@ -30,6 +30,7 @@ from service.web.services import Services
 from tests.bench import fill
 from tests.bench.routes import ELSEWHERE, places, routes
 from tests.labs import postgres
+from tests.service.databases import engine_of
 from tests.service.web.world import HERE
 
 pytestmark = pytest.mark.slow
@@ -199,7 +200,7 @@ def plans(store: Store) -> Iterator[Callable[[str, Any], list[str]]]:
     known: dict[tuple[str, str], list[str]] = {}
     postgresql = store.dialect == "postgresql"
     explain, column = ("EXPLAIN", 0) if postgresql else ("EXPLAIN QUERY PLAN", 3)
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         if postgresql:
             connection.exec_driver_sql("SET enable_seqscan = off")  # whether an index can serve it
 
@@ -227,8 +228,8 @@ def ask(store: Store) -> dict[str, Asked]:
     found: dict[str, Asked] = {}
     known: dict[tuple[str, str], float] = {}
     with (
-        steps_of_sqlite(store._engine) as steps,
-        statements(store._engine) as seen,
+        steps_of_sqlite(engine_of(store)) as steps,
+        statements(engine_of(store)) as seen,
         TestClient(create_app(services(store)), base_url=HERE) as client,
     ):
         for name, url in urls_of(store).items():
@@ -265,7 +266,7 @@ def steps_of_sqlite(engine: Engine) -> Iterator[Steps]:
 
 def rows_in_postgres(store: Store, made: Sequence[tuple[str, Any]], known: dict[tuple[str, str], float]) -> float:
     """Rows that the steps of the statements' plans gave or threw away; `known`: of statements before."""
-    with store._engine.connect() as connection:
+    with engine_of(store).connect() as connection:
         connection.exec_driver_sql(AS_IF_LARGE)
         for statement, parameters in made:
             key = statement, repr(parameters)

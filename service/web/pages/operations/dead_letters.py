@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Conflict
-from service.web import event_intake, views
+from service.web import resending, views
 from service.web.auth import READ
 from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, redirect
 from service.web.pages.templating import render
@@ -48,7 +48,7 @@ def dead_letters(
 def resend(form: ActForm, letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)]) -> RedirectResponse:
     """Resend a dead letter, then show the list."""
     try:
-        outcome = event_intake.resend(form.services, letter_id).outcome
+        outcome = resending.resend(form.services, letter_id).outcome
     except Conflict:
         outcome = "unreadable"
     return redirect(f"/dead-letters?resent={letter_id}&outcome={outcome}")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from service.web.connections import BoundedProtocol, connection_limit
+from service.web.limits.connections import BoundedProtocol, connection_limit
 
 BODY = b"x" * 1_000_000
 LONG = 50  # times the body

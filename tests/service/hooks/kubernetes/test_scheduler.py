@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from service.hooks.kubernetes import KubernetesScheduler
-from service.hooks.kubernetes_manifest import new_job_name
+from service.hooks.kubernetes.manifest import new_job_name
+from service.hooks.kubernetes.scheduler import KubernetesScheduler
 from service.hooks.request import Failed, LeaseExpired, Ready, SchedulerUnavailable, Settled
 from tests.service.frozen_clock import FrozenClock
-from tests.service.hooks.kubernetes_world import AWAY, FORBIDDEN, NOW, OLD, Cluster, Lease, condition, job, request
+from tests.service.hooks.kubernetes.world import AWAY, FORBIDDEN, NOW, OLD, Cluster, Lease, condition, job, request
 
 NEW = new_job_name(OLD, "r7")
 

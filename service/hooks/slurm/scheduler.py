@@ -14,13 +14,13 @@ from service.clock import Clock
 from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
-from service.hooks import slurm_comment as words
-from service.hooks import slurm_spool, slurm_submit
-from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
-from service.hooks.slurm_client import SlurmClient
-from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob, text
-from service.hooks.slurm_scripts import SavedScript, ScriptStore
-from service.hooks.slurm_tools import JOB_ID, SlurmRefused
+from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection
+from service.hooks.slurm import comment as words
+from service.hooks.slurm import spool, submit
+from service.hooks.slurm.client import SlurmClient
+from service.hooks.slurm.record import REQUEUED_ON_HOLD, SlurmJob, text
+from service.hooks.slurm.scripts import SavedScript, ScriptStore
+from service.hooks.slurm.tools import JOB_ID, SlurmRefused
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class SlurmScheduler:
     def _look(self, request: Request, begun_at: datetime | None) -> _Plan | Settled | Failed:
         if JOB_ID.fullmatch(request.job_id) is None:
             return Settled("refused", "not the number of a Slurm job, or a part of a heterogeneous one")
-        if begun_at is not None or _count(request) > 1:
+        if begun_at is not None or request.lease_count > 1:
             found = [job for job in self._tools.find(f"{REQUEST_LABEL}={request.request_id}") if job != request.job_id]
             if found:
                 return Settled("done", "it was submitted before the hook ended", found[0])
@@ -191,6 +191,7 @@ class SlurmScheduler:
         """Return the objection of the job's owner or of the job's own settings, if any."""
         wish = words.opt_in(job.comment)
         user = request.extra.get("user")
+        objection = opt_in_objection(request, wish, "the job's comment", separator="=")
         why = None
         if not job.batch:
             why = "not a batch job"
@@ -198,10 +199,8 @@ class SlurmScheduler:
             why = "a part of a heterogeneous job"
         elif isinstance(user, str) and user != job.user:
             why = f"the job of this number is another user's now ({job.user})"
-        elif wish in {"never", "advise"}:
-            why = f"the job's comment says {OPT_IN_LABEL}={wish}"
-        elif request.extra.get("ask_scheduler") is True and wish != "auto":
-            why = f"the job's comment does not say {OPT_IN_LABEL}=auto"
+        elif objection is not None:
+            why = objection
         elif not job.may_requeue and wish != "auto":
             why = f"submitted with --no-requeue, and its comment does not say {OPT_IN_LABEL}=auto"
         return None if why is None else Settled("refused", why)
@@ -259,7 +258,7 @@ class SlurmScheduler:
     def _changes(self, job: SlurmJob, request: Request) -> dict[str, str]:
         required = expand_nodes(job.required, "required_nodes")
         remaining = [node for node in required if node not in request.exclude_nodes]
-        changes = slurm_submit.update(job, request, None if len(remaining) == len(required) else remaining)
+        changes = submit.update(job, request, None if len(remaining) == len(required) else remaining)
         if (line := self._line(request)) is not None:
             changes["AdminComment"] = line
         return changes
@@ -268,14 +267,14 @@ class SlurmScheduler:
         if self._options.spool is None:
             return None
         try:
-            return slurm_spool.environment(self._options.spool, job)
+            return spool.environment(self._options.spool, job)
         except OSError as error:
             log.warning("job %s: its environment can't be read: %s", job.job_id, error)
             return None
 
     def _submit(self, request: Request, saved: SavedScript, lease: Lease) -> Settled | Failed:
         job = saved.job
-        submit_options = slurm_submit.options(job, request, as_root=self._options.as_root)
+        submit_options = submit.options(job, request, as_root=self._options.as_root)
         if saved.environment is None:
             submit_options.append("--export=NONE")
         folder = text(job.raw, "current_working_directory")
@@ -306,11 +305,6 @@ class SlurmScheduler:
         if self._memory_s is None:
             self._memory_s = self._tools.memory_s()
         return self._memory_s
-
-
-def _count(request: Request) -> int:
-    count = request.extra.get("lease_count")
-    return count if isinstance(count, int) else 1
 
 
 def _instant(value: object) -> datetime | None:

@@ -1,4 +1,4 @@
-"""slurmrestd's bad answers; the good ones are read on the lab's (test_slurm.py). Errors as Slurm 24.11 gives them."""
+"""slurmrestd's bad answers as Slurm 24.11 gives them; the good ones are read on the lab's (test_scheduler.py)."""
 
 import json
 import logging
@@ -11,10 +11,10 @@ import pytest
 
 from service.clock import SystemClock
 from service.hooks.request import SchedulerUnavailable
-from service.hooks.slurm_record import SlurmJob
-from service.hooks.slurm_rest import SlurmRest
-from service.hooks.slurm_rest_call import SlurmRestTransport, token_of
-from service.hooks.slurm_tools import SlurmRefused
+from service.hooks.slurm.record import SlurmJob
+from service.hooks.slurm.rest import SlurmRest
+from service.hooks.slurm.rest_call import SlurmRestTransport, token_of
+from service.hooks.slurm.tools import SlurmRefused
 from tests.service.http_server import listening
 
 GOOD: dict[str, Any] = {"errors": [], "warnings": []}

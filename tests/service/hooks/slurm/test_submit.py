@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from service.hooks import slurm_submit
-from service.hooks.slurm_record import SlurmJob, read_job
+from service.hooks.slurm import submit
+from service.hooks.slurm.record import SlurmJob, read_job
 from tests.service.hooks.made import request
 
 
@@ -47,7 +47,7 @@ def job(**changes: Any) -> SlurmJob:
 
 
 def test_a_submission_asks_for_what_the_first_one_had() -> None:
-    asked = slurm_submit.options(job(), request("884120", exclude_nodes=("gpu018", "gpu001")), as_root=True)
+    asked = submit.options(job(), request("884120", exclude_nodes=("gpu018", "gpu001")), as_root=True)
     assert asked == [
         "--uid=ana",
         "--gid=vision",
@@ -72,7 +72,7 @@ def test_a_submission_asks_for_what_the_first_one_had() -> None:
 
 def test_what_a_user_wrote_can_not_become_an_option() -> None:
     made = job(name="x --uid=root\n--exclude=a", account="--wrap=id", comment="--parsable")
-    asked = slurm_submit.options(made, request(), as_root=False)
+    asked = submit.options(made, request(), as_root=False)
     assert all(option.startswith("--") and "=" in option for option in asked if option not in FLAGS)
     assert "--account=--wrap=id" in asked
     assert not any(option.startswith(("--uid", "--wrap", "--parsable")) for option in asked)
@@ -90,12 +90,12 @@ FLAGS = ("--requeue", "--no-requeue")
     ],
 )
 def test_changes_are_rounded_up_into_slurms_units(changes: dict[str, Any], expected: dict[str, int]) -> None:
-    assert slurm_submit.numbers(changes) == expected
+    assert submit.numbers(changes) == expected
 
 
 def test_more_memory_for_the_node_takes_the_place_of_memory_for_each_core() -> None:
     made = job(memory_per_node=number(None), memory_per_cpu=number(512))
-    asked = slurm_submit.options(made, request(changes={"memory_bytes": 8 << 30}), as_root=True)
+    asked = submit.options(made, request(changes={"memory_bytes": 8 << 30}), as_root=True)
     assert "--mem=8192" in asked
     assert not any(option.startswith("--mem-per-cpu") for option in asked)
 
@@ -108,7 +108,7 @@ def test_a_task_of_an_array_keeps_its_number_and_its_own_log() -> None:
         standard_output="/home/ana/%x-%A_%a.out",
         standard_error="/home/ana/884120_5.err",
     )
-    asked = slurm_submit.options(made, request(made.job_id), as_root=True)
+    asked = submit.options(made, request(made.job_id), as_root=True)
     assert made.job_id == "884120_5"
     for option in ("--array=5", "--output=/home/ana/%x-%A_%a.out", "--error=/home/ana/%A_5.err"):
         assert option in asked
@@ -116,12 +116,12 @@ def test_a_task_of_an_array_keeps_its_number_and_its_own_log() -> None:
 
 def test_an_update_changes_what_is_asked_for_and_nothing_else() -> None:
     wanted = request(exclude_nodes=("gpu018",), resume_from="/ckpt/100")
-    assert slurm_submit.update(job(), wanted, None) == {
+    assert submit.update(job(), wanted, None) == {
         "StartTime": "now",
         "ExcNodeList": "gpu001,gpu002,gpu018",
         "Comment": "mine faultline/resume=/ckpt/100 faultline/request=r1",
     }
-    assert slurm_submit.update(job(), request(exclude_nodes=()), []) == {
+    assert submit.update(job(), request(exclude_nodes=()), []) == {
         "StartTime": "now",
         "ReqNodeList": "",
         "Comment": "mine faultline/request=r1",

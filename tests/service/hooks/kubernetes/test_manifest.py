@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.hooks.kubernetes_manifest import ManifestError, new_job, new_job_name
-from tests.service.hooks.kubernetes_world import job, request
+from service.hooks.kubernetes.manifest import ManifestError, new_job, new_job_name
+from tests.service.hooks.kubernetes.world import job, request
 
 GIB = 2**30
 DNS = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

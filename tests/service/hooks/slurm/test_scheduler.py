@@ -9,16 +9,16 @@ import pytest
 
 from service.clock import SystemClock
 from service.hooks.request import LeaseExpired, Ready, Request, SchedulerUnavailable, Settled
-from service.hooks.slurm import SlurmOptions, SlurmScheduler
-from service.hooks.slurm_client import SlurmClient
-from service.hooks.slurm_rest import SlurmRest
-from service.hooks.slurm_rest_call import SlurmRestTransport
-from service.hooks.slurm_scripts import ScriptStore
-from service.hooks.slurm_tools import SlurmCommands, SlurmRefused
+from service.hooks.slurm.client import SlurmClient
+from service.hooks.slurm.rest import SlurmRest
+from service.hooks.slurm.rest_call import SlurmRestTransport
+from service.hooks.slurm.scheduler import SlurmOptions, SlurmScheduler
+from service.hooks.slurm.scripts import ScriptStore
+from service.hooks.slurm.tools import SlurmCommands, SlurmRefused
 from tests.labs import slurm, slurmrestd
-from tests.service.hooks import benches
-from tests.service.hooks.benches import GOES_ON, USER, Bench
 from tests.service.hooks.made import Lasting, request
+from tests.service.hooks.slurm import benches
+from tests.service.hooks.slurm.benches import GOES_ON, USER, Bench
 
 pytestmark = pytest.mark.xdist_group("slurm")  # a machine runs one cluster at a time
 

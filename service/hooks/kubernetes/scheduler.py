@@ -18,9 +18,9 @@ from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes.retrier import retrier
-from service.hooks import kubernetes_manifest as manifest
-from service.hooks.kubernetes_manifest import ManifestError
-from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
+from service.hooks.kubernetes import manifest
+from service.hooks.kubernetes.manifest import ManifestError
+from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection
 from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, VersionExpired
 from service.kubernetes.paths import Object, collection, named
 
@@ -287,13 +287,11 @@ def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
 
 def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Request) -> Settled | None:
     """Return the objection of the Job's owner or controller, if any."""
-    wish = _wish(meta, spec)
     manager = spec.get("managedBy")
+    objection = opt_in_objection(request, _wish(meta, spec), "the Job", separator=": ")
     why = None
-    if wish in {"never", "advise"}:
-        why = f"the Job says {OPT_IN_LABEL}: {wish}"
-    elif request.extra.get("ask_scheduler") is True and wish != "auto":
-        why = f"the Job does not say {OPT_IN_LABEL}: auto"
+    if objection is not None:
+        why = objection
     elif meta.owner is not None and meta.owner[0] != "CronJob":
         why = f"{meta.owner[0]} {meta.owner[1]} controls the Job, and decides what follows"
     elif manager not in {None, OWN_CONTROLLER}:

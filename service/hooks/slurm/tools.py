@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from service.hooks.request import SchedulerUnavailable
-from service.hooks.slurm_record import SlurmJob, read_job
+from service.hooks.slurm.record import SlurmJob, read_job
 
 JOB_ID = re.compile(r"[1-9][0-9]{0,9}(?:_[0-9]{1,9})?", re.ASCII)
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

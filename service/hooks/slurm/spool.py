@@ -6,7 +6,7 @@ each `NAME=value` followed by a null byte (tested on Slurm 24.11). The tasks of 
 
 from pathlib import Path
 
-from service.hooks.slurm_record import SlurmJob, whole
+from service.hooks.slurm.record import SlurmJob, whole
 
 HEAD = 4
 LARGEST = 1 << 20

@@ -1,9 +1,9 @@
-"""The Slurm client interface of the hook, implemented by the commands (`slurm_tools`) and slurmrestd (`slurm_rest`)."""
+"""The Slurm client interface of the hook, implemented by the commands (`tools`) and slurmrestd (`rest`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from service.hooks.slurm_record import SlurmJob
+from service.hooks.slurm.record import SlurmJob
 
 
 class SlurmClient(Protocol):

@@ -7,13 +7,13 @@ import pytest
 
 from service.clock import SystemClock
 from service.hooks.request import Failed, Ready, Settled
-from service.hooks.slurm import SlurmOptions, SlurmScheduler
-from service.hooks.slurm_scripts import ScriptStore
-from service.hooks.slurm_tools import SlurmCommands
+from service.hooks.slurm.scheduler import SlurmOptions, SlurmScheduler
+from service.hooks.slurm.scripts import ScriptStore
+from service.hooks.slurm.tools import SlurmCommands
 from tests.labs import slurm
-from tests.service.hooks import benches
-from tests.service.hooks.benches import USER, Bench
 from tests.service.hooks.made import Lasting, request
+from tests.service.hooks.slurm import benches
+from tests.service.hooks.slurm.benches import USER, Bench
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("slurm")]  # a machine runs one cluster at a time
 

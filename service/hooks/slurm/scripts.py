@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from service.clock import Clock
-from service.hooks.slurm_record import SlurmJob, read_job
+from service.hooks.slurm.record import SlurmJob, read_job
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Slurm's commands as the hook uses them, over one file: what the lab's controller answers, without daemons.
 
 `fake_slurm.py STATE TOOL ARGUMENT...`; jobs run to their end, with bash, as soon as they may. A script with `sleep 600`
-in it goes on for ever. It passes the same suite as the lab (test_slurm.py).
+in it goes on for ever. It passes the same suite as the lab (test_scheduler.py).
 """
 
 import fcntl

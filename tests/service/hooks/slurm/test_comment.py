@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.hooks import slurm_comment as words
+from service.hooks.slurm import comment as words
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 from service.formats.slurm.nodes import expand_nodes
 from service.hooks.request import Request
-from service.hooks.slurm_comment import with_request
-from service.hooks.slurm_record import SlurmJob, text, whole
+from service.hooks.slurm.comment import with_request
+from service.hooks.slurm.record import SlurmJob, text, whole
 
 MEBIBYTE = 1 << 20
 _PLAIN: Mapping[str, str] = {

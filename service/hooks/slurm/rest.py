@@ -11,11 +11,11 @@ from typing import Any
 
 from service.clock import Clock
 from service.hooks.request import SchedulerUnavailable
-from service.hooks.slurm_client import SlurmClient
-from service.hooks.slurm_record import SlurmJob, read_job, text, whole
-from service.hooks.slurm_rest_call import SlurmRestTransport
-from service.hooks.slurm_rest_job import UnsupportedOption, changed, described
-from service.hooks.slurm_tools import AWAY, JOB_ID, SlurmRefused, argument, number
+from service.hooks.slurm.client import SlurmClient
+from service.hooks.slurm.record import SlurmJob, read_job, text, whole
+from service.hooks.slurm.rest_call import SlurmRestTransport
+from service.hooks.slurm.rest_job import UnsupportedOption, changed, described
+from service.hooks.slurm.tools import AWAY, JOB_ID, SlurmRefused, argument, number
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class _NotAllowed(SlurmRefused):
 
 
 class SlurmRest:
-    """The Slurm client that uses slurmrestd; see `slurm_client.Slurm`.
+    """The Slurm client that uses slurmrestd; see `client.SlurmClient`.
 
     Args:
         caller: the HTTP client. The user of its token may change the jobs of others; without a token slurmrestd has to

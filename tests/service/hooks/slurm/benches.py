@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.labs import slurm, slurmrestd
-from tests.service.hooks import fake_slurm
+from tests.service.hooks.slurm import fake_slurm
 
 USER = slurm.USER
 FAILS_ON_GPU1 = 'echo "ran on $SLURMD_NODENAME"\nif [ "$SLURMD_NODENAME" = gpu1 ]; then exit 3; fi'

@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.hooks import slurm_rest_job, slurm_submit
-from service.hooks.slurm_rest_job import UnsupportedOption
+from service.hooks.slurm import rest_job, submit
+from service.hooks.slurm.rest_job import UnsupportedOption
 from tests.service.hooks.made import request
-from tests.service.hooks.test_slurm_submit import job
+from tests.service.hooks.slurm.test_submit import job
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -16,8 +16,8 @@ def number(value: int) -> dict[str, object]:
 
 def test_a_job_is_described_as_sbatch_would_be_asked_for_it() -> None:
     record = job(group_name="root", excluded_nodes="gpu001")
-    options = slurm_submit.options(record, request("884120", "r7", exclude_nodes=("gpu018",)), as_root=True)
-    made = slurm_rest_job.described("#!/bin/bash\ntrain\n", options, b"A=1\0PATH=/bin\0", folder="/home/ana/run7")
+    options = submit.options(record, request("884120", "r7", exclude_nodes=("gpu018",)), as_root=True)
+    made = rest_job.described("#!/bin/bash\ntrain\n", options, b"A=1\0PATH=/bin\0", folder="/home/ana/run7")
     assert made == {
         "user_id": "ana",
         "group_id": "0",  # by number: a name ends slurmrestd 24.11
@@ -55,12 +55,12 @@ def test_a_job_is_described_as_sbatch_would_be_asked_for_it() -> None:
 )
 def test_what_would_be_lost_is_named(script: str, options: list[str], environment: bytes | None, named: str) -> None:
     with pytest.raises(UnsupportedOption, match=named):
-        slurm_rest_job.described(script, options, environment)
+        rest_job.described(script, options, environment)
 
 
 def test_a_change_is_described_and_what_is_not_known_is_named() -> None:
     wanted = {"StartTime": "now", "ExcNodeList": "gpu1,gpu2", "MinMemoryNode": "200", "TimeLimit": "61", "Comment": "c"}
-    assert slurm_rest_job.changed(wanted, NOW) == {
+    assert rest_job.changed(wanted, NOW) == {
         "begin_time": number(int(NOW.timestamp())),
         "excluded_nodes": ["gpu1", "gpu2"],
         "memory_per_node": number(200),
@@ -69,4 +69,4 @@ def test_a_change_is_described_and_what_is_not_known_is_named() -> None:
     }
     for wrong in ({"Nice": "5"}, {"StartTime": "tomorrow"}, {"ReqNodeList": ""}):
         with pytest.raises(UnsupportedOption, match=next(iter(wrong))):
-            slurm_rest_job.changed(wrong, NOW)
+            rest_job.changed(wrong, NOW)

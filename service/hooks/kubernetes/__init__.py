@@ -1,0 +1,1 @@
+"""The hook of Kubernetes: creates a new Job from the spec of a failed one."""

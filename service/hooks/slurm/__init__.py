@@ -1,0 +1,1 @@
+"""The hook of Slurm: requeues or submits jobs again, by commands or by slurmrestd."""

@@ -1,0 +1,214 @@
+"""Revises stored verdicts: by another attempt of the job, by logs that arrived late, and by new evidence."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from service.automation.job_ends import EndedAttempt
+from service.automation.request_creation import AdvisedFailure
+from service.automation.service import Automation
+from service.clock import Clock
+from service.contracts.event import JobCompletion, LogRef
+from service.contracts.verdict import stored_verdict
+from service.db.session import Store, UnitOfWork
+from service.deliveries.verdict_messages import of_verdict
+from service.errors import NotFound
+from service.failures.records import FailureDetail, PendingLog
+from service.good_runs.collection import Logs
+from service.log_storage.records import LogsToStore
+from service.nodes.settings import FleetSettings
+from service.pipeline.advised_wire import advised_wire
+from service.pipeline.classification import Classifier, verdicts_of, with_earlier
+from service.pipeline.event_redaction import stored_fields
+from service.pipeline.log_storing import next_try, store_logs, streams_before, with_arrived
+from service.pipeline.reassessment import ReassessedFailure, Reassessment
+from service.recommend.policy import Policy
+from service.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class JoiningAttempt:
+    """Another attempt of a job with a failure, with its verdict and advice."""
+
+    failure_id: int
+    attempt_id: int
+    event: JobCompletion
+    event_id: str
+    wire: Mapping[str, Any]
+    advised: AdvisedFailure | None
+    stored_logs: LogsToStore
+
+
+_Replacement = tuple[Mapping[str, Any], AdvisedFailure | None]  # a new verdict/1 of a failure, and its advice
+
+
+class Revision:
+    """Revises stored verdicts; see `service.pipeline.diagnose.Diagnose` for what it needs."""
+
+    def __init__(
+        self,
+        store: Store,
+        logs: Logs,
+        classifier: Classifier,
+        policy: Policy,
+        clock: Clock,
+        telemetry: Telemetry,
+        *,
+        log_deadline_s: float,
+        fleet: FleetSettings,
+        automation: Automation | None,
+    ) -> None:
+        self._store = store
+        self._logs = logs
+        self._classifier = classifier
+        self._policy = policy
+        self._clock = clock
+        self._telemetry = telemetry
+        self._log_deadline_s = log_deadline_s
+        self._automation = automation
+        self._reassessment = Reassessment(store, clock, fleet)
+
+    def by_late_logs(self, limit: int) -> int:
+        """Try to fetch missing logs again; returns the number of revised verdicts.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        now = self._clock.now()
+        with self._store.unit_of_work() as work:
+            entries = work.pending_logs.due(limit=limit)
+            for entry in entries:  # reserved: no other process tries it before then
+                work.pending_logs.defer(entry.attempt_id, next_at=next_try(entry, now))
+        return sum(self._by_logs_of(entry) for entry in entries)
+
+    def by_new_evidence(self, limit: int) -> int:
+        """Reassess failures with new evidence from nodes or other failures; returns the number of revised verdicts.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        return sum(self._by_evidence_on(one) for one in self._reassessment.due(limit))
+
+    def join(self, work: UnitOfWork, joining: JoiningAttempt) -> Mapping[str, Any] | None:
+        """Add an attempt to its failure: its verdict replaces the failure's only if it is more certain.
+
+        The end of a controller, after those of its pods, shows that nothing else retries the job: then the advice may
+        change.
+
+        Returns:
+            The new verdict/1 of the failure; None if it stays as it is.
+        """
+        failure_id, attempt_id, event = joining.failure_id, joining.attempt_id, stored_fields(joining.event)
+        standing = work.failures.get(failure_id)
+        now = standing.row
+        if (not joining.wire["abstained"], joining.wire["confidence"]) > (not now.abstained, now.confidence):
+            replacement: _Replacement | None = (joining.wire, joining.advised)
+        else:
+            replacement = self._new_advice(work, joining, standing)
+        if replacement is None:
+            work.failures.attach(failure_id, attempt_id, joining.stored_logs, event)
+            return None
+        wire, advised = replacement
+        version = work.failures.revise(
+            failure_id, wire, attempt_id=attempt_id, streams=joining.stored_logs, event=event
+        )
+        return wire if self._stands(work, failure_id, wire, advised, version) else None
+
+    def _new_advice(self, work: UnitOfWork, joining: JoiningAttempt, standing: FailureDetail) -> _Replacement | None:
+        """The failure's own verdict with new advice after the end of a controller; None if the advice is the same."""
+        if self._automation is None or joining.event.pod is not None or standing.verdict is None:
+            return None
+        before = standing.verdict
+        wire, advised = self._advised_again(
+            work,
+            EndedAttempt(joining.attempt_id, joining.event, stored_verdict(before), joining.failure_id),
+            joining.event_id,
+        )
+        same = all(wire[name] == before.get(name) for name in ("decision", "mode", "action"))
+        return None if same else (wire, advised)
+
+    def _advised_again(
+        self, work: UnitOfWork, end: EndedAttempt, event_id: str
+    ) -> tuple[dict[str, Any], AdvisedFailure | None]:
+        """The verdict on an end as wire data, with new advice."""
+        assert end.verdict is not None, "only ends with a verdict are revised"
+        advised = None if self._automation is None else self._automation.advise_revised(work, end)
+        wire = advised_wire(
+            end.event, end.verdict, advised, event_id=event_id, policy=self._policy, now=self._clock.now()
+        )
+        return wire, advised
+
+    def _stands(
+        self,
+        work: UnitOfWork,
+        failure_id: int,
+        wire: Mapping[str, Any],
+        advised: AdvisedFailure | None,
+        version: int | None,
+    ) -> bool:
+        """Withdraw requests that a revised verdict does not support and store the new advice; whether it was stored."""
+        if version is not None and self._automation is not None:
+            self._automation.withdraw_unsupported(work, {failure_id: wire})
+            if advised is not None:
+                self._automation.store_advice(work, [(advised, version)], revised=True)
+        return version is not None
+
+    def _by_logs_of(self, entry: PendingLog) -> bool:
+        with self._store.reading() as reading:
+            detail = reading.failures.get(entry.failure_id)
+        before = next((logs for logs in detail.logs if logs.attempt_id == entry.attempt_id), None)
+        if before is None:
+            return self._nothing_new(entry)
+        stored = JobCompletion.model_validate(before.event)
+        wanted = stored.model_copy(update={"logs": tuple(LogRef.model_validate(ref) for ref in entry.refs)})
+        earlier = streams_before(before)
+        if earlier is None:
+            return False
+        [logs] = self._logs.fetch_all([wanted], self._log_deadline_s)
+        if logs.pending and self._clock.now() < entry.until:
+            return False
+        streams = with_arrived(earlier, logs.streams)
+        if streams is None:
+            return self._nothing_new(entry)
+        [verdict] = verdicts_of(self._store, self._classifier, with_earlier(self._store, [(stored, streams)]))
+        [stored_logs] = store_logs(self._store, [(stored, streams)])
+        with self._store.unit_of_work() as work:
+            wire, advised = self._advised_again(
+                work, EndedAttempt(entry.attempt_id, stored, verdict, entry.failure_id), stored.key()
+            )
+            version = work.failures.revise(
+                entry.failure_id, wire, attempt_id=entry.attempt_id, streams=stored_logs, event=before.event
+            )
+            work.drift.replace(entry.failure_id, verdict.measures)
+            work.pending_logs.done(entry.attempt_id)
+            if self._stands(work, entry.failure_id, wire, advised, version):
+                work.outbox.add([of_verdict("failure.revised", entry.failure_id, wire)])
+        return self._counted(version)
+
+    def _nothing_new(self, entry: PendingLog) -> bool:
+        with self._store.unit_of_work() as work:
+            work.pending_logs.done(entry.attempt_id)
+        return False
+
+    def _by_evidence_on(self, again: ReassessedFailure) -> bool:
+        version = None
+        with suppress(NotFound), self._store.unit_of_work() as work:
+            detail = work.failures.get(again.failure_id)
+            events = [(logs.attempt_id, JobCompletion.model_validate(logs.event)) for logs in detail.logs]
+            stored = next((one for one in events if one[1].key() == again.event_id), None)
+            if stored is not None and detail.row.version == again.version:
+                wire, advised = self._advised_again(
+                    work, EndedAttempt(*stored, again.verdict, again.failure_id), again.event_id
+                )
+                version = work.failures.revise(again.failure_id, wire)
+                if self._stands(work, again.failure_id, wire, advised, version):
+                    work.outbox.add([of_verdict("failure.revised", again.failure_id, wire)])
+        self._reassessment.done([again.failure_id])
+        return self._counted(version)
+
+    def _counted(self, version: int | None) -> bool:
+        """Whether a new version was stored; it is counted then."""
+        if version is not None:
+            self._telemetry.revisions.inc()
+        return version is not None

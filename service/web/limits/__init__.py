@@ -1,0 +1,1 @@
+"""Limits of the server: requests in a minute, exports at one time, connections."""
