@@ -32,8 +32,8 @@ OBJECTION_RULES: tuple[Rule, ...] = (
     Pause(),
 )
 # Evaluated last: whether the resubmit may happen automatically.
-_SUBMITTED_ANEW = frozenset({"kubernetes", "ray"})
 CONSENT_RULES: tuple[Rule, ...] = (OwnRetrier(), ArrayTask(), Dependents(), Consent(), KillSwitch())
+_SUBMITTED_ANEW = frozenset({"kubernetes", "ray"})  # schedulers
 
 
 def decide(context: RuleContext, trace: Trace | None = None) -> DecisionState:

@@ -137,8 +137,10 @@ def test_a_platform_fault_that_one_node_alone_shows_is_tried_elsewhere() -> None
     assert advise(verdict, on_one, ALONE, BUILT_IN).decision == "hold"
 
 
-@pytest.mark.parametrize(("scheduler", "kind"), [("slurm", "requeue"), ("kubernetes", "submit"), (None, "requeue")])
-def test_a_kubernetes_job_is_submitted_as_a_new_job(scheduler: str | None, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("scheduler", "kind"), [("slurm", "requeue"), ("kubernetes", "submit"), ("ray", "submit"), (None, "requeue")]
+)
+def test_a_job_of_kubernetes_or_ray_is_submitted_as_a_new_job(scheduler: str | None, kind: str) -> None:
     advice = advise(LOST_GPU, replace(FAILED, scheduler=scheduler), ALONE, BUILT_IN)
     assert advice.action is not None
     assert advice.action.kind == kind
