@@ -124,7 +124,7 @@ _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
     r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
     r"|\bno errors? found\b|\bwithout errors\b|\bhealth ?check:? (?:pass|ok|success)\b"
-    r"|\b(?:burn-?in|diag|diagnostics?|(?:stress|memory) tests?)\b[^\n]{0,100}"
+    r"|\b(?:burn-?in|diag|diagnostics?|(?:stress|memory) tests?)\b[^\n]*"
     r"(?:\b(?:0|no) (?:errors|failures)\b|\bpass\b)"
     # What is no longer offered to jobs harms none that starts later.
     r"|\bwithdrawn from\b|\btaken out of (?:service|use)\b"
