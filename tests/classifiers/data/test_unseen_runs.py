@@ -19,6 +19,8 @@ LEAST = {
     "long_and_mixed_unread": 80,
     "noisy_nodes_read": 40,
     "noisy_nodes_unread": 40,
+    "scale_and_platforms_read": 40,
+    "scale_and_platforms_unread": 40,
 }
 
 
