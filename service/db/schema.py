@@ -37,6 +37,7 @@ def config(connection: Connection | None = None) -> "Config":
     made = Config()
     made.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     made.set_main_option("path_separator", "os")
+    made.set_main_option("recursive_version_locations", "true")
     made.attributes["connection"] = connection
     return made
 
@@ -44,7 +45,7 @@ def config(connection: Connection | None = None) -> "Config":
 @cache
 def revisions() -> Sequence[str]:
     """All revisions, the oldest first: the numbers with which the names of their files begin."""
-    found = map(_REVISION_FILE.fullmatch, (path.name for path in (_FOLDER / "versions").glob("*.py")))
+    found = map(_REVISION_FILE.fullmatch, (path.name for path in (_FOLDER / "versions").rglob("*.py")))
     return sorted(match[1] for match in found if match is not None)
 
 

@@ -12,6 +12,10 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TARGETS = (
+    "install", "demo", "test", "test-deps", "check", "lint", "bench", "simulate", "suspicion", "soak",
+    "faultlab-check", "lock", "release", "clean", "help",
+)  # fmt: skip
 
 
 def makefile() -> str:
@@ -69,6 +73,7 @@ def test_make_help_lists_every_target_with_one_line() -> None:
     phony = re.search(r"^\.PHONY: (.+)$", makefile(), flags=re.MULTILINE)
     assert phony is not None
     assert commands == set(phony[1].split())
+    assert set(TARGETS) <= commands
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])

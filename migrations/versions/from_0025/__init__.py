@@ -1,0 +1,1 @@
+"""The schema changes from revision 0025 on."""
