@@ -1,31 +1,15 @@
 """How much a browser loads for each page: with an empty cache, and when the page is opened again."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser
 
 from tests.bench.browser import WEIGHT_AIM, WIDTHS, empty_context, is_page, opened
 from tests.flows.every_page.page_paths import PATHS
-from tests.flows.every_page.test_axe import judged
-from tests.flows.test_pages import stock
-from tests.service.web.live import serving
 from tests.service.web.test_app import filled
-from tests.service.web.world import make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 
 FILES = ("Script", "Stylesheet", "Font")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    world = make_world(tmp_path_factory.mktemp("site"))
-    stock(world)
-    judged(world)
-    with serving(world.app) as address:
-        yield address
-    world.store.close()
 
 
 @pytest.fixture(scope="module")
