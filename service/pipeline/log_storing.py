@@ -84,8 +84,14 @@ def with_arrived(earlier: Sequence[LogStream], arrived: Sequence[LogStream]) -> 
     """
     texts = {_place(one): one.text for one in earlier if one.missing is None}
     notes = {_place(one) for one in earlier if one.missing is not None}
-    news = [one for one in arrived if _place(one) not in texts or (one.missing is None and _place(one) in notes)]
-    news += [one for one in arrived if one not in news and one.missing is None and one.text != texts[_place(one)]]
+
+    def is_news(one: LogStream) -> bool:
+        place = _place(one)
+        if one.missing is not None:
+            return place not in texts
+        return place in notes or one.text != texts.get(place)
+
+    news = [one for one in arrived if is_news(one)]
     if all(one.missing is not None for one in news):
         return None
     replaced = {_place(one) for one in news}
