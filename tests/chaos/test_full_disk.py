@@ -18,12 +18,13 @@ from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.consumer import Consumer
 from service.messaging.record import TopicPartition
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.labs.need import missing
 from tests.service.messaging.fakes import DeadLetterTopic
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import ByWord, event
 
 EVENTS = 60
@@ -65,7 +66,7 @@ def test_a_worker_waits_for_space_and_stores_everything_once(small_disk: Path) -
     consumer = Consumer(
         MemorySource(broker, "worker", ["jobs"]),
         recognise.parse,
-        Diagnose(store, LogFetcher(()), ByWord(), policy.built_in(), SystemClock(), telemetry),
+        diagnose_with(DiagnosisTools(store, LogFetcher(()), ByWord(), policy.built_in(), SystemClock(), telemetry)),
         letters,
         clock=SystemClock(),
         telemetry=telemetry,
