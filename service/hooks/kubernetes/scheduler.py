@@ -273,12 +273,8 @@ def _place(job_id: str) -> _Place | None:
 
 def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
     """Detect a newer Job that reuses the name of the old one."""
-    before = request.extra.get("ended_before")
-    try:
-        until = None if before is None else datetime.fromisoformat(before)
-    except (TypeError, ValueError):
-        return None
-    if until is not None and until.tzinfo and meta.created_at is not None and meta.created_at > until + CLOCKS:
+    until = request.ended_before
+    if until is not None and meta.created_at is not None and meta.created_at > until + CLOCKS:
         return Settled(
             "already_done", "a Job of this name was created again since then, by another program or a person"
         )

@@ -7,7 +7,7 @@ requeued job by 120 s unless its StartTime is set. After MinJobAge (300 s) neith
 
 import logging
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from service.clock import Clock
@@ -169,7 +169,7 @@ class SlurmScheduler:
             return Settled("already_done", "it has succeeded since")
         if job.end == "CANCELLED":
             return Settled("refused", "it was cancelled")
-        before = _instant(request.extra.get("ended_before"))
+        before = request.ended_before
         if before is not None and job.ended_at is not None and job.ended_at > before + CLOCKS:
             return Settled("already_done", f"it has run again since, and ended as {job.end}")
         return None
@@ -305,11 +305,3 @@ class SlurmScheduler:
         if self._memory_s is None:
             self._memory_s = self._tools.memory_s()
         return self._memory_s
-
-
-def _instant(value: object) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=UTC)

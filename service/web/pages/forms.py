@@ -13,7 +13,7 @@ from service.errors import FieldError, InvalidInput
 from service.jobs.scope import Scope
 from service.web.action_request import ActionRequest
 from service.web.api.parameters import TextFilters
-from service.web.auth import ACT, OWN, Principal, check_form
+from service.web.auth import ACT, OWN, READ, Principal, check_form
 from service.web.services import InjectedServices, Services
 from service.web.url_times import instant
 from service.web.views import DEFAULT_RANGE, FailureQuery
@@ -43,8 +43,17 @@ def user_form(
     return ActionRequest(services, principal)
 
 
+def reader_form(
+    request: Request, services: InjectedServices, principal: Annotated[Principal, READ], form_token: FormToken = ""
+) -> ActionRequest:
+    """A form submitted by a user with scope read."""
+    check_form(request, form_token)
+    return ActionRequest(services, principal)
+
+
 ActForm = Annotated[ActionRequest, Depends(act_form)]
 UserForm = Annotated[ActionRequest, Depends(user_form)]
+ReaderForm = Annotated[ActionRequest, Depends(reader_form)]
 
 
 def comment_form(form: ActForm, comment: Annotated[str, Form(max_length=2_000)] = "") -> ActionRequest:
