@@ -45,7 +45,7 @@ node_events = Table(
     Index(None, "at"),
 )
 
-# One row per node and day, from which the suspicion is computed. `blame` is the weighted share of failures.
+# One row per node and day, from which the suspicion is computed. `blame` are weighted failures.
 node_days = Table(
     "node_days",
     metadata,

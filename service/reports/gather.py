@@ -186,7 +186,14 @@ def _nodes(
         if failed or scope.team is None:
             found.append(
                 NodeFacts(
-                    row.cluster, row.node, row.ratio.mean, row.ratio.low, row.ratio.high, row.blame, row.hours, lost
+                    row.cluster,
+                    row.node,
+                    row.ratio.mean,
+                    row.ratio.low,
+                    row.ratio.high,
+                    row.weighted_failures,
+                    row.hours,
+                    lost,
                 )
             )
         if len(found) == NODES:

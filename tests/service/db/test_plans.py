@@ -343,7 +343,7 @@ def test_no_query_about_nodes_scans_a_table(filled: Store) -> None:
         reading.failure_facts.ran(ids)
         reading.failure_facts.judged(ids)
         reading.failure_facts.bodies(ids)
-        reading.failure_facts.blames(ids)
+        reading.failure_facts.weights(ids)
         reading.node_work.any_due()
         reading.node_work.any()
     assert len(seen) > 20

@@ -16,7 +16,7 @@ from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
-from service.web import automation_views, fleet_views, views
+from service.web import automation_views, node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
@@ -97,7 +97,7 @@ def failure(
             "strip": rank_strip(detail),
             "questions": questions(detail.verdict),
             "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
-            "changes": fleet_views.changes_of_failure(snapshot, detail.row),
+            "changes": node_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "neighbours": neighbours.find(snapshot, detail.row, filters if came_from_list else None),
             "kept": kept,

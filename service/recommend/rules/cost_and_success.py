@@ -8,7 +8,7 @@ from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContex
 _NONE = Tally()
 
 
-class Demoted:
+class LowSuccessRate:
     """Resubmits of a cause whose success rate is credibly too low become advice only, until outcomes improve."""
 
     name = "measured success"

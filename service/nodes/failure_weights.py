@@ -27,7 +27,7 @@ def weights() -> Weights:
     return Weights(side, float(raw["undecided"]["share"]), frozenset(raw["not_the_node"]["causes"]))
 
 
-def blame(failure: JudgedFailure) -> dict[str, float]:
+def node_weights(failure: JudgedFailure) -> dict[str, float]:
     """The weight by node: all on the suspect if it is one of the job's nodes, otherwise equal shares."""
     given = weights()
     if failure.cause in given.not_the_node or not failure.nodes:
