@@ -12,7 +12,7 @@ from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
 from classifiers.model import artifact
-from service import task_intervals
+from service import periodic
 from service.automation.service import Automation
 from service.clock import Clock, SystemClock
 from service.db.session import Store
@@ -233,20 +233,20 @@ class Services:
                 retraining=lambda: self.retraining,
                 schedule=self.settings.retrain_schedule(),
             ),
-            PeriodicTask(self.reports.run_if_due, task_intervals.REPORTS_S),
-            PeriodicTask(self.node_statistics_updater, task_intervals.NODE_STATISTICS_S),
-            PeriodicTask(self.revision.by_new_evidence, task_intervals.LATE_REVISIONS_S),
-            PeriodicTask(self.automation.tick, task_intervals.AUTOMATION_S),
-            PeriodicTask(self.retention.run_if_due, task_intervals.RETENTION_S),
-            PeriodicTask(self.sealing.seal_due, task_intervals.SEALS_S),
-            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), task_intervals.AUDIT_HEADS_S),
-            PeriodicTask(self.group_count_updater, task_intervals.GROUP_COUNTS_S),
-            PeriodicTask(self.feedback.draw, task_intervals.AUDIT_SAMPLES_S),
-            PeriodicTask(HourlyCounts(self.store, self.clock), task_intervals.HOURLY_COUNTS_S),
+            PeriodicTask(self.reports.run_if_due, periodic.REPORTS_S),
+            PeriodicTask(self.node_statistics_updater, periodic.NODE_STATISTICS_S),
+            PeriodicTask(self.revision.by_new_evidence, periodic.LATE_REVISIONS_S),
+            PeriodicTask(self.automation.tick, periodic.AUTOMATION_S),
+            PeriodicTask(self.retention.run_if_due, periodic.RETENTION_S),
+            PeriodicTask(self.sealing.seal_due, periodic.SEALS_S),
+            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), periodic.AUDIT_HEADS_S),
+            PeriodicTask(self.group_count_updater, periodic.GROUP_COUNTS_S),
+            PeriodicTask(self.feedback.draw, periodic.AUDIT_SAMPLES_S),
+            PeriodicTask(HourlyCounts(self.store, self.clock), periodic.HOURLY_COUNTS_S),
         ]
         if self.delivery is None:
             undeliverable = UndeliverableMessages(self.store, self.clock)
-            tasks.append(PeriodicTask(undeliverable, task_intervals.UNDELIVERABLE_MESSAGES_S))
+            tasks.append(PeriodicTask(undeliverable, periodic.UNDELIVERABLE_MESSAGES_S))
         if (asking := self.second_reader) is not None:
             tasks.append(PeriodicTask(asking, second_readings.EVERY_S, name="second reader"))
         with running(tasks):

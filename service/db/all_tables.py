@@ -16,7 +16,7 @@ from service.people import tables as people
 from service.reports import tables as reports
 from service.requests import tables as requests
 from service.second_reader import tables as second_reader
-from service.sql.metadata import metadata
+from service.sql.types import metadata
 from service.statistics import tables as statistics
 
 MODULES = (

@@ -2,8 +2,7 @@
 
 from sqlalchemy import Column, String, Table
 
-from service.sql.metadata import metadata
-from service.sql.types import UtcDateTime
+from service.sql.types import UtcDateTime, metadata
 
 # One row a task: who holds it until when, and the last turn that is done.
 task_leases = Table(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from service.contracts.verdict import stored_verdict
 from service.db.session import UnitOfWork
-from service.deliveries.verdict_messages import of_verdict
+from service.deliveries.records import verdict_message
 from service.errors import Conflict
 from service.failures.records import FailureDetail
 from service.failures.revised_verdict import Revised, facts
@@ -71,7 +71,7 @@ def _restore(
     wire = earlier.body
     restored = work.failures.revise(row.id, wire, source=earlier.source, over_person=True)
     if facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict or {})):
-        work.outbox.add([of_verdict("failure.revised", row.id, wire)])
+        work.outbox.add([verdict_message("failure.revised", row.id, wire)])
     if revised is not None:
         revised(work, {row.id: wire})
     return restored or row.version

@@ -7,7 +7,7 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, from_object, shortened
 from service.errors import FieldError, UnreadableRecord
-from service.iso_times import instant_of
+from service.times import instant_of
 
 # Go and Kubernetes write nanoseconds; datetime has six digits.
 _FRACTION = re.compile(r"(\.\d{6})\d+")

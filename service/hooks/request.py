@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from service.contracts.advice import ActionKind
-from service.contracts.resubmission import OPT_IN_LABEL
-from service.iso_times import instant_of
+from service.contracts.advice import OPT_IN_LABEL, ActionKind
+from service.times import instant_of
 
 Result = Literal["done", "already_done", "refused", "unknown"]
 

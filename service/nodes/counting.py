@@ -10,8 +10,8 @@ from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
 from service.nodes.failure_weights import node_weights
 from service.nodes.records import DaySums, FailureWeights, FleetPrior, JudgedFailure, NodeDay, NodeRow, RanJob
 from service.nodes.repository.suspicion import Key
-from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
+from service.times import bounded
 
 NODES_MOST = 20_000  # nodes of one job
 LONGEST = timedelta(days=60)  # days of one attempt, so that a wrong clock does not flood a node with rows

@@ -13,8 +13,7 @@ from sqlalchemy import (
     text,
 )
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # `key` is 16 bytes of BLAKE2b over the event's id, or over its content if it has none.
 node_events = Table(

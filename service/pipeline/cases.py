@@ -10,7 +10,7 @@ from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.good_runs.collection import last_good_runs
 from service.nodes.recent_changes import changes_before
-from service.nodes.safe_times import bounded
+from service.times import bounded
 
 
 @dataclass(frozen=True, slots=True)

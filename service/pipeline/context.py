@@ -8,8 +8,8 @@ from classifiers.relevance.recent_changes import with_changes
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.nodes.failure_evidence import FailedAttempt, read
-from service.nodes.safe_times import bounded
 from service.pipeline.cases import KnownBefore
+from service.times import bounded
 
 
 def in_context(

@@ -15,8 +15,7 @@ from service.automation.request_creation import AdvisedFailure
 from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, Status
 from service.db.session import UnitOfWork
 from service.dead_letters.records import DeadLetter
-from service.deliveries.records import OutboxMessage
-from service.deliveries.verdict_messages import of_verdict
+from service.deliveries.records import OutboxMessage, verdict_message
 from service.failures.records import NewFailure, PendingLog
 from service.good_runs.collection import GoodRuns
 from service.good_runs.records import StoredGoodRun
@@ -177,7 +176,7 @@ class Diagnose:
         work.drift.add({one.attempt_id: one.verdict.measures for one in new})
         if self._automation is not None:
             self._automation.store_advice(work, [(one.advised, 1) for one in new if one.advised is not None])
-        return [of_verdict("failure.diagnosed", one.outcome.failure_id, one.wire) for one in new]
+        return [verdict_message("failure.diagnosed", one.outcome.failure_id, one.wire) for one in new]
 
     def _join(self, work: UnitOfWork, new: Sequence[_NewVerdict]) -> list[OutboxMessage]:
         """Add further attempts to their failures; returns the messages about verdicts that these revise."""
@@ -191,7 +190,7 @@ class Diagnose:
             )
             revised = self._revision.join(work, joining)
             if revised is not None:
-                messages.append(of_verdict("failure.revised", failure_id, revised))
+                messages.append(verdict_message("failure.revised", failure_id, revised))
         return messages
 
     def _pending_logs(self, new: _NewVerdict) -> list[PendingLog]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from classifiers.contracts import Verdict
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
-from service.deliveries.verdict_messages import of_verdict
+from service.deliveries.records import verdict_message
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
@@ -148,7 +148,7 @@ class Reclassification:
         if self._revised is not None:
             self._revised(work, new)
         if notify:
-            work.outbox.add([of_verdict("failure.revised", number, wire) for number, wire in new.items()])
+            work.outbox.add([verdict_message("failure.revised", number, wire) for number, wire in new.items()])
 
     def _store_portion(self, name: str, changed: Sequence[Change], place: str, *, notify: bool) -> None:
         """Store the new versions and the place, in one transaction."""

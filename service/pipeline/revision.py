@@ -10,7 +10,7 @@ from service.automation.request_creation import AdvisedFailure
 from service.contracts.event import JobCompletion, LogRef
 from service.contracts.verdict import stored_verdict
 from service.db.session import UnitOfWork
-from service.deliveries.verdict_messages import of_verdict
+from service.deliveries.records import verdict_message
 from service.errors import NotFound
 from service.failures.records import FailureDetail, PendingLog
 from service.log_storage.records import LogsToStore
@@ -168,7 +168,7 @@ class Revision:
             work.drift.replace(entry.failure_id, verdict.measures)
             work.pending_logs.done(entry.attempt_id)
             if self._stands(work, entry.failure_id, wire, advised, version):
-                work.outbox.add([of_verdict("failure.revised", entry.failure_id, wire)])
+                work.outbox.add([verdict_message("failure.revised", entry.failure_id, wire)])
         return self._counted(version)
 
     def _nothing_new(self, entry: PendingLog) -> bool:
@@ -188,7 +188,7 @@ class Revision:
                 )
                 version = work.failures.revise(again.failure_id, wire)
                 if self._stands(work, again.failure_id, wire, advised, version):
-                    work.outbox.add([of_verdict("failure.revised", again.failure_id, wire)])
+                    work.outbox.add([verdict_message("failure.revised", again.failure_id, wire)])
         self._reassessment.done([again.failure_id])
         return self._counted(version)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from service.contracts.resubmission import FAILED, HELPED
+from service.contracts.advice import FAILED, HELPED
 from service.recommend.facts import ActionRate, StormState
 from service.requests.records import HeldStorm, RecentResubmit
 

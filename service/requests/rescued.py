@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from service.contracts.resubmission import Outcome
+from service.contracts.advice import Outcome
 
 
 def gpu_hours_rescued(

@@ -8,7 +8,7 @@ from service.contracts.page import Page
 from service.failures.records import FailureRow
 from service.nodes.recent_changes import changes_before
 from service.nodes.records import NodeRow, NodeSort, StoredNodeEvent
-from service.nodes.safe_times import bounded
+from service.times import bounded
 from service.web import views
 from service.web.services import Services
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.iso_times import instant_of
+from service.times import instant_of
 
 AT = datetime(2026, 11, 20, 10, tzinfo=UTC)
 

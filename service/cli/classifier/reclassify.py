@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.classifier import reclassify_on_dask
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.cli.spans import span
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         services.close()
     if args.format == "json":
         moves = [{"before": old, "after": new, "failures": count} for (old, new), count in done.moves.most_common()]
-        print_json({**dataclasses.asdict(done), "moves": moves, "dry_run": args.dry_run})
+        json_document({**dataclasses.asdict(done), "moves": moves, "dry_run": args.dry_run})
         return exit_codes.OK
     output.document("\n".join(lines(done, dry_run=args.dry_run)))
     return exit_codes.OK

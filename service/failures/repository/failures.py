@@ -42,9 +42,9 @@ from service.jobs.tables import jobs
 from service.log_storage.log_bodies import DatabaseLogs, LogBodies
 from service.log_storage.records import LogsToStore
 from service.sql import bulk
+from service.sql.bulk import upsert
 from service.sql.packing import unpack
 from service.sql.types import clean, short, utc
-from service.sql.upsert import upsert
 
 _HIGHEST_ID = 2**63 - 1
 _JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from service.clock import Clock, SystemClock
-from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
+from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
 from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers

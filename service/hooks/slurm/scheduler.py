@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from service.clock import Clock
-from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
+from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection

@@ -17,9 +17,8 @@ from service.incidents.tables import incident_jobs, incident_notes, incidents
 from service.jobs.tables import jobs
 from service.requests.tables import requests
 from service.sql import paging as cursors
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.types import short, utc
-from service.sql.upsert import upsert
 
 JOBS_SHOWN = 500
 

@@ -12,11 +12,10 @@ from service.jobs.tables import jobs
 from service.nodes.records import FailureWeights, JudgedFailure, RanJob, Window
 from service.nodes.tables import blames
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.key_join import KeyJoin, Kind
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
-from service.sql.upsert import upsert
 
 
 class FailureFactReader:

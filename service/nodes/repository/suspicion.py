@@ -13,10 +13,9 @@ from service.nodes.records import DaySums, FleetPrior, NodeDay, NodePlace, NodeR
 from service.nodes.tables import fleet_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.key_join import KeyJoin
 from service.sql.types import clean, short, utc
-from service.sql.upsert import upsert
 
 Key = tuple[str, str]
 _CHUNK = 400

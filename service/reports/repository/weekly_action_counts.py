@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, case, func, or_, select
 
-from service.contracts.resubmission import FAILED
+from service.contracts.advice import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
-from service.contracts.resubmission import FAILED, HELPED
+from service.contracts.advice import FAILED, HELPED
 from service.jobs.tables import jobs
 from service.requests.repository.rescued import rescuable, rescued
 from service.requests.tables import requests

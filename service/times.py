@@ -1,6 +1,9 @@
-"""Times in stored texts and in answers of others."""
+"""Times from outside: read from texts, and limited to a range with which the service can compute."""
 
 from datetime import UTC, datetime
+
+EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def instant_of(value: object) -> datetime | None:
@@ -10,3 +13,8 @@ def instant_of(value: object) -> datetime | None:
         return at if at is None else at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def bounded(at: datetime) -> datetime:
+    """The time, or the nearest one within the supported range: a wrong clock (year 1 or 9999) must not stop counts."""
+    return min(max(at, EARLIEST), LATEST)
