@@ -9,10 +9,8 @@ from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
-from service.messaging.batching import BatchItem
-from service.messaging.dead_letter_limit import DeadLetterLimit
-from service.messaging.dead_letters import DeadLetterTopic, Rejected, dead_letter
-from service.messaging.parsing import Parse
+from service.messaging.batching import BatchItem, Parse
+from service.messaging.dead_letters import DeadLetterLimit, DeadLetterTopic, Rejected, dead_letter
 from service.messaging.record import Record, TopicPartition
 from service.messaging.retrying_handler import RetryingHandler, StoreBatch
 from service.messaging.source import Source

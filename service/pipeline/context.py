@@ -8,7 +8,7 @@ from classifiers.relevance.recent_changes import with_changes
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.nodes.failure_evidence import FailedAttempt, read
-from service.pipeline.cases import KnownBefore
+from service.pipeline.classification import KnownBefore
 from service.times import bounded
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from service.formatting import duration, gpu_hours, number, percent
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import breakdowns, comparison, goodput_section, intervals, scope, top_actions
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from service.formatting import gpu_hours, number, whole_words
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import scope as scopes
 from service.reports.document import Todo
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts

@@ -16,7 +16,7 @@ from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection
 from service.hooks.slurm import comment as words
-from service.hooks.slurm import spool, submit
+from service.hooks.slurm import scripts, submit
 from service.hooks.slurm.client import SlurmClient
 from service.hooks.slurm.record import REQUEUED_ON_HOLD, SlurmJob, text
 from service.hooks.slurm.scripts import SavedScript, ScriptStore
@@ -267,7 +267,7 @@ class SlurmScheduler:
         if self._options.spool is None:
             return None
         try:
-            return spool.environment(self._options.spool, job)
+            return scripts.spooled_environment(self._options.spool, job)
         except OSError as error:
             log.warning("job %s: its environment can't be read: %s", job.job_id, error)
             return None

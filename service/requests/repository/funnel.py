@@ -31,7 +31,8 @@ class ShadowCount:
 class Funnel:
     """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
 
-    `rescued`: see `service.requests.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed again.
+    `rescued`: see `service.requests.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
+    again.
     """
 
     advised: int

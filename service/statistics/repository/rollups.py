@@ -34,7 +34,7 @@ from sqlalchemy import (
 )
 
 from service.failures.tables import failures
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.bulk import chunks

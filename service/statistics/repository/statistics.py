@@ -26,8 +26,8 @@ from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
+from service.jobs.records import ALL_JOBS, Scope
 from service.jobs.repository.scope_conditions import ended_within
-from service.jobs.scope import ALL_JOBS, Scope
 from service.jobs.tables import jobs
 from service.sql import bulk, paging
 from service.sql.types import utc

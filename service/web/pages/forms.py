@@ -10,7 +10,7 @@ from fastapi import Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
 
 from service.errors import FieldError, InvalidInput
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.web.action_request import ActionRequest
 from service.web.api.parameters import TextFilters
 from service.web.auth import ACT, OWN, READ, Principal, check_form

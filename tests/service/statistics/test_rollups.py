@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.db.session import Store
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.statistics.records import Stats
 from service.statistics.repository import rollups
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
