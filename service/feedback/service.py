@@ -22,7 +22,7 @@ from service.deliveries.records import verdict_message
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, TooManyRequests, invalid
 from service.failures.records import FailureDetail, FailureFilter
 from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
-from service.feedback import fix_service, group_labels, judgement_withdrawal, label_review
+from service.feedback import fix_service, group_labels, label_review, withdrawal
 from service.feedback.corrected_verdict import completed, corrected, data
 from service.feedback.label_review import Held
 from service.feedback.records import (
@@ -199,7 +199,7 @@ class Feedback:
             with self._store.unit_of_work() as work:
                 for failure_id, feedback_id in label.judgements[start : start + 25]:
                     with suppress(NotFound, Conflict):
-                        undone += judgement_withdrawal.withdraw(work, failure_id, feedback_id, who, self._revised)
+                        undone += withdrawal.withdraw_judgement(work, failure_id, feedback_id, who, self._revised)
         with self._store.unit_of_work() as work:
             group_labels.restore(work, taken, who, undone)
         return WithdrawnGroupLabel(label.cause, undone, len(label.judgements) - undone)
@@ -261,7 +261,7 @@ class Feedback:
                 )
             if row.version > own[-1].version + 1:
                 raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
-            judgement_withdrawal.withdraw(work, failure_id, own[-1].id, who, self._revised)
+            withdrawal.withdraw_judgement(work, failure_id, own[-1].id, who, self._revised)
             return work.failures.get(failure_id).row.version
 
     def _store_one(

@@ -9,11 +9,12 @@ from zoneinfo import ZoneInfo
 from fastapi import Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
 
+from classifiers import taxonomy
 from service.errors import FieldError, InvalidInput
 from service.jobs.records import Scope
-from service.web.action_request import ActionRequest
+from service.recommend import ranking
 from service.web.api.parameters import TextFilters
-from service.web.auth import ACT, OWN, READ, Principal, check_form
+from service.web.auth import ACT, OWN, READ, ActionRequest, Principal, check_form
 from service.web.services import InjectedServices, Services
 from service.web.url_times import instant
 from service.web.views import DEFAULT_RANGE, FailureQuery
@@ -150,3 +151,31 @@ def in_url(filters: FailureQuery) -> dict[str, str]:
         found["abstained"] = str(filters.abstained).lower()
     times = {"since": filters.since, "until": filters.until}
     return found | {name: value for name, value in times.items() if value is not None}
+
+
+def causes_by_side() -> dict[str, list[taxonomy.Entry]]:
+    """The causes for a select, grouped by side."""
+    axes = taxonomy.load()
+    return {side: [entry for entry in axes.causes.values() if entry.extra["side"] == side] for side in axes.sides}
+
+
+def cause_choice(code: str) -> dict[str, str | None]:
+    """Side and cause of a form choice: a cause, or a side with unknown cause; neither if empty."""
+    if code in taxonomy.load().sides:
+        return {"side": code, "cause": None}
+    return {"side": None, "cause": code or None}
+
+
+def categories() -> list[taxonomy.Entry]:
+    """The failure categories."""
+    return list(taxonomy.load().categories.values())
+
+
+def mitigations() -> list[taxonomy.Entry]:
+    """The ten mitigations that a person can select."""
+    return [taxonomy.load().mitigations[code] for code in ranking.codes()]
+
+
+def symptoms() -> list[taxonomy.Entry]:
+    """The distributed symptoms."""
+    return list(taxonomy.load().symptoms.values())

@@ -9,7 +9,7 @@ from classifiers.diagnoser import Diagnoser
 from service.db.session import Store
 from service.errors import Conflict, NotFound
 from service.failures.records import FailureFilter
-from service.feedback import label_export, label_withdrawal
+from service.feedback import label_export, withdrawal
 from service.feedback.advisor import Advisor
 from service.feedback.records import FeedbackInput, Labels
 from service.learning import gate
@@ -217,7 +217,7 @@ def test_the_labels_of_one_person_are_undone(world: World) -> None:
     since = world.clock.now()
     world.label(row, "hardware", "HW.GPU.1", who="mallory")
     world.label(other, "system", "SYS.5")
-    done = label_withdrawal.withdraw(world.store, "mallory", since, by="admin")
+    done = withdrawal.withdraw_labels(world.store, "mallory", since, by="admin")
     assert (done.labels, done.verdicts) == (1, 1)
     with world.store.reading() as reading:
         detail = reading.failures.get(row.id)

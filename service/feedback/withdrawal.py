@@ -1,17 +1,22 @@
-"""Withdrawal of one judgement: its label no longer counts, and the verdict before it is current again."""
+"""Withdrawal of judgements and of a person's labels: they no longer count.
+
+The verdicts before them are current again.
+"""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from service.contracts.verdict import stored_verdict
-from service.db.session import UnitOfWork
+from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
-from service.errors import Conflict
+from service.errors import Conflict, NotFound
 from service.failures.records import FailureDetail
 from service.failures.revised_verdict import Revised, facts
 from service.feedback.records import JUDGING, StoredFeedback
 
 
-def withdraw(work: UnitOfWork, failure_id: int, feedback_id: int, by: str, revised: Revised | None) -> bool:
+def withdraw_judgement(work: UnitOfWork, failure_id: int, feedback_id: int, by: str, revised: Revised | None) -> bool:
     """Withdraw a judgement in a transaction; later judgements of the failure, and the verdict from them, stay.
 
     Args:
@@ -86,3 +91,39 @@ def _before(detail: FailureDetail, version: int, withdrawn: Collection[int], lef
     while version in by_people and version - 1 in withdrawn and version - 1 not in left:
         version -= 1
     return version
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The number of failures whose label was withdrawn, and of verdicts that returned to the machine's."""
+
+    labels: int
+    verdicts: int
+
+
+def withdraw_labels(store: Store, who: str, since: datetime, *, by: str) -> Withdrawn:
+    """Withdraw a person's judgements since a time, one failure in a transaction. Other people's labels stay.
+
+    Raises:
+        Unavailable: the database does not answer; calling again withdraws the rest.
+    """
+    with store.reading() as reading:
+        failure_ids = reading.feedback.judged_by(who, since)
+    verdicts = 0
+    for failure_id in failure_ids:
+        with store.unit_of_work() as work:
+            left = work.feedback.withdraw(failure_id, who, since, by)
+            restored = False
+            if left is None:
+                try:
+                    detail = work.failures.get(failure_id)
+                except NotFound:
+                    continue
+                machine = next((one.body for one in detail.versions if one.source == "machine" and one.body), None)
+                if detail.row.source == "person" and machine is not None:
+                    restored = work.failures.revise(failure_id, machine, over_person=True) is not None
+            work.audit_log.append(
+                by, "label.withdrawn", f"failure/{failure_id}", before={"who": who}, after={"restored": restored}
+            )
+            verdicts += restored
+    return Withdrawn(len(failure_ids), verdicts)

@@ -7,10 +7,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import FieldError, InvalidInput, TooManyRequests
 from service.people.passwords import LONGEST, SHORTEST
+from service.web import account_views
 from service.web.auth import OWN, Principal
 from service.web.pages.forms import Text, UserForm, redirect
 from service.web.pages.templating import render
-from service.web.people import account_views
 from service.web.services import InjectedServices, Services
 
 router = APIRouter()

@@ -1,7 +1,13 @@
-"""How many exports run at one time: each uses a thread and a connection of the database until its client has it all."""
+"""Limits for each caller in this process: requests of the intake in a minute, and exports at one time."""
 
+import math
 import threading
+import time
 from collections import Counter
+
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
 
 from service.errors import TooManyRequests
 
@@ -41,3 +47,27 @@ class ExportLimit:
         with self._lock:
             self._running[sender] -= 1
             self._running += Counter()  # forgets callers without exports
+
+
+UNLIMITED = 0
+
+
+class IntakeLimit:
+    """Counts the requests of a sliding minute.
+
+    Args:
+        per_minute: requests that each sender may make in a minute; 0: any number.
+    """
+
+    def __init__(self, per_minute: int = UNLIMITED) -> None:
+        self._item = RateLimitItemPerMinute(per_minute) if per_minute else None
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+
+    def exceeded(self, sender: str) -> int | None:
+        """Count a request; the seconds until the next one is accepted if the limit is reached, otherwise None.
+
+        A refused request is not counted, so that a sender who never waits still gets the rate of the limit.
+        """
+        if self._item is None or self._limiter.hit(self._item, sender):
+            return None
+        return max(1, math.ceil(self._limiter.get_window_stats(self._item, sender).reset_time - time.time()))
