@@ -34,7 +34,7 @@ from service.learning.retraining import Retraining
 from service.log_storage import build as log_storage
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
-from service.messaging.consumer import Consumer
+from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.dead_letters import DeadLetterSender, DeadLetterTopic
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.consumer_lag import LagReader
@@ -212,7 +212,7 @@ class Services:
             DeadLetterSender(Producer(config), self.settings.dead_letter_topic),
             clock=self.clock,
             telemetry=self.telemetry,
-            dead_letter_limit=self.settings.dead_letter_limit,
+            limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),
         )
 
     @property
@@ -341,7 +341,7 @@ class Services:
             clock=self.clock,
             telemetry=self.telemetry,
             idle=self.revision.by_late_logs,
-            dead_letter_limit=self.settings.dead_letter_limit,
+            limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),
         )
 
     @cached_property

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from service.backoff import Backoff
 from service.clock import Clock
@@ -28,6 +30,24 @@ class _Stopped(Exception):
     """Shutdown was requested while waiting; the current batch is not committed and will be read again."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConsumerLimits:
+    """Limits of a consumer.
+
+    Attributes:
+        dead_letters: consecutive unreadable records that stop it.
+        events: records of one poll at most.
+        bytes: values of one batch at most, in bytes.
+    """
+
+    dead_letters: int = 1_000
+    events: int = batching.MAX_EVENTS
+    bytes: int = batching.MAX_BYTES
+
+
+DEFAULT_LIMITS: Final = ConsumerLimits()
+
+
 class Consumer:
     """Consumes a source until shutdown.
 
@@ -37,7 +57,6 @@ class Consumer:
         handle: stores a batch; returns after the commit.
         dead_letters: the topic for unreadable records.
         idle: called every few seconds in a background thread (late logs).
-        dead_letter_limit: number of consecutive unreadable records that stops the consumer.
     """
 
     def __init__(
@@ -50,9 +69,7 @@ class Consumer:
         clock: Clock,
         telemetry: Telemetry,
         idle: Callable[[], object] | None = None,
-        dead_letter_limit: int = 1_000,
-        max_events: int = batching.MAX_EVENTS,
-        max_bytes: int = batching.MAX_BYTES,
+        limits: ConsumerLimits = DEFAULT_LIMITS,
     ) -> None:
         self._source = source
         self._parse = parse
@@ -60,9 +77,8 @@ class Consumer:
         self._clock = clock
         self._telemetry = telemetry
         self._idle_task = None if idle is None else PeriodicTask(idle)
-        self._dead_letter_limit = DeadLetterLimit(dead_letter_limit)
-        self._max_events = max_events
-        self._max_bytes = max_bytes
+        self._dead_letter_limit = DeadLetterLimit(limits.dead_letters)
+        self._limits = limits
         self._handler = RetryingHandler(handle, self._wait_for_database, self._ours)
         self._backoff = Backoff()
         self._stop: ShutdownFlag
@@ -74,7 +90,7 @@ class Consumer:
         """Consume until `stop` is set; the current batch is stored and committed before the source is closed.
 
         Raises:
-            TooManyDeadLetters: `dead_letter_limit` unreadable records in a row; everything before is committed.
+            TooManyDeadLetters: too many unreadable records in a row; everything before is committed.
             ConfigurationError: the broker refuses permanently, or another member has this name.
         """
         self._stop = stop
@@ -92,7 +108,7 @@ class Consumer:
 
     def _turn(self) -> None:
         try:
-            records = self._source.poll(self._max_events, POLL_S)
+            records = self._source.poll(self._limits.events, POLL_S)
         except Unavailable as error:
             pause = self._backoff.next()
             log.warning("%s; trying again in %.1f s", error.detail, pause)
@@ -105,7 +121,7 @@ class Consumer:
         self._measure_lag()
         if not records:
             self._commit()
-        for piece in batching.split_by_size(records, self._max_bytes):
+        for piece in batching.split_by_size(records, self._limits.bytes):
             self._batch(piece)
             if self._stop.is_set():
                 return

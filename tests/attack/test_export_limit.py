@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.web import export
+from service.web import export, views
 from service.web.limits import caller_limits
 from tests.attack.server import ROOT
 from tests.service.web.world import World, event, lines, make_world
@@ -31,14 +31,14 @@ class Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go = threading.Event()
         self.started = threading.Semaphore(0)
-        original = export._page
+        original = views.failures
 
-        def page(*given: Any) -> Any:
+        def page(*given: Any, **named: Any) -> Any:
             self.started.release()
             assert self.go.wait(60)
-            return original(*given)
+            return original(*given, **named)
 
-        monkeypatch.setattr(export, "_page", page)
+        monkeypatch.setattr(views, "failures", page)
 
 
 def ask(world: World, token: str, path: str) -> tuple[int, str | None, str]:

@@ -16,7 +16,7 @@ from service.clock import SystemClock
 from service.db.session import Store
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
-from service.messaging.consumer import Consumer
+from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.record import TopicPartition
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
@@ -70,7 +70,7 @@ def test_a_worker_waits_for_space_and_stores_everything_once(small_disk: Path) -
         letters,
         clock=SystemClock(),
         telemetry=telemetry,
-        max_events=5,
+        limits=ConsumerLimits(events=5),
     )
     running = threading.Thread(target=consumer.run, args=(stop,))
     running.start()

@@ -80,7 +80,7 @@ class Fleet:
         bad = set(self._random.sample(range(count), max(1, round(count * fleet["bad_share"]))))
         rate = rates["per_1000_node_days"] / 1_000 / 24
         self.nodes = [_Node(rate * (fleet["bad_times"] if n in bad else 1.0), n in bad) for n in range(count)]
-        self._big = round(count * fleet["big_share"])
+        self.big = round(count * fleet["big_share"])
         self._half_life = FleetSettings().half_life / timedelta(days=1)
 
     def run(self) -> dict[str, Result]:
@@ -95,7 +95,7 @@ class Fleet:
 
     def _job(self, size: int) -> None:
         jobs, rates, pick = self._given["jobs"], self._given["rates"], self._random
-        where = range(self._big) if size >= jobs["big_from"] else range(self._big, len(self.nodes))
+        where = range(self.big) if size >= jobs["big_from"] else range(self.big, len(self.nodes))
         own = pick.sample(where, min(size, len(where)))
         hours = pick.expovariate(1 / jobs["hours"])
         age = pick.uniform(0, self._given["fleet"]["days"])

@@ -27,7 +27,7 @@ def test_suspicion_beats_counting(results: dict[str, tuple[float, float]]) -> No
 def test_counting_failures_ranks_nodes_of_large_jobs_high() -> None:
     fleet = Fleet(1)
     fleet.run()
-    big, small = fleet.nodes[: fleet._big], fleet.nodes[fleet._big :]
+    big, small = fleet.nodes[: fleet.big], fleet.nodes[fleet.big :]
     counted = mean(node.failed for node in big) / mean(node.failed for node in small)
     weighted = sum(node.weighted_failures for node in big) / sum(node.exposure for node in big)
     others = sum(node.weighted_failures for node in small) / sum(node.exposure for node in small)

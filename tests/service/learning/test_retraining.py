@@ -15,7 +15,7 @@ from service.feedback.records import FeedbackInput, Labels
 from service.learning import gate
 from service.learning.gate import LabelFacts
 from service.learning.records import PACKAGED, GateResult
-from service.pipeline.reclassification import Reclassification
+from service.pipeline.reclassification import Reclassification, RunOptions
 from service.recommend import policy
 from tests.classifiers.conftest import KINDS
 from tests.service.frozen_clock import FrozenClock
@@ -115,11 +115,11 @@ def test_stored_failures_are_classified_again_once(world: World) -> None:
     world.label(rows[0], "user", "USER.4")
     world.retrain()
     again = reclassification(world)
-    assert again.run(FailureFilter(), dry_run=True).changed == 2
+    assert again.run(FailureFilter(), RunOptions(dry_run=True)).changed == 2
     with world.store.reading() as reading:
         assert reading.failures.get(rows[1].id).row.version == 1
-    first = again.run(FailureFilter(), per_second=1e9, most=1)
-    done = again.run(FailureFilter(), per_second=1e9)
+    first = again.run(FailureFilter(), RunOptions(per_second=1e9), most=1)
+    done = again.run(FailureFilter(), RunOptions(per_second=1e9))
     assert (first.complete, done.complete, done.people) == (True, True, 1)
     with world.store.reading() as reading:
         assert [reading.failures.get(row.id).row.version for row in (*rows, kept)] == [2, 2, 2, 1]
