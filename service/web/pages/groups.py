@@ -40,7 +40,6 @@ router = APIRouter()
 SORTS: dict[GroupSort, str] = {"-last_at": "last failure first", "-gpu_hours_lost": "most GPU-hours lost first"}
 FILTERS = ("side", "cause", "cluster", "queue", "team", "user", "node", "assignee")
 SPANS = {"1d": timedelta(days=1), "1w": timedelta(weeks=1), "4w": timedelta(weeks=4)}
-OPEN = ("new", "escalating", "regressed", "ongoing")
 # The columns of the board: what needs a person first, what is settled last.
 BOARD: tuple[GroupState, ...] = ("escalating", "regressed", "new", "ongoing", "resolved", "muted")
 PER_COLUMN = 12  # groups
