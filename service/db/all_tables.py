@@ -1,6 +1,6 @@
 """Imports the tables of every domain, so that the metadata is complete for migrations and the schema drift test."""
 
-from service.db import task_leases_table
+from service.db import task_leases
 from service.dead_letters import tables as dead_letters
 from service.deliveries import tables as deliveries
 from service.drift import tables as drift
@@ -23,7 +23,7 @@ MODULES = (
     dead_letters,
     deliveries,
     drift,
-    task_leases_table,
+    task_leases,
     failures,
     feedback,
     good_runs,

@@ -1,4 +1,4 @@
-"""The month of the demo besides chance: an outage, a node that degrades, a bug, a failure that returns."""
+"""The month of the demo besides chance: an outage, a node that degrades, a bug, a failure that returns; its clock."""
 
 import random
 import time

@@ -1,6 +1,6 @@
 """The excerpt of a log: its end and the window around its first error, with line numbers in the file.
 
-The log is read once, in pieces; only a few windows are held in memory.
+The log is read once, in pieces; only a few windows are held in memory. Words of failure_words.toml show errors.
 """
 
 import tomllib

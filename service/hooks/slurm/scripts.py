@@ -1,4 +1,4 @@
-"""Stores the batch scripts of failed jobs for use after Slurm has purged the job (MinJobAge, 300 s by default).
+"""Stores batch scripts and environments of failed jobs for use after Slurm has purged them (MinJobAge: 300 s).
 
 There is one file for each job, with the job's record and, if readable, its environment. Only the hook's user can read
 the folder, since the files may contain secrets.

@@ -1,4 +1,7 @@
-"""Creates Kafka clients without leaking threads on failed connections, and translates their errors."""
+"""Creates Kafka clients without leaking threads on failed connections, and translates their errors.
+
+Kafka's client reports only that it gave up: why no broker can be reached (name, port or certificate) is found out here.
+"""
 
 import logging
 import socket

@@ -1,4 +1,4 @@
-"""Parameters of forms and links: optional texts; empty values are ignored."""
+"""Parameters of forms and links: optional texts, whose empty values are ignored, and the choices of forms."""
 
 import re
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Failures related to a failure: its group, failures nearby in place and time, and the nearest resolved one."""
+"""Failures related to a failure: of its group, nearby in place and time, the nearest resolved one, list neighbours."""
 
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Pages for those who operate the service: automation, deliveries, dead letters, the model with drift and site layers, the audit log, settings."""
+"""Pages for those who operate the service: automation, deliveries, dead letters, model, audit log, settings."""
