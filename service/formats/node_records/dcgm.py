@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from service.formats import field_reading
-from service.formats.node_events_kinds import of_text, of_xid, rules
+from service.formats.node_records.kinds import of_text, of_xid, rules
 
 _BAD = {"warning": "warning", "failure": "critical", "fail": "critical", "warn": "warning"}
 _FOUND_MOST = 200

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.formats import field_reading
-from service.formats.node_events_kinds import of_text, rules
+from service.formats.node_records.kinds import of_text, rules
 from service.formats.read_outcome import Skipped
 
 CONDITIONS_MOST = 100

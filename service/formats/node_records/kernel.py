@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from service.formats import field_reading
-from service.formats.node_events_kinds import of_text
+from service.formats.node_records.kinds import of_text
 
 # RFC 5424: <PRI>1 TIME HOST APP PROCID MSGID [SD] MSG, and rsyslog's file format TIME HOST TAG: MSG.
 _RFC5424 = re.compile(
