@@ -1,1 +1,1 @@
-"""The platform side of Faultline: ingest, diagnose, store, recommend, deliver, serve, report."""
+"""The platform side of Faultline: read events, diagnose, store, recommend, deliver, serve, report."""

@@ -5,14 +5,14 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
 from classifiers.model import artifact
-from service import task_intervals
+from service import periodic
 from service.automation.service import Automation
 from service.clock import Clock, SystemClock
 from service.db.session import Store
@@ -21,7 +21,7 @@ from service.deliveries import config as delivery_config
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.drain import Drain
 from service.deliveries.runner import Runner
-from service.errors import ConfigurationError, FaultlineError
+from service.errors import FaultlineError
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import node_events, recognise
@@ -34,7 +34,7 @@ from service.learning.retraining import Retraining
 from service.log_storage import build as log_storage
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
-from service.messaging.consumer import Consumer
+from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.dead_letters import DeadLetterSender, DeadLetterTopic
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.consumer_lag import LagReader
@@ -51,6 +51,8 @@ from service.people.config import LoginMethods
 from service.people.identity import ClaimNames
 from service.periodic import PeriodicTask, running
 from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
+from service.pipeline.revision import Revision
 from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
 from service.reports.publish import ReportService
@@ -199,15 +201,7 @@ class Services:
     def node_event_kafka(self) -> KafkaConfig | None:
         """Configuration of the node-event consumer, in its own consumer group; None if no topic is set."""
         topic = self.settings.node_event_topic
-        if topic is None:
-            return None
-        try:
-            config = replace(self.kafka, topics=(topic,), group_id=f"{self.kafka.group_id}-nodes")
-        except ConfigurationError as error:
-            raise ConfigurationError(f"FAULTLINE_NODE_EVENT_TOPIC: {error.detail}") from None
-        if set(config.clusters) & set(self.kafka.clusters):
-            raise ConfigurationError("FAULTLINE_NODE_EVENT_TOPIC: expected a topic outside FAULTLINE_KAFKA_TOPICS")
-        return config
+        return None if topic is None else self.kafka.with_topic(topic, "nodes", setting="FAULTLINE_NODE_EVENT_TOPIC")
 
     def node_consumer(self, config: KafkaConfig, member: str) -> Consumer:
         """Create the consumer of node events."""
@@ -218,7 +212,7 @@ class Services:
             DeadLetterSender(Producer(config), self.settings.dead_letter_topic),
             clock=self.clock,
             telemetry=self.telemetry,
-            dead_letter_limit=self.settings.dead_letter_limit,
+            limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),
         )
 
     @property
@@ -239,20 +233,20 @@ class Services:
                 retraining=lambda: self.retraining,
                 schedule=self.settings.retrain_schedule(),
             ),
-            PeriodicTask(self.reports.run_if_due, task_intervals.REPORTS_S),
-            PeriodicTask(self.node_statistics_updater, task_intervals.NODE_STATISTICS_S),
-            PeriodicTask(self.diagnose.revise_late, task_intervals.LATE_REVISIONS_S),
-            PeriodicTask(self.automation.tick, task_intervals.AUTOMATION_S),
-            PeriodicTask(self.retention.run_if_due, task_intervals.RETENTION_S),
-            PeriodicTask(self.sealing.seal_due, task_intervals.SEALS_S),
-            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), task_intervals.AUDIT_HEADS_S),
-            PeriodicTask(self.group_count_updater, task_intervals.GROUP_COUNTS_S),
-            PeriodicTask(self.feedback.draw, task_intervals.AUDIT_SAMPLES_S),
-            PeriodicTask(HourlyCounts(self.store, self.clock), task_intervals.HOURLY_COUNTS_S),
+            PeriodicTask(self.reports.run_if_due, periodic.REPORTS_S),
+            PeriodicTask(self.node_statistics_updater, periodic.NODE_STATISTICS_S),
+            PeriodicTask(self.revision.by_new_evidence, periodic.LATE_REVISIONS_S),
+            PeriodicTask(self.automation.tick, periodic.AUTOMATION_S),
+            PeriodicTask(self.retention.run_if_due, periodic.RETENTION_S),
+            PeriodicTask(self.sealing.seal_due, periodic.SEALS_S),
+            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), periodic.AUDIT_HEADS_S),
+            PeriodicTask(self.group_count_updater, periodic.GROUP_COUNTS_S),
+            PeriodicTask(self.feedback.draw, periodic.AUDIT_SAMPLES_S),
+            PeriodicTask(HourlyCounts(self.store, self.clock), periodic.HOURLY_COUNTS_S),
         ]
         if self.delivery is None:
             undeliverable = UndeliverableMessages(self.store, self.clock)
-            tasks.append(PeriodicTask(undeliverable, task_intervals.UNDELIVERABLE_MESSAGES_S))
+            tasks.append(PeriodicTask(undeliverable, periodic.UNDELIVERABLE_MESSAGES_S))
         if (asking := self.second_reader) is not None:
             tasks.append(PeriodicTask(asking, second_readings.EVERY_S, name="second reader"))
         with running(tasks):
@@ -265,20 +259,28 @@ class Services:
         return LogFetcher(read.log_roots, any_owner=read.log_roots_any_owner, networks=networks)
 
     @cached_property
-    def diagnose(self) -> Diagnose:
-        """The diagnosis of batches of events."""
-        return Diagnose(
+    def diagnosis_tools(self) -> DiagnosisTools:
+        """What new diagnoses and revisions share."""
+        return DiagnosisTools(
             store=self.store,
             logs=self.logs,
             classifier=self.diagnoser,
             policy=self.policy,
             clock=self.clock,
             telemetry=self.telemetry,
-            log_deadline_s=self.settings.log_deadline_s,
-            fleet=self.fleet_settings,
             automation=self.automation,
-            good_runs=GoodRuns(self.logs, self.settings.good_run_logs),
+            log_deadline_s=self.settings.log_deadline_s,
         )
+
+    @cached_property
+    def revision(self) -> Revision:
+        """The revision of stored verdicts."""
+        return Revision(self.diagnosis_tools, self.fleet_settings)
+
+    @cached_property
+    def diagnose(self) -> Diagnose:
+        """The diagnosis of batches of events."""
+        return Diagnose(self.diagnosis_tools, self.revision, GoodRuns(self.logs, self.settings.good_run_logs))
 
     @cached_property
     def kafka(self) -> KafkaConfig:
@@ -338,8 +340,8 @@ class Services:
             dead_letters,
             clock=self.clock,
             telemetry=self.telemetry,
-            idle=self.diagnose.revise_pending,
-            dead_letter_limit=self.settings.dead_letter_limit,
+            idle=self.revision.by_late_logs,
+            limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),
         )
 
     @cached_property

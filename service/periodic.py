@@ -1,15 +1,29 @@
-"""Functions called periodically in background threads."""
+"""Functions called periodically in background threads, and how often the service calls each."""
 
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from service.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
 JOIN_S = 5.0
+
+# The intervals of the service's tasks; leases let one process at a time do the work.
+REPORTS_S: Final = 60.0
+NODE_STATISTICS_S: Final = 5.0
+LATE_REVISIONS_S: Final = 5.0
+AUTOMATION_S: Final = 5.0
+RETENTION_S: Final = 600.0
+SEALS_S: Final = 60.0
+AUDIT_HEADS_S: Final = 60.0
+GROUP_COUNTS_S: Final = 1.0
+AUDIT_SAMPLES_S: Final = 600.0
+HOURLY_COUNTS_S: Final = 60.0
+UNDELIVERABLE_MESSAGES_S: Final = 60.0
 
 
 class PeriodicTask:

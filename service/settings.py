@@ -19,7 +19,7 @@ from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
 
 if TYPE_CHECKING:
-    from service.web.limits.rate_limit import IntakeLimit
+    from service.web.limits.caller_limits import IntakeLimit
 
 PREFIX = "FAULTLINE_"
 # Prefixes of programs that read their own settings.
@@ -276,7 +276,7 @@ class Settings(BaseModel):
 
     def intake_limit(self) -> "IntakeLimit":
         """The limit of requests of the intake, counted in this process."""
-        from service.web.limits.rate_limit import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
+        from service.web.limits.caller_limits import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
 
         return IntakeLimit(self.intake_requests_per_minute)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.contracts.event import JobCompletion
-from service.contracts.resubmission import LINEAGE_LABEL, REQUEST_LABEL
 from service.db.session import UnitOfWork
 from service.errors import NotFound
 from service.requests.records import StoredRequest

@@ -1,7 +1,7 @@
 """Gathers the facts for the advice on a batch of failures, with a fixed number of queries for the whole batch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -36,18 +36,29 @@ def cluster_activity(work: UnitOfWork, cluster: str, policy: Policy, now: dateti
     return ClusterActivity(work.leases.recent_resubmits(cluster, since), work.storms.held(cluster))
 
 
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """What is known of the attempts of a batch before their other facts are read.
+
+    Attributes:
+        lineages: the lineage of each attempt.
+        histories: the earlier attempts of each lineage.
+        resources: the shared resources of each attempt, by attempt id.
+        incidents: the incident of each attempt.
+        success_rates: of earlier resubmits.
+        marks: of persons, by lineage: the mark, by whom, and when.
+    """
+
+    lineages: LineageAssignment
+    histories: LineageHistories
+    resources: Mapping[int, tuple[SharedResource, ...]]
+    incidents: IncidentAssignment
+    success_rates: SuccessRates
+    marks: Mapping[str, tuple[Mark, str, datetime]]
+
+
 def gather_facts(
-    work: UnitOfWork,
-    attempts: Sequence[DiagnosedAttempt],
-    *,
-    lineages: LineageAssignment,
-    histories: LineageHistories,
-    resources: Mapping[int, tuple[SharedResource, ...]],
-    incidents: IncidentAssignment,
-    success_rates: SuccessRates,
-    marks: Mapping[str, tuple[Mark, str, datetime]],
-    policy: Policy,
-    now: datetime,
+    work: UnitOfWork, attempts: Sequence[DiagnosedAttempt], known: BatchFacts, *, policy: Policy, now: datetime
 ) -> dict[int, Facts]:
     """The facts of each attempt besides its verdict and job, by attempt id."""
     position = work.kill_switch.get()
@@ -68,7 +79,7 @@ def gather_facts(
     for one in attempts:
         event, cause = one.event, one.verdict.cause
         effective, storm_since, rate_since = windows(event.cluster, event.queue, event.team)
-        resource = storm_resource(resources[one.attempt_id])
+        resource = storm_resource(known.resources[one.attempt_id])
         on_cluster = suspicion[event.cluster]
         suspected = {node: on_cluster[node] for node in event.nodes if node in on_cluster} if on_cluster else {}
         nearby = activity[event.cluster]
@@ -76,16 +87,16 @@ def gather_facts(
             event,
             now,
             effective,
-            lineage=histories.by_attempt.get(one.attempt_id, Lineage()),
-            history=success_rates.history(event.cluster, cause, policy.version),
+            lineage=known.histories.by_attempt.get(one.attempt_id, Lineage()),
+            history=known.success_rates.history(event.cluster, cause, policy.version),
             suspicion=suspected,
-            incident=_open_incident(one, incidents.by_attempt.get(one.attempt_id), effective, suspected),
+            incident=_open_incident(one, known.incidents.by_attempt.get(one.attempt_id), effective, suspected),
             storm=nearby.storm(storm_key(event.cluster, cause, resource), cause, resource, storm_since),
             rate=nearby.rate(event.user, rate_since),
             switch=switch,
             dependents=dependents(event),
         )
-        mark = marks.get(lineages.by_attempt[one.attempt_id].lineage)
+        mark = known.marks.get(known.lineages.by_attempt[one.attempt_id].lineage)
         if mark is not None and mark[0] == "never":
             facts = replace(facts, opt_in=OptIn("never", f"excluded by {mark[1]}"))
         found[one.attempt_id] = facts

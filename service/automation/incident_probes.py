@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from service.automation import notifications
 from service.automation.time_limits import HOLD_TIME
 from service.clock import Clock
-from service.contracts.resubmission import HELPED
+from service.contracts.advice import HELPED
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.incident_rules import release_times

@@ -9,7 +9,7 @@ from service.automation.fact_gathering import cluster_activity
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident
-from service.recommend import retry_storm_limit
+from service.recommend import recent_activity
 from service.recommend.incident_rules import choose_probe
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import ClusterActivity, storm_key
@@ -141,7 +141,7 @@ def _storm_holds(selection: _Selection, request: StoredRequest) -> bool:
     settings = selection.policy.storm
     since = selection.now - timedelta(minutes=settings.window_minutes)
     storm = selection.activity.storm(key, request.cause, request.resource, since)
-    state = retry_storm_limit.assess(storm, settings, selection.now)
+    state = recent_activity.limit_state(storm, settings, selection.now)
     if state in {"many", "failing"}:
         reason = (
             f"{storm.resubmits} resubmits in {settings.window_minutes:g} minutes"

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from service.automation.claims import CheckedClaims, original_of
 from service.automation.job_ends import DiagnosedAttempt
+from service.contracts.advice import LINEAGE_LABEL, Outcome
 from service.contracts.event import JobCompletion
-from service.contracts.resubmission import LINEAGE_LABEL, Outcome
 from service.db.session import UnitOfWork
 from service.jobs.same_job import runs_of_job
 from service.recommend.facts import Lineage, PastResubmit

@@ -5,8 +5,7 @@ from datetime import timedelta
 from service.automation import incident_probes, notifications
 from service.automation.time_limits import MAX_END_AGE
 from service.clock import Clock
-from service.contracts.advice import ActionKind
-from service.contracts.resubmission import Plan
+from service.contracts.advice import ActionKind, Plan
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureDetail

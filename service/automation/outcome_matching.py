@@ -10,8 +10,8 @@ from service.automation.lineage import LineageAssignment, furthest_step, label_o
 from service.automation.success_rates import SuccessRateCache
 from service.automation.time_limits import OUTCOME_AGE
 from service.clock import Clock
+from service.contracts.advice import FAILED, HELPED, REQUEST_LABEL, Outcome
 from service.contracts.event import Status
-from service.contracts.resubmission import FAILED, HELPED, REQUEST_LABEL, Outcome
 from service.db.session import UnitOfWork
 from service.recommend import success_odds
 from service.recommend.policy import Policy

@@ -103,18 +103,10 @@ class Automation:
         incidents = incident_detection.assign_incidents(work, attempts, resources, self._policy, now, revised=revised)
         keys = {member.lineage for member in lineages.by_attempt.values()} if work.lineages.any_marks() else set()
         marks = work.lineages.marks(keys)
-        facts = fact_gathering.gather_facts(
-            work,
-            attempts,
-            lineages=lineages,
-            histories=histories,
-            resources=resources,
-            incidents=incidents,
-            success_rates=self._success_rates.get(work),
-            marks=marks,
-            policy=self._policy,
-            now=now,
+        batch = fact_gathering.BatchFacts(
+            lineages, histories, resources, incidents, self._success_rates.get(work), marks
         )
+        facts = fact_gathering.gather_facts(work, attempts, batch, policy=self._policy, now=now)
 
         @cache
         def effective_policy(cluster: str, queue: str | None, team: str | None) -> Policy:

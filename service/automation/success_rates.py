@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from service.automation.time_limits import OUTCOME_AGE, SUCCESS_RATES_FOR_S
 from service.clock import Clock
-from service.contracts.resubmission import Plan
+from service.contracts.advice import Plan
 from service.db.session import UnitOfWork
 from service.feedback.repository.applied_fixes import FixCount
 from service.recommend.facts import History, Tally

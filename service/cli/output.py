@@ -4,6 +4,7 @@ Control characters (C0 and C1), characters that reorder or hide text, line break
 escapes such as `\x1b`, `\u202e` and `\n`. In JSON, they are escaped by its own rules, so that the data stay the same.
 """
 
+import argparse
 import logging
 import re
 import sys
@@ -116,3 +117,10 @@ def _write(text: str, *, error: bool = False) -> None:
     stream.write(text)
     if error:
         stream.flush()
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`, and `--format text|json` as the same choice in the spelling of other commands."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--json", dest="format", action="store_const", const="json", help="print JSON")
+    choice.add_argument("--format", choices=("text", "json"), default="text", help="default: text")

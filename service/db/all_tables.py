@@ -1,6 +1,6 @@
 """Imports the tables of every domain, so that the metadata is complete for migrations and the schema drift test."""
 
-from service.db import task_leases_table
+from service.db import task_leases
 from service.dead_letters import tables as dead_letters
 from service.deliveries import tables as deliveries
 from service.drift import tables as drift
@@ -16,14 +16,14 @@ from service.people import tables as people
 from service.reports import tables as reports
 from service.requests import tables as requests
 from service.second_reader import tables as second_reader
-from service.sql.metadata import metadata
+from service.sql.types import metadata
 from service.statistics import tables as statistics
 
 MODULES = (
     dead_letters,
     deliveries,
     drift,
-    task_leases_table,
+    task_leases,
     failures,
     feedback,
     good_runs,

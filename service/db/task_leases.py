@@ -1,13 +1,22 @@
-"""Leases of periodic tasks, each of which exactly one process performs, and their last completed turn."""
+"""Leases of periodic tasks, each of which exactly one process performs, and their last completed turn; their table."""
 
 from datetime import timedelta
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Column, Connection, String, Table, or_, select, update
 
 from service.clock import Clock
-from service.db.task_leases_table import task_leases
 from service.sql import bulk
-from service.sql.types import utc
+from service.sql.types import UtcDateTime, metadata, utc
+
+# One row a task: who holds it until when, and the last turn that is done.
+task_leases = Table(
+    "duties",
+    metadata,
+    Column("name", String(60), primary_key=True),
+    Column("holder", String(200)),
+    Column("until", UtcDateTime),
+    Column("done", String(60)),
+)
 
 
 class TaskLeaseReader:

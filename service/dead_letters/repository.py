@@ -11,9 +11,9 @@ from service.dead_letters.records import DeadLetter, StoredDeadLetter
 from service.dead_letters.tables import dead_letters
 from service.errors import NotFound
 from service.sql import paging as cursors
+from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
-from service.sql.upsert import upsert
 
 _PLACE = 500  # characters
 _REASON = 2_000

@@ -1,1 +1,1 @@
-"""Deliveries of messages to webhooks, topics and chats."""
+"""Deliveries of messages to webhooks, topics, chats and mail."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from service.clock import Clock
 from service.deliveries.channels.address_check import Resolve, resolve
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
+from service.deliveries.channels.channel import OWNER
 from service.deliveries.channels.chat import ChatChannel
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.mail_folder import MailFolderChannel
@@ -22,7 +23,6 @@ from service.deliveries.config import (
     Webhook,
 )
 from service.deliveries.drain import Target
-from service.deliveries.recipients import OWNER
 from service.errors import ConfigurationError
 
 

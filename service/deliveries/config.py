@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr, Valid
 
 from service import toml_positions
 from service.contracts.event import as_unreadable
+from service.deliveries.channels.channel import OWNER, PLAIN_USER
 from service.deliveries.channels.signing import key_of
-from service.deliveries.recipients import OWNER, PLAIN_USER
 from service.deliveries.routing import Route
 from service.errors import ConfigurationError
 

@@ -16,8 +16,7 @@ from service import compose, settings, weeks
 from service.demo import mailbox
 from service.demo.month import Month
 from service.demo.simulation import Simulation
-from service.demo.story import DAYS, Story
-from service.demo.story_clock import StoryClock
+from service.demo.story import DAYS, Story, StoryClock
 from service.errors import FaultlineError
 from service.web.app import create_app
 

@@ -10,8 +10,7 @@ from service import compose
 from service.contracts.event import JobCompletion, from_object
 from service.demo.jobs import CLUSTER
 from service.demo.simulation import Simulation
-from service.demo.story import DEGRADED, Story
-from service.demo.story_clock import StoryClock
+from service.demo.story import DEGRADED, Story, StoryClock
 from service.errors import FaultlineError
 from service.feedback.records import FeedbackInput
 from service.groups.records import GroupFilter

@@ -1,13 +1,34 @@
-"""The month of the demo besides chance: an outage, a node that degrades, a bug, a failure that returns."""
+"""The month of the demo besides chance: an outage, a node that degrades, a bug, a failure that returns; its clock."""
 
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from service.demo import scenarios
 from service.demo.jobs import End, Job
 from service.demo.scenarios import Scenario
+
+
+class StoryClock:
+    """A clock that is set from event to event. `at` None: the system's time."""
+
+    def __init__(self, at: datetime | None) -> None:
+        self.at = at
+
+    def now(self) -> datetime:
+        """Return the time of the story, or the system's time after the month."""
+        return self.at or datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return the seconds of a monotonic clock."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Return after about `seconds`."""
+        time.sleep(seconds)
+
 
 DAYS = 28
 DEGRADED, SUSPECT = "gpu018", "gpu041"

@@ -13,10 +13,9 @@ from service.drift.tables import drift_reports, input_measures
 from service.failures.tables import failures, verdicts
 from service.feedback.tables import audits, feedback
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
-from service.sql.upsert import upsert
 
 KEPT_REPORTS: Final = 100
 _COLUMNS: Final = ("failure_id", "unknown_share", "lines", "unmatched", "versions")

@@ -2,8 +2,7 @@
 
 from sqlalchemy import Column, Float, Integer, LargeBinary, String, Table
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # What was measured when a failure was classified; written with the failure, without a foreign key as `logs`.
 input_measures = Table(

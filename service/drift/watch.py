@@ -8,10 +8,10 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Final
 
+from classifiers.redaction import redact
 from service.clock import Clock
 from service.db.session import Store
 from service.drift.comparison import Period, compare
-from service.drift.metrics import publish
 from service.drift.records import DriftReport
 from service.telemetry import Telemetry
 
@@ -56,7 +56,7 @@ class DriftWatch:
             newest = reading.drift.latest_id()
             report = reading.drift.latest() if newest != self._published else None
         if report is not None:
-            publish(self._telemetry, report)
+            publish_metrics(self._telemetry, report)
             self._published = newest
 
     def _make(self, hour: str) -> None:
@@ -98,3 +98,17 @@ def report_of(store: Store, now: datetime) -> DriftReport:
             audits_reference_since=audits_reference,
             clusters=found.with_headlines(clusters),
         )
+
+
+def publish_metrics(telemetry: Telemetry, report: DriftReport) -> None:
+    """Set the metrics to a report; clusters that it does not name are removed."""
+    for gauge in (telemetry.drift_share, telemetry.drift_changed, telemetry.drift_new_versions):
+        gauge.clear()
+    for cluster in report.clusters:
+        name = redact(cluster.cluster)  # the name is a producer's text, and part of its jobs' identity as it is
+        telemetry.drift_new_versions.labels(name).set(len(cluster.versions))
+        for one in cluster.figures:
+            telemetry.drift_changed.labels(name, one.measure).set(one.change)
+            for window, figure in (("recent", one.recent), ("reference", one.reference)):
+                if figure is not None:
+                    telemetry.drift_share.labels(name, one.measure, window).set(figure.value)

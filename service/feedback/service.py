@@ -10,18 +10,19 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
+from classifiers import taxonomy
 from classifiers.contracts import JobFacts, Verdict
+from classifiers.data.labelled_cases import AXES, codes_of
 from service import weeks
 from service.clock import Clock
 from service.contracts.event import JobCompletion
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store, UnitOfWork
-from service.deliveries.verdict_messages import of_verdict
+from service.deliveries.records import verdict_message
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, TooManyRequests, invalid
 from service.failures.records import FailureDetail, FailureFilter
 from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
-from service.feedback import fix_service, group_labels, judgement_withdrawal, label_review
-from service.feedback.checks import check
+from service.feedback import fix_service, group_labels, label_review, withdrawal
 from service.feedback.corrected_verdict import completed, corrected, data
 from service.feedback.label_review import Held
 from service.feedback.records import (
@@ -35,6 +36,34 @@ from service.feedback.records import (
     NewFeedback,
     WithdrawnGroupLabel,
 )
+
+LONGEST_NOTE = 4_000
+
+
+def check_input(feedback: FeedbackInput) -> None:
+    """Check that the feedback is valid.
+
+    Raises:
+        InvalidInput: names the field.
+    """
+    labels = feedback.labels
+    for axis in AXES:
+        value, codes = getattr(labels, axis), codes_of(axis)
+        if value is not None and value not in codes:
+            raise invalid(axis, "one of " + ", ".join(codes), str(value))
+    if labels.cause is not None and labels.side is not None and taxonomy.load().side_of(labels.cause) != labels.side:
+        raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
+    if feedback.kind in {"unsure", "agree"} and labels != Labels():
+        raise invalid("labels", f"none: the kind {feedback.kind} names no label", "some")
+    if feedback.kind == "correct" and labels == Labels():
+        raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
+    if feedback.fixed_by is not None:
+        if feedback.kind not in {"confirm", "correct"}:
+            raise invalid("fixed_by", "only with confirm or correct", feedback.fixed_by)
+        fix_service.check(feedback.fixed_by)
+    if feedback.note is not None and len(feedback.note) > LONGEST_NOTE:
+        raise invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(feedback.note)} characters")
+
 
 MOST_AT_ONCE = 500  # failures per bulk judgement
 # Judgement: more than anybody reads, and few enough that a script can't fill the queue of contested verdicts.
@@ -74,7 +103,7 @@ class Feedback:
             Conflict: retention removed the verdict, or it has another version meanwhile.
             TooManyRequests: the person gave `VOTES_AN_HOUR` votes in the last hour.
         """
-        check(feedback)
+        check_input(feedback)
         with self._store.unit_of_work() as work:
             if feedback.kind in VOTES and work.feedback.votes(who, self._clock.now() - _HOUR) >= VOTES_AN_HOUR:
                 raise TooManyRequests(
@@ -97,7 +126,7 @@ class Feedback:
         Raises:
             InvalidInput: as `add`; or more than 500 failures at once; or not as many versions as failures.
         """
-        check(feedback)
+        check_input(feedback)
         if versions and len(versions) != len(failure_ids):
             raise invalid("versions", f"one for each of {len(failure_ids)} failures", str(len(versions)))
         seen = dict(zip(failure_ids, versions, strict=False))
@@ -125,7 +154,7 @@ class Feedback:
             NotFound: no such group.
             InvalidInput: as `add`.
         """
-        check(feedback)
+        check_input(feedback)
         began = self._clock.now()
         with self._store.reading() as reading:
             before = reading.groups.row(group_id)
@@ -170,7 +199,7 @@ class Feedback:
             with self._store.unit_of_work() as work:
                 for failure_id, feedback_id in label.judgements[start : start + 25]:
                     with suppress(NotFound, Conflict):
-                        undone += judgement_withdrawal.withdraw(work, failure_id, feedback_id, who, self._revised)
+                        undone += withdrawal.withdraw_judgement(work, failure_id, feedback_id, who, self._revised)
         with self._store.unit_of_work() as work:
             group_labels.restore(work, taken, who, undone)
         return WithdrawnGroupLabel(label.cause, undone, len(label.judgements) - undone)
@@ -194,7 +223,7 @@ class Feedback:
             if feedback.labels.side is None or feedback.labels.cause is None:
                 raise invalid("cause", "a side and a cause: an audit names both", "none")
         audited = replace(feedback, model_shown=False)
-        check(audited)
+        check_input(audited)
         with self._store.unit_of_work() as work:
             if all(one.failure_id != failure_id for one in work.audit_samples.audit(week)):
                 raise NotFound(f"failure {failure_id} is not in the sample of {week[:20]}")
@@ -232,7 +261,7 @@ class Feedback:
                 )
             if row.version > own[-1].version + 1:
                 raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
-            judgement_withdrawal.withdraw(work, failure_id, own[-1].id, who, self._revised)
+            withdrawal.withdraw_judgement(work, failure_id, own[-1].id, who, self._revised)
             return work.failures.get(failure_id).row.version
 
     def _store_one(
@@ -290,7 +319,7 @@ class Feedback:
         wire = revised_wire(detail, made, event, self._advises(made, event))
         version = work.failures.revise(detail.row.id, wire, source="person")
         if facts(made) != facts(stored_verdict(detail.verdict or {})):
-            work.outbox.add([of_verdict("failure.revised", detail.row.id, wire)])
+            work.outbox.add([verdict_message("failure.revised", detail.row.id, wire)])
         if self._revised is not None:
             self._revised(work, {detail.row.id: wire})
         return version or detail.row.version

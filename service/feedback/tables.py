@@ -13,8 +13,7 @@ from sqlalchemy import (
     text,
 )
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # Every feedback of a person on a verdict; never changed afterwards.
 feedback = Table(

@@ -7,6 +7,7 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, from_object, shortened
 from service.errors import FieldError, UnreadableRecord
+from service.times import instant_of
 
 # Go and Kubernetes write nanoseconds; datetime has six digits.
 _FRACTION = re.compile(r"(\.\d{6})\d+")
@@ -72,11 +73,10 @@ def instant(obj: Mapping[str, Any], key: str, within: str = "") -> datetime | No
     value = text(obj, key, within)
     if value is None:
         return None
-    try:
-        at = datetime.fromisoformat(_FRACTION.sub(r"\1", value))
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise unreadable(f"{within}{key}", 'a time such as "2026-11-20T03:41:57Z"', value) from None
+    at = instant_of(_FRACTION.sub(r"\1", value))
+    if at is None:
+        raise unreadable(f"{within}{key}", 'a time such as "2026-11-20T03:41:57Z"', value)
+    return at
 
 
 def epoch(value: float, field: str) -> datetime:

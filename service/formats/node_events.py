@@ -18,8 +18,9 @@ from classifiers.relevance.evidence_weights import Severity
 from service.contracts.event import as_unreadable
 from service.contracts.node_event import NodeEvent
 from service.errors import FieldError, UnreadableRecord
-from service.formats import cloud_event, field_reading, node_events_dcgm, node_events_kernel, node_events_kubernetes
-from service.formats.node_events_kinds import gpu_in, of_text
+from service.formats import cloud_event, field_reading
+from service.formats.node_records import dcgm, kernel, kubernetes
+from service.formats.node_records.kinds import gpu_in, of_text
 from service.formats.read_outcome import Skipped
 from service.formats.slurm import topology, topology_file
 from service.nodes.records import NewNodeEvent, NodeReport
@@ -88,7 +89,7 @@ def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any]
             if places.is_it(obj):
                 found_places = places.read(obj, cluster)
                 return found_places if isinstance(found_places, Skipped) else NodeReport((), found_places)
-        return _report([node_events_kernel.line(obj, cluster)], envelope)
+        return _report([kernel.line(obj, cluster)], envelope)
     if not isinstance(obj, dict):
         raise field_reading.unreadable("(whole object)", _EXPECTED, obj)
     if "specversion" in obj and "schema" not in obj:
@@ -175,7 +176,7 @@ _FORMATS: tuple[
     ...,
 ] = (
     (lambda obj: "schema" in obj, lambda obj, cluster: [{"cluster": cluster, **obj}]),
-    (node_events_kubernetes.is_it, node_events_kubernetes.read),
-    (node_events_dcgm.is_it, node_events_dcgm.read),
-    (node_events_kernel.is_it, node_events_kernel.read),
+    (kubernetes.is_it, kubernetes.read),
+    (dcgm.is_it, dcgm.read),
+    (kernel.is_it, kernel.read),
 )

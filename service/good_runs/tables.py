@@ -2,8 +2,7 @@
 
 from sqlalchemy import Column, LargeBinary, String, Table
 
-from service.sql.metadata import metadata
-from service.sql.types import UtcDateTime
+from service.sql.types import UtcDateTime, metadata
 
 # One row for each job name of a user. `lines`: at most 4,096 hashes of 8 bytes (classifiers.last_good_run).
 good_runs = Table(

@@ -1,4 +1,10 @@
-"""Computes the figures of goodput and reliability from counts. Pure."""
+"""Computes the figures of goodput and reliability from counts. Pure.
+
+Failure rates have 95 % intervals, which the mean time to failure (MTTF) follows from. The number of failures is a
+Poisson number whose variance is `dispersion` times as large (quasi-Poisson: McCullagh and Nelder 1989, section 4.5),
+because failures come in clusters. Intervals are exact ones of the gamma distribution (Garwood 1936), as in Kokolis et
+al. 2024.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -6,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
+from scipy.special import gammaincinv
+
 from service.contracts.event import FAILURE_STATUSES
-from service.goodput import rates
 from service.goodput.records import (
     GPUS_PER_NODE,
     AttemptSum,
@@ -20,7 +27,48 @@ from service.goodput.records import (
     SizeRow,
     TrendPart,
 )
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
+
+_TAIL = 0.025
+_LEAST_PARTS = 7  # with fewer days the dispersion is not estimated
+
+
+def dispersion(counts: Sequence[int], exposures: Sequence[float]) -> float:
+    """How much larger than Poisson's the variance of counts is, at least 1 (Pearson's statistic per degree of freedom).
+
+    Args:
+        counts: failures of each day.
+        exposures: node-days of each day; days without any are left out.
+    """
+    pairs = [(count, exposure) for count, exposure in zip(counts, exposures, strict=True) if exposure > 0]
+    total = sum(exposure for _, exposure in pairs)
+    rate = sum(count for count, _ in pairs) / total if total else 0.0
+    if len(pairs) < _LEAST_PARTS or rate == 0:
+        return 1.0
+    pearson = sum((count - rate * exposure) ** 2 / (rate * exposure) for count, exposure in pairs)
+    return max(pearson / (len(pairs) - 1), 1.0)
+
+
+def failure_rate(failures: int, exposure: float, spread: float = 1.0) -> Estimate | None:
+    """Failures per unit of exposure; None without exposure."""
+    if exposure <= 0:
+        return None
+    seen = failures / spread
+    low = float(gammaincinv(seen, _TAIL)) if failures else 0.0
+    high = float(gammaincinv(seen + 1, 1 - _TAIL))
+    return Estimate(failures / exposure, low * spread / exposure, high * spread / exposure)
+
+
+def mean_time(found: Estimate | None, factor: float = 1.0) -> Estimate | None:
+    """The mean time between failures at `factor` times a rate; None without a failure, because there is no estimate."""
+    if found is None or found.value <= 0 or factor <= 0 or found.high is None:
+        return None
+    return Estimate(
+        1 / (found.value * factor),
+        1 / (found.high * factor),
+        1 / (found.low * factor) if found.low > 0 else None,
+    )
+
 
 UNKNOWN = "unknown"
 HARDWARE = "hardware"
@@ -48,7 +96,7 @@ def compute(counts: GoodputCounts, scope: Scope) -> Goodput:
     hardware = [row for row in failed if row.side == HARDWARE]
     failures, node_days = _number(hardware), sum(row.node_days for row in rows)
     spread = _dispersion(counts, hardware)
-    per_day = rates.rate(failures, node_days, spread)
+    per_day = failure_rate(failures, node_days, spread)
     runs = counts.runs
     lineages = sum(runs.restarts.values())
     restarted = sum(times * many for times, many in runs.restarts.items())
@@ -77,13 +125,13 @@ def compute(counts: GoodputCounts, scope: Scope) -> Goodput:
         times=counts.times,
         hardware_failures=failures,
         node_days=node_days,
-        failures_per_1000_node_days=rates.rate(failures, node_days / _PER, spread),
+        failures_per_1000_node_days=failure_rate(failures, node_days / _PER, spread),
         dispersion=spread,
         sizes=_sizes(rows, hardware, per_day),
         projections=tuple(
             Projection(gpus, found)
             for gpus in PROJECTED
-            if (found := rates.mean_time(per_day, gpus / GPUS_PER_NODE / _HOURS)) is not None
+            if (found := mean_time(per_day, gpus / GPUS_PER_NODE / _HOURS)) is not None
         ),
         interruptions=_interruptions(failed),
         incidents=counts.incidents,
@@ -110,7 +158,7 @@ def _dispersion(counts: GoodputCounts, hardware: Sequence[AttemptSum]) -> float:
         failures[row.part] += row.attempts
     for row in counts.attempts:
         exposures[row.part] += row.node_days
-    return rates.dispersion(failures, exposures)
+    return dispersion(failures, exposures)
 
 
 def _by_cause(rows: Iterable[AttemptSum]) -> list[tuple[str, str, _Sum]]:
@@ -154,8 +202,8 @@ def _sizes(rows: Sequence[AttemptSum], hardware: Sequence[AttemptSum], per_day: 
                 hours,
                 days,
                 failures,
-                rates.mean_time(rates.rate(failures, hours)),
-                rates.mean_time(per_day, nodes / _HOURS),
+                mean_time(failure_rate(failures, hours)),
+                mean_time(per_day, nodes / _HOURS),
             )
         )
     return tuple(made)

@@ -14,8 +14,7 @@ from sqlalchemy import (
     text,
 )
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 groups = Table(
     "groups",

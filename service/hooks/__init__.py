@@ -1,1 +1,1 @@
-"""Programs that run next to a scheduler and execute requests; they use only the API of the service."""
+"""Programs that run next to a scheduler and execute requests; of the service they use only its API."""

@@ -54,7 +54,7 @@ def read_request(item: Any, good_until: datetime) -> Request:
 def expiry_of(item: Any, name: str) -> datetime | None:
     """Return the end of the lease (`expires_at`) or request (`valid_until`) by the service's clock, if given."""
     with suppress(ValueError):
-        return _instant(name, item.get(name) if isinstance(item, dict) else None)
+        return _time_with_zone(name, item.get(name) if isinstance(item, dict) else None)
     return None
 
 
@@ -99,7 +99,7 @@ def _read(item: Mapping[str, Any], request_id: str, token: str, good_until: date
         exclude_nodes=_nodes(item.get("exclude_nodes")),
         resume_from=None if item.get("resume_from") is None else _text(item, "resume_from", LONGEST),
         changes=changes,
-        not_before=_instant("not_before", item.get("not_before")),
+        not_before=_time_with_zone("not_before", item.get("not_before")),
         reasons=tuple(reasons),
         extra={key: value for key, value in item.items() if key not in KNOWN},
     )
@@ -122,7 +122,8 @@ def _nodes(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _instant(key: str, value: Any) -> datetime | None:
+def _time_with_zone(key: str, value: Any) -> datetime | None:
+    """The time of a field. Unlike elsewhere, one without a zone is refused: a job may start hours too early by it."""
     if value is None:
         return None
     try:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from service.contracts.advice import ActionKind
-from service.contracts.resubmission import OPT_IN_LABEL
+from service.contracts.advice import OPT_IN_LABEL, ActionKind
+from service.times import instant_of
 
 Result = Literal["done", "already_done", "refused", "unknown"]
 
@@ -52,6 +52,11 @@ class Request:
         """How often it was leased, this time included; 1 if the service does not say."""
         count = self.extra.get("lease_count")
         return count if isinstance(count, int) else 1
+
+    @property
+    def ended_before(self) -> datetime | None:
+        """A time at which the failed attempt had ended; None: the service does not say."""
+        return instant_of(self.extra.get("ended_before"))
 
     def exclusion(self) -> str:
         """The end of a sentence that names the excluded nodes, empty without any."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from service.contracts.resubmission import IncidentState, Outcome
+from service.contracts.advice import IncidentState, Outcome
 from service.requests.records import RequestState
 
 IncidentKind = Literal["node", "rack", "switch", "file_system", "storage_host", "registry", "image", "fingerprint"]

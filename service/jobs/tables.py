@@ -15,8 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # The row ids of `jobs` are reserved a batch at a time: from this sequence on PostgreSQL, from `counters` on SQLite.
 JOB_IDS = "job_ids"

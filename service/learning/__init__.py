@@ -1,1 +1,1 @@
-"""The registry of site layers: candidates, the gate, promotion and rollback."""
+"""Site layers: fitting them on labels, the gate, promotion and rollback."""

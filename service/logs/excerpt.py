@@ -1,11 +1,48 @@
 """The excerpt of a log: its end and the window around its first error, with line numbers in the file.
 
-The log is read once, in pieces; only a few windows are held in memory.
+The log is read once, in pieces; only a few windows are held in memory. Words of failure_words.toml show errors.
 """
 
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
-from service.logs.failure_words import first, load_failure_words
+from ahocorasick_rs import BytesAhoCorasick
+
+
+@dataclass(frozen=True, slots=True)
+class FailureWords:
+    """One automaton for the strong words, one for the weak; `longest` is the longest word's length in bytes."""
+
+    strong: BytesAhoCorasick
+    weak: BytesAhoCorasick
+    longest: int
+
+
+def first(words: BytesAhoCorasick, data: bytes) -> int | None:
+    """Return the offset of the first of `words` in `data`; None if there is none."""
+    found = words.find_matches_as_indexes(data)
+    return found[0][1] if found else None
+
+
+@cache
+def load_failure_words() -> FailureWords:
+    """Load the words of failure_words.toml.
+
+    Raises:
+        ValueError: an entry lacks text, strength or source.
+    """
+    with files("service.logs").joinpath("failure_words.toml").open("rb") as file:
+        entries = tomllib.load(file)["marker"]
+    for entry in entries:
+        if not entry.get("text") or entry.get("strength") not in {"strong", "weak"} or not entry.get("source"):
+            raise ValueError(f"failure_words.toml: an entry needs text, strength (strong, weak) and source: {entry}")
+    strong, weak = (
+        [entry["text"].encode() for entry in entries if entry["strength"] == one] for one in ("strong", "weak")
+    )
+    return FailureWords(BytesAhoCorasick(strong), BytesAhoCorasick(weak), max(map(len, strong + weak)))
+
 
 TAIL_BYTES = 256 * 1024
 SCAN_BYTES = 64 * 1024 * 1024

@@ -2,14 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, UnreadableRecord
 from service.formats.read_outcome import Skipped
-from service.messaging.parsing import Parse
 from service.messaging.record import Headers, Record, TopicPartition
 from service.nodes.records import NodeReport
+
+
+class Parse(Protocol):
+    """Parses bytes to a job completion (formats.recognise.parse) or a node report (formats.node_events.parse)."""
+
+    def __call__(
+        self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
+    ) -> JobCompletion | NodeReport | Skipped:
+        """Parse one record.
+
+        Raises:
+            UnreadableRecord: the record is wrong; the message says where.
+        """
+        ...
+
 
 MAX_EVENTS = 500
 MAX_BYTES = 64 * 1024 * 1024

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from service.backoff import Backoff
 from service.clock import Clock
@@ -9,10 +11,8 @@ from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
-from service.messaging.batching import BatchItem
-from service.messaging.dead_letter_limit import DeadLetterLimit
-from service.messaging.dead_letters import DeadLetterTopic, Rejected, dead_letter
-from service.messaging.parsing import Parse
+from service.messaging.batching import BatchItem, Parse
+from service.messaging.dead_letters import DeadLetterLimit, DeadLetterTopic, Rejected, dead_letter
 from service.messaging.record import Record, TopicPartition
 from service.messaging.retrying_handler import RetryingHandler, StoreBatch
 from service.messaging.source import Source
@@ -30,6 +30,24 @@ class _Stopped(Exception):
     """Shutdown was requested while waiting; the current batch is not committed and will be read again."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConsumerLimits:
+    """Limits of a consumer.
+
+    Attributes:
+        dead_letters: consecutive unreadable records that stop it.
+        events: records of one poll at most.
+        bytes: values of one batch at most, in bytes.
+    """
+
+    dead_letters: int = 1_000
+    events: int = batching.MAX_EVENTS
+    bytes: int = batching.MAX_BYTES
+
+
+DEFAULT_LIMITS: Final = ConsumerLimits()
+
+
 class Consumer:
     """Consumes a source until shutdown.
 
@@ -39,7 +57,6 @@ class Consumer:
         handle: stores a batch; returns after the commit.
         dead_letters: the topic for unreadable records.
         idle: called every few seconds in a background thread (late logs).
-        dead_letter_limit: number of consecutive unreadable records that stops the consumer.
     """
 
     def __init__(
@@ -52,9 +69,7 @@ class Consumer:
         clock: Clock,
         telemetry: Telemetry,
         idle: Callable[[], object] | None = None,
-        dead_letter_limit: int = 1_000,
-        max_events: int = batching.MAX_EVENTS,
-        max_bytes: int = batching.MAX_BYTES,
+        limits: ConsumerLimits = DEFAULT_LIMITS,
     ) -> None:
         self._source = source
         self._parse = parse
@@ -62,9 +77,8 @@ class Consumer:
         self._clock = clock
         self._telemetry = telemetry
         self._idle_task = None if idle is None else PeriodicTask(idle)
-        self._dead_letter_limit = DeadLetterLimit(dead_letter_limit)
-        self._max_events = max_events
-        self._max_bytes = max_bytes
+        self._dead_letter_limit = DeadLetterLimit(limits.dead_letters)
+        self._limits = limits
         self._handler = RetryingHandler(handle, self._wait_for_database, self._ours)
         self._backoff = Backoff()
         self._stop: ShutdownFlag
@@ -76,7 +90,7 @@ class Consumer:
         """Consume until `stop` is set; the current batch is stored and committed before the source is closed.
 
         Raises:
-            TooManyDeadLetters: `dead_letter_limit` unreadable records in a row; everything before is committed.
+            TooManyDeadLetters: too many unreadable records in a row; everything before is committed.
             ConfigurationError: the broker refuses permanently, or another member has this name.
         """
         self._stop = stop
@@ -94,7 +108,7 @@ class Consumer:
 
     def _turn(self) -> None:
         try:
-            records = self._source.poll(self._max_events, POLL_S)
+            records = self._source.poll(self._limits.events, POLL_S)
         except Unavailable as error:
             pause = self._backoff.next()
             log.warning("%s; trying again in %.1f s", error.detail, pause)
@@ -107,7 +121,7 @@ class Consumer:
         self._measure_lag()
         if not records:
             self._commit()
-        for piece in batching.split_by_size(records, self._max_bytes):
+        for piece in batching.split_by_size(records, self._limits.bytes):
             self._batch(piece)
             if self._stop.is_set():
                 return

@@ -12,10 +12,9 @@ from service.errors import FieldError, InvalidInput, Unavailable, UnreadableReco
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
 from service.messaging.batch_result import BatchHandler, BatchOutcome
-from service.messaging.batching import BatchItem
+from service.messaging.batching import BatchItem, Parse
 from service.messaging.dead_letters import dead_letter
 from service.messaging.json_lines import Line, lines
-from service.messaging.parsing import Parse
 from service.messaging.retrying_handler import RetryingHandler
 from service.nodes.records import NodeReport
 

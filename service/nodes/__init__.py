@@ -1,1 +1,1 @@
-"""Node events, exposure and suspicion of nodes."""
+"""Node events, exposure and suspicion of nodes, and repairs."""

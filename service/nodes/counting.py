@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from service.db.session import UnitOfWork
-from service.nodes.blame import blame
 from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
-from service.nodes.records import Blame, DaySums, FleetPrior, JudgedFailure, NodeDay, NodeRow, RanJob
+from service.nodes.failure_weights import node_weights
+from service.nodes.records import DaySums, FailureWeights, FleetPrior, JudgedFailure, NodeDay, NodeRow, RanJob
 from service.nodes.repository.suspicion import Key
-from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
+from service.times import bounded
 
 NODES_MOST = 20_000  # nodes of one job
 LONGEST = timedelta(days=60)  # days of one attempt, so that a wrong clock does not flood a node with rows
@@ -45,7 +45,7 @@ def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) ->
     ran = work.failure_facts.ran(jobs)
     wanted = {*failures, *(one.failure_id for one in ran if one.failure_id == one.id)}
     judged = work.failure_facts.judged({number for number in wanted if number is not None})
-    before = work.failure_facts.blames([one.id for one in judged])
+    before = work.failure_facts.weights([one.id for one in judged])
     keys: set[Key] = {(one.cluster, node) for one in ran for node in one.nodes[:NODES_MOST]}
     keys |= {(one.cluster, node) for one in judged for node in one.nodes[:NODES_MOST]}
     keys |= {(one.cluster, node) for one in before.values() for node in one.weights}
@@ -54,16 +54,16 @@ def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) ->
     for job in ran:
         if bounded(job.ended_at) == job.ended_at:
             _exposure(job, repaired, sums)
-    now: list[Blame] = []
+    now: list[FailureWeights] = []
     for one in judged:
-        added = blame(one)
-        now.append(Blame(one.id, one.cluster, one.ended_at, added))
-        _blame(now[-1], 1.0, repaired, sums)
+        added = node_weights(one)
+        now.append(FailureWeights(one.id, one.cluster, one.ended_at, added))
+        _add_weights(now[-1], 1.0, repaired, sums)
         if one.id in before:
-            _blame(before[one.id], -1.0, repaired, sums)
+            _add_weights(before[one.id], -1.0, repaired, sums)
     work.suspicion.add_days({key: one for key, one in sums.items() if one != DaySums()})
     changed = [one for one in now if one.weights or one.failure_id in before]
-    work.failure_facts.put_blames(changed)
+    work.failure_facts.put_weights(changed)
     last: dict[Key, datetime | None] = {(cluster, node): None for cluster, node, _ in sums}
     for job in ran:
         if job.status in _FAILED:
@@ -88,7 +88,7 @@ def _exposure(job: RanJob, repaired: Mapping[Key, datetime], sums: Sums) -> None
         _add(sums, (job.cluster, node, day_of(job.ended_at)), DaySums(hours, 1, int(failed), 0.0))
 
 
-def _blame(one: Blame, sign: float, repaired: Mapping[Key, datetime], sums: Sums) -> None:
+def _add_weights(one: FailureWeights, sign: float, repaired: Mapping[Key, datetime], sums: Sums) -> None:
     for node, weight in one.weights.items():
         since = repaired.get((one.cluster, node))
         if bounded(one.ended_at) == one.ended_at and (since is None or one.ended_at > since):
@@ -129,8 +129,8 @@ def refresh(
         stored = priors.get(cluster)
         prior = Prior() if stored is None else Prior(stored.rate, stored.shape)
         exposure = sum(day.exposure_h * decayed(today - day.day, half_life) for day in own)
-        blamed = max(0.0, sum(day.blame * decayed(today - day.day, half_life) for day in own))
-        estimate = ratio(blamed, exposure, prior)
+        weighted_failures = max(0.0, sum(day.blame * decayed(today - day.day, half_life) for day in own))
+        estimate = ratio(weighted_failures, exposure, prior)
         rows.append(
             NodeRow(
                 cluster=cluster,
@@ -139,7 +139,7 @@ def refresh(
                 low=estimate.low,
                 high=estimate.high,
                 exposure_h=exposure,
-                blame=blamed,
+                blame=weighted_failures,
                 jobs=sum(day.jobs for day in own),
                 failures=sum(day.failures for day in own),
                 last_failure_at=None if last_failure is None else last_failure.get((cluster, node)),

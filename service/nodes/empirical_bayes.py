@@ -41,27 +41,28 @@ class Ratio:
     high: float
 
 
-def ratio(blame: float, exposure_h: float, prior: Prior) -> Ratio:
+def ratio(failures: float, exposure_h: float, prior: Prior) -> Ratio:
     """The rate ratio from a node's weighted failures and node-hours."""
-    shape = prior.shape + max(0.0, blame)
+    shape = prior.shape + max(0.0, failures)
     scale = prior.shape + prior.rate * max(0.0, exposure_h)
     return Ratio(shape / scale, float(gammaincinv(shape, _LOW)) / scale, float(gammaincinv(shape, _HIGH)) / scale)
 
 
 def fit(nodes: Sequence[tuple[float, float]]) -> Prior:
-    """The prior of a cluster from (blame, exposure in node-hours) of its nodes.
+    """The prior of a cluster from (weighted failures, exposure in node-hours) of its nodes.
 
     The rate is that of the fleet, shrunk a little towards the published one; the shape maximizes the negative binomial
     likelihood (golden-section search on its logarithm).
     """
-    used = [(max(0.0, blame), hours) for blame, hours in nodes if hours > 0]
+    used = [(max(0.0, failures), hours) for failures, hours in nodes if hours > 0]
     total = sum(hours for _, hours in used)
-    rate = (sum(blame for blame, _ in used) + START_RATE * START_HOURS) / (total + START_HOURS)
+    rate = (sum(failures for failures, _ in used) + START_RATE * START_HOURS) / (total + START_HOURS)
     if len(used) < 2:  # noqa: PLR2004 - one node does not differ from itself
         return Prior(rate, START_SHAPE)
 
     def surprise(log_shape: float) -> float:
-        return -sum(_likelihood(blame, rate * hours, math.exp(log_shape)) for blame, hours in used) - _vague(log_shape)
+        shape = math.exp(log_shape)
+        return -sum(_likelihood(failures, rate * hours, shape) for failures, hours in used) - _vague(log_shape)
 
     low, high = math.log(LEAST_SHAPE), math.log(MOST_SHAPE)
     golden = (math.sqrt(5) - 1) / 2
@@ -79,13 +80,13 @@ def fit(nodes: Sequence[tuple[float, float]]) -> Prior:
     return Prior(rate, math.exp((low + high) / 2))
 
 
-def _likelihood(blame: float, expected: float, shape: float) -> float:
+def _likelihood(failures: float, expected: float, shape: float) -> float:
     """The logarithm of the negative binomial density, without constant terms."""
     return (
-        math.lgamma(shape + blame)
+        math.lgamma(shape + failures)
         - math.lgamma(shape)
         + shape * math.log(shape)
-        - (shape + blame) * math.log(shape + expected)
+        - (shape + failures) * math.log(shape + expected)
     )
 
 

@@ -14,8 +14,8 @@ from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput
 from service.nodes.records import KnownPlace, NewNodeEvent, NodePlace, NodeReport
 from service.nodes.repair import clear
-from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
+from service.times import bounded
 
 CLOCK_TOLERANCE = timedelta(days=1)
 MAX_AGE = timedelta(days=30)  # older events do not revise verdicts

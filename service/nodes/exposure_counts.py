@@ -57,7 +57,7 @@ class NodeStatisticsUpdater:
         with self._store.unit_of_work() as work:
             if self._settings.keep_events is not None:
                 work.node_events.remove(now - self._settings.keep_events)
-            work.failure_facts.remove_blames()
+            work.failure_facts.remove_weights()
             work.suspicion.remove_days(day_of(now) - self._settings.horizon_days)
 
     def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:

@@ -18,7 +18,7 @@ class PastSuspicion:
     cluster: str
     node: str
     ratio: Ratio
-    blame: float
+    weighted_failures: float
     hours: float
 
 
@@ -29,15 +29,15 @@ def suspicion_at(reading: ReadSession, at: datetime, settings: FleetSettings) ->
     """
     last = day_of(at - timedelta(microseconds=1)) + 1
     days: defaultdict[tuple[str, str], list[NodeDay]] = defaultdict(list)
-    for day in reading.suspicion.blamed_days(last - settings.horizon_days, last):
+    for day in reading.suspicion.days_of_failures(last - settings.horizon_days, last):
         days[day.cluster, day.node].append(day)
     priors, half_life = reading.suspicion.priors(), settings.half_life / DAY
     found = []
     for (cluster, node), own in days.items():
         hours = sum(day.exposure_h * decayed(last - 1 - day.day, half_life) for day in own)
-        blame = max(0.0, sum(day.blame * decayed(last - 1 - day.day, half_life) for day in own))
+        failures = max(0.0, sum(day.blame * decayed(last - 1 - day.day, half_life) for day in own))
         prior = Prior(priors[cluster].rate, priors[cluster].shape) if cluster in priors else Prior()
-        estimate = ratio(blame, hours, prior)
+        estimate = ratio(failures, hours, prior)
         if estimate.low > 1:
-            found.append(PastSuspicion(cluster, node, estimate, blame, hours))
+            found.append(PastSuspicion(cluster, node, estimate, failures, hours))
     return sorted(found, key=lambda one: (-one.ratio.mean, one.cluster, one.node))

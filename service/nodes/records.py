@@ -115,9 +115,10 @@ class NodeSuspicion:
 class NodeRow:
     """One line of the node list.
 
-    `exposure_h` and `blame` are the decayed counts of the suspicion, since the last repair; `jobs` that ended on the
-    node and `failures` among them, of any side, are plain counts over the same days. `rack`, `switch`, `zone` and
-    `block` are those that the newest event with a topology, or a scheduler's report of places, named.
+    `exposure_h` and `blame` (weighted failures) are the decayed counts of the suspicion, since the last repair; `jobs`
+    that ended on the node and `failures` among them, of any side, are plain counts over the same days. `rack`,
+    `switch`, `zone` and `block` are those that the newest event with a topology, or a scheduler's report of places,
+    named.
     """
 
     cluster: str
@@ -195,7 +196,7 @@ class RanJob:
 
 @dataclass(frozen=True, slots=True)
 class JudgedFailure:
-    """A failure as counted for blame: its current verdict and where it ran."""
+    """A failure as counted for the suspicion of nodes: its current verdict and where it ran."""
 
     id: int
     cluster: str
@@ -214,8 +215,8 @@ class JudgedFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
-    """The blame of a failure: weight by node."""
+class FailureWeights:
+    """How much a failure counts against each of its nodes: weight by node."""
 
     failure_id: int
     cluster: str

@@ -37,8 +37,8 @@ def clear(
         begun, ended = start_of(day), min(max(now, at), start_of(day) + DAY)
         left = (ended - at) / (ended - begun) if ended > begun else 0.0
         numbers = work.failure_facts.ids_on_nodes([Window(cluster, node, at, start_of(day + 1))], most=FAILURES_MOST)
-        blames = work.failure_facts.blames(numbers).values()
-        after = [one for one in blames if one.cluster == cluster and at < one.ended_at < start_of(day + 1)]
+        weights = work.failure_facts.weights(numbers).values()
+        after = [one for one in weights if one.cluster == cluster and at < one.ended_at < start_of(day + 1)]
         remainder = DaySums(
             of_day.exposure_h * left,
             round(of_day.jobs * left),

@@ -13,8 +13,7 @@ from sqlalchemy import (
     text,
 )
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # `key` is 16 bytes of BLAKE2b over the event's id, or over its content if it has none.
 node_events = Table(
@@ -45,7 +44,7 @@ node_events = Table(
     Index(None, "at"),
 )
 
-# One row per node and day, from which the suspicion is computed. `blame` is the weighted share of failures.
+# One row per node and day, from which the suspicion is computed. `blame` are weighted failures.
 node_days = Table(
     "node_days",
     metadata,

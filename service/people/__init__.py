@@ -1,1 +1,1 @@
-"""Accounts, sessions, roles, tokens and the audit log."""
+"""Accounts, ways to log in, sessions, roles, tokens and the audit log."""

@@ -11,8 +11,7 @@ from sqlalchemy import (
     text,
 )
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # `clusters` and `teams` are JSON lists of names; null: the token is bound to none.
 tokens = Table(

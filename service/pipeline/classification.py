@@ -1,17 +1,65 @@
-"""From attempts with their logs to verdicts: the same steps for new events, late logs and stored failures."""
+"""From attempts with their logs to verdicts: the same steps for new events, late logs and stored failures.
+
+A case is built with what is known of the time before: the last good run, and recent changes of the platform. After the
+classifier, fingerprints are refined by the splits of groups, and verdicts updated with the evidence of the fleet, which
+is read once for many failures.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
-from classifiers.contracts import LogStream, RawCase, Verdict
+from classifiers.case_builder import build_case
+from classifiers.contracts import GoodRun, LogStream, NodeEvent, RawCase, Verdict
+from classifiers.relevance.fleet_evidence import update_verdict
+from classifiers.relevance.recent_changes import ALL_NODES, CHANGE, RecentChange, with_changes
 from service.contracts.event import JobCompletion
 from service.db.session import Store
-from service.pipeline.cases import KnownBefore, case_of, known_before
-from service.pipeline.context import in_context
-from service.pipeline.refine import refine
+from service.good_runs.collection import last_good_runs
+from service.groups.repository.groups import refined
+from service.nodes.failure_evidence import FailedAttempt, read
+from service.nodes.recent_changes import changes_before
+from service.times import bounded
+
+_MOST_TIMES = 4  # a split kind may be split again
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBefore:
+    """What is known of the time before a failed attempt.
+
+    Attributes:
+        good_run: the last run of the same job that succeeded, None without one.
+        changes: the changes of the platform in the day before its end, latest first.
+    """
+
+    good_run: GoodRun | None
+    changes: tuple[RecentChange, ...]
+
+
+def known_before(store: Store, events: Sequence[JobCompletion]) -> list[KnownBefore]:
+    """What is known of the time before each event, in order.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    runs = last_good_runs(store, events)
+    with store.reading() as reading:
+        changes = changes_before(reading, [(one.cluster, one.nodes, bounded(one.ended_at)) for one in events])
+    return [
+        KnownBefore(run, tuple(RecentChange(one.node, one.at, one.text) for one in found))
+        for run, found in zip(runs, changes, strict=True)
+    ]
+
+
+def case_of(event: JobCompletion, streams: Sequence[LogStream], known: KnownBefore) -> RawCase:
+    """The case of an event with its logs."""
+    changes = [
+        NodeEvent(one.text, one.at, None if one.node == ALL_NODES else one.node, CHANGE) for one in known.changes
+    ]
+    return build_case(event, streams, known.good_run, changes)
 
 
 class Classifier(Protocol):
@@ -48,6 +96,66 @@ def with_earlier(store: Store, read: Sequence[tuple[JobCompletion, Sequence[LogS
     """
     before = known_before(store, [event for event, _ in read])
     return [ReadAttempt(event, streams, known) for (event, streams), known in zip(read, before, strict=True)]
+
+
+def refine(store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdict of each event with the refined fingerprint of its group.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    prints = [verdict.fingerprint for verdict in verdicts]
+    for _ in range(_MOST_TIMES):
+        with store.reading() as reading:
+            splits = reading.groups.splits(set(prints))
+        if not splits:
+            break
+        prints = [
+            refined(
+                fingerprint,
+                {
+                    "cluster": event.cluster,
+                    "queue": event.queue,
+                    "team": event.team,
+                    "user": event.user,
+                    "node": verdict.suspect.node if verdict.suspect is not None else None,
+                },
+                splits,
+            )
+            for fingerprint, event, verdict in zip(prints, events, verdicts, strict=True)
+        ]
+    return [
+        verdict if verdict.fingerprint == fingerprint else replace(verdict, fingerprint=fingerprint)
+        for verdict, fingerprint in zip(verdicts, prints, strict=True)
+    ]
+
+
+def in_context(
+    store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict], before: Sequence[KnownBefore]
+) -> list[Verdict]:
+    """The verdict of each event, updated with the fleet evidence and the changes before it, in order.
+
+    Args:
+        store: the database.
+        events: the events.
+        verdicts: the verdict of each.
+        before: what is known of the time before each.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    if not events:
+        return list(verdicts)
+    attempts = [
+        FailedAttempt(event.cluster, event.job_id, event.nodes, event.user, bounded(event.ended_at), verdict)
+        for event, verdict in zip(events, verdicts, strict=True)
+    ]
+    with store.reading() as reading:
+        evidence = read(reading, attempts)
+    return [
+        with_changes(update_verdict(verdict, known), earlier.changes, known.ended_at)
+        for verdict, known, earlier in zip(verdicts, evidence, before, strict=True)
+    ]
 
 
 def _untimed(_: str) -> AbstractContextManager[None]:

@@ -12,29 +12,24 @@ from typing import Any
 from classifiers.contracts import Verdict
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
-from service.automation.service import Automation
-from service.clock import Clock
 from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, Status
-from service.db.session import Store, UnitOfWork
+from service.db.session import UnitOfWork
 from service.dead_letters.records import DeadLetter
-from service.deliveries.records import OutboxMessage
-from service.deliveries.verdict_messages import of_verdict
+from service.deliveries.records import OutboxMessage, verdict_message
 from service.failures.records import NewFailure, PendingLog
-from service.good_runs.collection import GoodRuns, Logs
+from service.good_runs.collection import GoodRuns
 from service.good_runs.records import StoredGoodRun
 from service.jobs.new_job import content_digest, new_job
 from service.jobs.records import JobOutcome, NewJob
 from service.log_storage.records import LogsToStore
 from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
-from service.nodes.settings import FleetSettings
 from service.pipeline.advised_wire import advised_wire
-from service.pipeline.classification import Classifier, verdicts_of, with_earlier
+from service.pipeline.classification import verdicts_of, with_earlier
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.event_redaction import cleaned, stored_fields
 from service.pipeline.log_storing import pending_logs, store_logs
 from service.pipeline.revision import JoiningAttempt, Revision
-from service.recommend.policy import Policy
-from service.telemetry import Telemetry
 
 
 @dataclass(slots=True)
@@ -70,41 +65,21 @@ def shows_failure(verdict: Verdict) -> bool:
 
 
 class Diagnose:
-    """Handles batches of events, and later the logs that were missing."""
+    """Handles batches of events.
 
-    def __init__(
-        self,
-        store: Store,
-        logs: Logs,
-        classifier: Classifier,
-        policy: Policy,
-        clock: Clock,
-        telemetry: Telemetry,
-        log_deadline_s: float = 60.0,
-        fleet: FleetSettings | None = None,
-        automation: Automation | None = None,
-        good_runs: GoodRuns | None = None,
-    ) -> None:
-        self._store = store
-        self._good_runs = good_runs or GoodRuns(logs)
-        self._logs = logs
-        self._classifier = classifier
-        self._policy = policy
-        self._clock = clock
-        self._telemetry = telemetry
-        self._log_deadline_s = log_deadline_s
-        self._automation = automation
-        self._revision = Revision(
-            store,
-            logs,
-            classifier,
-            policy,
-            clock,
-            telemetry,
-            log_deadline_s=log_deadline_s,
-            fleet=fleet or FleetSettings(),
-            automation=automation,
-        )
+    Args:
+        tools: what it shares with the revision of stored verdicts.
+        revision: revises the verdict of a failure by a further attempt of the same job.
+        good_runs: reads the logs of jobs that succeeded.
+    """
+
+    def __init__(self, tools: DiagnosisTools, revision: Revision, good_runs: GoodRuns) -> None:
+        self._tools = tools
+        self._store = tools.store
+        self._clock = tools.clock
+        self._automation = tools.automation
+        self._revision = revision
+        self._good_runs = good_runs
 
     def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         """Handle a batch; see `handle`."""
@@ -130,36 +105,20 @@ class Diagnose:
             letters = tuple(work.dead_letters.add(dead)) if dead else ()
         return self._outcome(items, outcomes, wires, letters)
 
-    def revise_pending(self, limit: int = 50) -> int:
-        """Try to fetch missing logs again; returns the number of revised verdicts.
-
-        Raises:
-            Unavailable: the database does not answer.
-        """
-        return self._revision.by_late_logs(limit)
-
-    def revise_late(self, limit: int = 100) -> int:
-        """Reassess failures with new evidence from nodes or other failures; returns the number of revised verdicts.
-
-        Raises:
-            Unavailable: the database does not answer.
-        """
-        return self._revision.by_new_evidence(limit)
-
     def _classify(self, fresh: Sequence[_Item]) -> list[StoredGoodRun]:
         """Set the verdicts of the failed jobs; returns the good runs of the others."""
         for item in fresh:
             item.event = cleaned(item.event)
-        good = self._good_runs.of_successes([item.event for item in fresh], self._log_deadline_s)
+        good = self._good_runs.of_successes([item.event for item in fresh], self._tools.log_deadline_s)
         failed = [item for item in fresh if item.event.status in CLASSIFIED_STATUSES]
         if not failed:
             return good
         with self._timed("logs"):
-            fetched = self._logs.fetch_all([item.event for item in failed], self._log_deadline_s)
+            fetched = self._tools.logs.fetch_all([item.event for item in failed], self._tools.log_deadline_s)
         for item, logs in zip(failed, fetched, strict=True):
             item.logs = logs
         read = [(item.event, logs.streams) for item, logs in zip(failed, fetched, strict=True)]
-        verdicts = verdicts_of(self._store, self._classifier, with_earlier(self._store, read), timed=self._timed)
+        verdicts = verdicts_of(self._store, self._tools.classifier, with_earlier(self._store, read), timed=self._timed)
         for item, verdict in zip(failed, verdicts, strict=True):
             if item.event.status is not Status.CANCELLED or shows_failure(verdict):
                 item.verdict = verdict
@@ -193,7 +152,7 @@ class Diagnose:
                 continue
             advice = advised.get(outcome.id)
             wire = advised_wire(
-                item.event, item.verdict, advice, event_id=item.key, policy=self._policy, now=self._clock.now()
+                item.event, item.verdict, advice, event_id=item.key, policy=self._tools.policy, now=self._clock.now()
             )
             new.append(_NewVerdict(outcome, outcome.id, job, item, item.verdict, wire, advice))
         messages = self._open(work, [one for one in new if one.outcome.opens])
@@ -217,7 +176,7 @@ class Diagnose:
         work.drift.add({one.attempt_id: one.verdict.measures for one in new})
         if self._automation is not None:
             self._automation.store_advice(work, [(one.advised, 1) for one in new if one.advised is not None])
-        return [of_verdict("failure.diagnosed", one.outcome.failure_id, one.wire) for one in new]
+        return [verdict_message("failure.diagnosed", one.outcome.failure_id, one.wire) for one in new]
 
     def _join(self, work: UnitOfWork, new: Sequence[_NewVerdict]) -> list[OutboxMessage]:
         """Add further attempts to their failures; returns the messages about verdicts that these revise."""
@@ -231,7 +190,7 @@ class Diagnose:
             )
             revised = self._revision.join(work, joining)
             if revised is not None:
-                messages.append(of_verdict("failure.revised", failure_id, revised))
+                messages.append(verdict_message("failure.revised", failure_id, revised))
         return messages
 
     def _pending_logs(self, new: _NewVerdict) -> list[PendingLog]:
@@ -266,17 +225,17 @@ class Diagnose:
             kind = "accepted" if outcome.kind == "new" else outcome.kind
             verdict = wires.get(item.key) if outcome.kind == "new" else None
             events.append(EventOutcome(kind, item.key, outcome.failure_id, verdict))
-            self._telemetry.events.labels(kind).inc()
+            self._tools.telemetry.events.labels(kind).inc()
             if item.event.intake_problems:
-                self._telemetry.event_problems.labels(item.event.intake_source or "file").inc()
+                self._tools.telemetry.event_problems.labels(item.event.intake_source or "file").inc()
             if verdict is not None:
-                self._telemetry.verdicts.labels(verdict["side"], str(verdict["abstained"]).lower()).inc()
+                self._tools.telemetry.verdicts.labels(verdict["side"], str(verdict["abstained"]).lower()).inc()
         if letters:
-            self._telemetry.dead_letters.inc(len(letters))
+            self._tools.telemetry.dead_letters.inc(len(letters))
         return BatchOutcome(tuple(events), letters)
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = self._clock.monotonic()
         yield
-        self._telemetry.stage_seconds.labels(stage).observe(self._clock.monotonic() - started)
+        self._tools.telemetry.stage_seconds.labels(stage).observe(self._clock.monotonic() - started)

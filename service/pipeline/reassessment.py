@@ -10,8 +10,8 @@ from service.contracts.verdict import stored_verdict
 from service.db.session import Store
 from service.nodes.failure_evidence import FailedAttempt, read
 from service.nodes.records import JudgedFailure
-from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
+from service.times import bounded
 
 LEAST_CHANGE = 0.05  # smaller changes of the confidence are ignored
 

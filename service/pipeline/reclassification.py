@@ -15,7 +15,7 @@ from typing import Any, Final
 from classifiers.contracts import Verdict
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
-from service.deliveries.verdict_messages import of_verdict
+from service.deliveries.records import verdict_message
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
@@ -24,6 +24,7 @@ from service.pipeline.stored_cases import Classifier, read_cases, verdicts_of
 
 AT_ONCE: Final = 200  # failures that are read, classified and stored together
 LEASE: Final = timedelta(minutes=5)
+DEFAULT_PER_SECOND: Final = 50.0  # failures, so that live events have the processor
 LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
 # The place of a run is the end of its last failure, as an ISO time; these sort before and after every one.
 _START: Final = ""
@@ -37,6 +38,26 @@ class Change:
     failure_id: int
     version: int
     wire: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How stored failures are classified again.
+
+    Attributes:
+        dry_run: count the changes, store nothing.
+        notify: send `failure.revised` to hooks and channels.
+        per_second: failures a second at most, so that live events have the processor; None: the usual rate.
+        progress: called after each portion.
+    """
+
+    dry_run: bool = False
+    notify: bool = False
+    per_second: float | None = None
+    progress: Callable[[Reclassified], None] = lambda _: None
+
+
+DEFAULT_OPTIONS: Final = RunOptions()
 
 
 class Reclassification:
@@ -66,24 +87,14 @@ class Reclassification:
         self._holder = f"reclassify-{secrets.token_hex(6)}"
 
     def run(
-        self,
-        filters: FailureFilter,
-        *,
-        dry_run: bool = False,
-        notify: bool = False,
-        per_second: float = 50.0,
-        most: int | None = None,
-        progress: Callable[[Reclassified], None] = lambda _: None,
+        self, filters: FailureFilter, options: RunOptions = DEFAULT_OPTIONS, *, most: int | None = None
     ) -> Reclassified:
         """Classify the failures that match again, oldest first.
 
         Args:
             filters: which failures.
-            dry_run: count the changes, store nothing.
-            notify: send `failure.revised` to hooks and channels.
-            per_second: failures a second at most, so that live events have the processor.
+            options: how.
             most: stop after about this many failures; the next run continues there. None: all.
-            progress: called after each portion.
 
         Raises:
             Conflict: another process runs the same.
@@ -92,19 +103,20 @@ class Reclassification:
         done = Reclassified()
         name = self._name(filters)
         cursor: str | None = None
-        if not dry_run:
+        if not options.dry_run:
             filters = self._resumed(name, filters)
         # At most a second's failures at once, so that live events do not wait for the processor.
+        per_second = options.per_second or DEFAULT_PER_SECOND
         at_once = max(1, min(AT_ONCE, math.ceil(per_second)))
         while most is None or done.read + done.people + done.unreadable < most:
             began = self._clock.monotonic()
             with self._store.reading() as reading:
                 page = reading.failures.page(filters, limit=at_once, cursor=cursor, sort="ended_at")
             changed = self.classify(page.items, done)
-            if not dry_run:
+            if not options.dry_run:
                 place = _START if page.next_cursor is None else page.items[-1].ended_at.isoformat()
-                self._store_portion(name, changed, place, notify=notify)
-            progress(done)
+                self._store_portion(name, changed, place, notify=options.notify)
+            options.progress(done)
             cursor = page.next_cursor
             if cursor is None:
                 done.complete = True
@@ -148,7 +160,7 @@ class Reclassification:
         if self._revised is not None:
             self._revised(work, new)
         if notify:
-            work.outbox.add([of_verdict("failure.revised", number, wire) for number, wire in new.items()])
+            work.outbox.add([verdict_message("failure.revised", number, wire) for number, wire in new.items()])
 
     def _store_portion(self, name: str, changed: Sequence[Change], place: str, *, notify: bool) -> None:
         """Store the new versions and the place, in one transaction."""

@@ -7,24 +7,20 @@ from typing import Any
 
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
-from service.automation.service import Automation
-from service.clock import Clock
 from service.contracts.event import JobCompletion, LogRef
 from service.contracts.verdict import stored_verdict
-from service.db.session import Store, UnitOfWork
-from service.deliveries.verdict_messages import of_verdict
+from service.db.session import UnitOfWork
+from service.deliveries.records import verdict_message
 from service.errors import NotFound
 from service.failures.records import FailureDetail, PendingLog
-from service.good_runs.collection import Logs
 from service.log_storage.records import LogsToStore
 from service.nodes.settings import FleetSettings
 from service.pipeline.advised_wire import advised_wire
-from service.pipeline.classification import Classifier, verdicts_of, with_earlier
+from service.pipeline.classification import verdicts_of, with_earlier
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.event_redaction import stored_fields
 from service.pipeline.log_storing import next_try, store_logs, streams_before, with_arrived
 from service.pipeline.reassessment import ReassessedFailure, Reassessment
-from service.recommend.policy import Policy
-from service.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +40,21 @@ _Replacement = tuple[Mapping[str, Any], AdvisedFailure | None]  # a new verdict/
 
 
 class Revision:
-    """Revises stored verdicts; see `service.pipeline.diagnose.Diagnose` for what it needs."""
+    """Revises stored verdicts.
 
-    def __init__(
-        self,
-        store: Store,
-        logs: Logs,
-        classifier: Classifier,
-        policy: Policy,
-        clock: Clock,
-        telemetry: Telemetry,
-        *,
-        log_deadline_s: float,
-        fleet: FleetSettings,
-        automation: Automation | None,
-    ) -> None:
-        self._store = store
-        self._logs = logs
-        self._classifier = classifier
-        self._policy = policy
-        self._clock = clock
-        self._telemetry = telemetry
-        self._log_deadline_s = log_deadline_s
-        self._automation = automation
-        self._reassessment = Reassessment(store, clock, fleet)
+    Args:
+        tools: what it shares with the diagnosis of new events.
+        fleet: the settings of node histories.
+    """
 
-    def by_late_logs(self, limit: int) -> int:
+    def __init__(self, tools: DiagnosisTools, fleet: FleetSettings) -> None:
+        self._tools = tools
+        self._store = tools.store
+        self._clock = tools.clock
+        self._automation = tools.automation
+        self._reassessment = Reassessment(tools.store, tools.clock, fleet)
+
+    def by_late_logs(self, limit: int = 50) -> int:
         """Try to fetch missing logs again; returns the number of revised verdicts.
 
         Raises:
@@ -82,7 +67,7 @@ class Revision:
                 work.pending_logs.defer(entry.attempt_id, next_at=next_try(entry, now))
         return sum(self._by_logs_of(entry) for entry in entries)
 
-    def by_new_evidence(self, limit: int) -> int:
+    def by_new_evidence(self, limit: int = 100) -> int:
         """Reassess failures with new evidence from nodes or other failures; returns the number of revised verdicts.
 
         Raises:
@@ -135,7 +120,7 @@ class Revision:
         assert end.verdict is not None, "only ends with a verdict are revised"
         advised = None if self._automation is None else self._automation.advise_revised(work, end)
         wire = advised_wire(
-            end.event, end.verdict, advised, event_id=event_id, policy=self._policy, now=self._clock.now()
+            end.event, end.verdict, advised, event_id=event_id, policy=self._tools.policy, now=self._clock.now()
         )
         return wire, advised
 
@@ -165,13 +150,13 @@ class Revision:
         earlier = streams_before(before)
         if earlier is None:
             return False
-        [logs] = self._logs.fetch_all([wanted], self._log_deadline_s)
+        [logs] = self._tools.logs.fetch_all([wanted], self._tools.log_deadline_s)
         if logs.pending and self._clock.now() < entry.until:
             return False
         streams = with_arrived(earlier, logs.streams)
         if streams is None:
             return self._nothing_new(entry)
-        [verdict] = verdicts_of(self._store, self._classifier, with_earlier(self._store, [(stored, streams)]))
+        [verdict] = verdicts_of(self._store, self._tools.classifier, with_earlier(self._store, [(stored, streams)]))
         [stored_logs] = store_logs(self._store, [(stored, streams)])
         with self._store.unit_of_work() as work:
             wire, advised = self._advised_again(
@@ -183,7 +168,7 @@ class Revision:
             work.drift.replace(entry.failure_id, verdict.measures)
             work.pending_logs.done(entry.attempt_id)
             if self._stands(work, entry.failure_id, wire, advised, version):
-                work.outbox.add([of_verdict("failure.revised", entry.failure_id, wire)])
+                work.outbox.add([verdict_message("failure.revised", entry.failure_id, wire)])
         return self._counted(version)
 
     def _nothing_new(self, entry: PendingLog) -> bool:
@@ -203,12 +188,12 @@ class Revision:
                 )
                 version = work.failures.revise(again.failure_id, wire)
                 if self._stands(work, again.failure_id, wire, advised, version):
-                    work.outbox.add([of_verdict("failure.revised", again.failure_id, wire)])
+                    work.outbox.add([verdict_message("failure.revised", again.failure_id, wire)])
         self._reassessment.done([again.failure_id])
         return self._counted(version)
 
     def _counted(self, version: int | None) -> bool:
         """Whether a new version was stored; it is counted then."""
         if version is not None:
-            self._telemetry.revisions.inc()
+            self._tools.telemetry.revisions.inc()
         return version is not None

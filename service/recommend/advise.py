@@ -10,11 +10,11 @@ from service.recommend.policy import Policy
 from service.recommend.rule_chain import RESUBMITTING, DecisionState, Rule, RuleContext, Trace, evaluate_rules
 from service.recommend.rules import outlook
 from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, OwnRetrier
+from service.recommend.rules.cost_and_success import CostGate, LowSuccessRate
 from service.recommend.rules.lineage import Ceiling, SameFailure, TimeBudget, Window
-from service.recommend.rules.never import NeverAutomatic
+from service.recommend.rules.never_automatic import NeverAutomatic
 from service.recommend.rules.other_jobs import InIncident, Rate, RetryStormLimit
 from service.recommend.rules.pause import Pause
-from service.recommend.rules.worth import CostGate, Demoted
 from service.recommend.wording import MitigationWording, worked_here
 
 # Evaluated after the policy's own rules, while the decision is to resubmit.
@@ -25,7 +25,7 @@ OBJECTION_RULES: tuple[Rule, ...] = (
     Ceiling(),
     Window(),
     TimeBudget(),
-    Demoted(),
+    LowSuccessRate(),
     CostGate(),
     RetryStormLimit(),
     Rate(),

@@ -5,8 +5,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
+from service.contracts.advice import OPT_IN_LABEL
 from service.contracts.event import JobCompletion
-from service.contracts.resubmission import OPT_IN_LABEL
 from service.recommend.facts import Facts, KnownCheckpoint, OptIn, OptInMode
 from service.recommend.policy import Policy
 from service.recommend.policy_settings import Retrier

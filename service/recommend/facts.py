@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from classifiers.taxonomy import Side
-from service.contracts.resubmission import IncidentState, Outcome, Plan
+from service.contracts.advice import IncidentState, Outcome, Plan
 
 OptInMode = Literal["auto", "shadow", "advise", "never", "scheduler"]
 

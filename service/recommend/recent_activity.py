@@ -5,10 +5,12 @@ The service counts stored resubmits; the replay of another policy counts the res
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Literal
 
-from service.contracts.resubmission import FAILED, HELPED
+from service.contracts.advice import FAILED, HELPED
 from service.recommend.facts import ActionRate, StormState
+from service.recommend.policy_settings import Storm
 from service.requests.records import HeldStorm, RecentResubmit
 
 _NO_RATE = ActionRate()
@@ -53,3 +55,25 @@ def storm_key(cluster: str, cause: str, resource: str) -> str:
 def resource_of(key: str) -> str:
     """The shared resource of a key of the retry-storm limit; empty without one."""
     return key.split("|", 2)[2] if key.count("|") >= 2 else ""  # noqa: PLR2004 - the parts of a key
+
+
+LimitState = Literal["calm", "many", "failing", "held", "trial"]
+
+
+def limit_state(state: StormState, settings: Storm, now: datetime) -> LimitState:
+    """The state of the limit for a resubmit of this key.
+
+    calm: the resubmit may start. many, failing: the key is held from now on (the caller sets `held_since` to `now`).
+    held: the key is held. trial: it was held long enough, and this resubmit may start as a trial (the caller sets
+    `trial`); if the trial succeeds the state is cleared, otherwise `held_since` is set again.
+    """
+    if state.held_since is not None:
+        rested = now - state.held_since >= timedelta(minutes=settings.half_open_minutes)
+        return "trial" if rested and not state.trial else "held"
+    if state.resubmits >= settings.most:
+        return "many"
+    ended = state.helped + state.failed
+    # If all of them failed the key is held whatever the share; if none failed it is not, even for a share of 0.
+    if ended >= settings.at_least and state.failed and state.failed >= settings.failing_share * ended:
+        return "failing"
+    return "calm"

@@ -14,8 +14,7 @@ from datetime import datetime
 
 from classifiers.contracts import JobFacts, Verdict
 from classifiers.taxonomy import Decision
-from service.contracts.advice import Advice, Mode
-from service.contracts.resubmission import FAILED, HELPED, Outcome
+from service.contracts.advice import FAILED, HELPED, Advice, Mode, Outcome
 from service.recommend.advise import advise, decide
 from service.recommend.facts import Facts, OptIn
 from service.recommend.policy import Policy

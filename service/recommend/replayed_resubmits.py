@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from classifiers.taxonomy import Side
-from service.contracts.resubmission import Outcome, Plan
+from service.contracts.advice import Outcome, Plan
 from service.recommend.facts import ActionRate, Facts, Lineage, PastResubmit, StormState
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import ClusterActivity, resource_of

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from classifiers.contracts import JobFacts, Verdict
 from classifiers.taxonomy import Decision
-from service.contracts.advice import Mode
-from service.contracts.resubmission import Plan
+from service.contracts.advice import Mode, Plan
 from service.recommend import node_exclusion
 from service.recommend.facts import Facts
 from service.recommend.policy import Policy

@@ -9,13 +9,13 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from service.formatting import duration, gpu_hours, number, percent
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import breakdowns, comparison, goodput_section, intervals, scope, top_actions
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
-from service.reports.follow_up import follow_ups
 from service.reports.side_section import side_order, sides
+from service.reports.top_actions import follow_ups
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
 
 QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed

@@ -10,7 +10,7 @@ from service.formatting import escape_invisible
 from service.goodput import figures
 from service.goodput.records import TrendPart
 from service.headlines.headline import headline
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.settings import FleetSettings
 from service.reports import build, document, top_actions
@@ -186,7 +186,14 @@ def _nodes(
         if failed or scope.team is None:
             found.append(
                 NodeFacts(
-                    row.cluster, row.node, row.ratio.mean, row.ratio.low, row.ratio.high, row.blame, row.hours, lost
+                    row.cluster,
+                    row.node,
+                    row.ratio.mean,
+                    row.ratio.low,
+                    row.ratio.high,
+                    row.weighted_failures,
+                    row.hours,
+                    lost,
                 )
             )
         if len(found) == NODES:

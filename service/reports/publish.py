@@ -11,7 +11,7 @@ from service.db.session import Store
 from service.deliveries.records import OutboxMessage
 from service.errors import Conflict, NotFound
 from service.formatting import number
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import build, document, gather
 from service.reports.document import Report
 from service.reports.records import EVERYTHING

@@ -6,7 +6,7 @@ from datetime import datetime
 from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
 from service.formatting import escape_invisible
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 
 
 def scope_of(cluster: str | None, team: str | None) -> Scope:

@@ -11,7 +11,7 @@ from service.db.session import Store
 from service.deliveries.config import ReportReceiver
 from service.deliveries.records import REPORT_SUBSCRIPTION, OutboxMessage
 from service.errors import Conflict, InvalidInput, NotFound, invalid
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import gather, html, scope
 from service.reports.document import Report
 from service.reports.records import NewSubscription, Subscription

@@ -2,8 +2,7 @@
 
 from sqlalchemy import Boolean, Column, Index, Integer, LargeBinary, String, Table
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # A published report never changes: a later version is another row.
 reports = Table(

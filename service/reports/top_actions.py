@@ -1,14 +1,14 @@
-"""The three actions for next week that would save most; no failure counts for two of them."""
+"""The three actions for next week that would save most, and the outcome of those of the report before."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from service.formatting import gpu_hours, number, whole_words
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import scope as scopes
-from service.reports.document import Todo
+from service.reports.document import FollowUp, Todo
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
 
 MOST = 3
@@ -126,3 +126,20 @@ def _of_node(node: NodeFacts, texts: Mapping[str, Any]) -> _Action:
 
 def _many(count: int, what: str) -> str:
     return f"{number(count)} {what}{'' if count == 1 else 's'}"
+
+
+def follow_ups(facts: Facts, texts: Mapping[str, str]) -> Iterable[FollowUp]:
+    """The outcome of each earlier action: the failures and GPU-hours that it is about, then and in this week."""
+    for todo in facts.previous_todo:
+        if todo.target:
+            yield _follow_up(todo, facts, texts)
+
+
+def _follow_up(todo: Todo, facts: Facts, texts: Mapping[str, str]) -> FollowUp:
+    cells = [cell for cell in facts.cells if covers(todo.target, cell, facts)]
+    failures, hours = sum(cell.failures for cell in cells), sum(cell.gpu_hours for cell in cells)
+    before = {"failures_before": number(todo.failures), "hours_before": gpu_hours(todo.lost_gpu_hours)}
+    outcome = texts["none" if not failures else "again"].format(
+        failures=number(failures), hours=gpu_hours(hours), **before
+    )
+    return FollowUp(todo.title, outcome, todo.href)

@@ -1,1 +1,1 @@
-"""Stored resubmission requests, leases, outcomes and the advice they are based on."""
+"""Stored resubmission requests, leases, outcomes, lineages, and the advice they are based on."""

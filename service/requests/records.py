@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from classifiers.taxonomy import Side
-from service.contracts.advice import ActionKind
-from service.contracts.resubmission import Outcome, Plan
+from service.contracts.advice import ActionKind, Outcome, Plan
 
 RequestState = Literal[
     "shadow", "held", "waiting", "leased", "done", "failed", "refused", "unknown", "withdrawn", "expired"

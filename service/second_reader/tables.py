@@ -2,8 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Float, Integer, String, Table
 
-from service.sql.metadata import metadata
-from service.sql.types import UtcDateTime
+from service.sql.types import UtcDateTime, metadata
 
 # One row for each kind of failure: a kind is asked about once. Nothing that decides on actions reads this table.
 second_readings = Table(

@@ -1,1 +1,1 @@
-"""Toolkit for SQL that every repository shares: bulk writes, types, packing, paging."""
+"""Toolkit for SQL that every repository shares: bulk reads and writes, types, packing, paging."""

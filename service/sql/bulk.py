@@ -4,18 +4,27 @@ PostgreSQL: COPY for rows that are all new, one JSON parameter for rows that may
 500 rows of `jobs`: COPY 13 µs a row, JSON 22, unnest 51, multi-row VALUES 94). SQLite: one prepared statement.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, Table, and_, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
-from service.sql.chunks import CHUNK, chunks
 from service.sql.types import utc
+
+T = TypeVar("T")
+CHUNK = 500  # SQLite allows 32,766 parameters in a statement; short ones stay in the statement cache
+
+
+def chunks(values: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
+    """Consecutive parts of `values`, each of at most `size`; none if there are no values."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
 
 Row = tuple[Any, ...]
 
@@ -198,3 +207,8 @@ def lock(connection: Connection, keys: Iterable[int], *, shared: bool = False) -
 
 def _for_sqlite(row: Row) -> Row:
     return tuple(sqlite_time(value) if isinstance(value, datetime) else value for value in row)
+
+
+def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT into `table` that has `on_conflict_do_update` and `on_conflict_do_nothing`."""
+    return postgresql.insert(table) if is_postgres(connection) else sqlite.insert(table)

@@ -1,12 +1,19 @@
-"""Cursors of lists: the end of the last page as one opaque string."""
+"""Pages of lists: cursors, and counts with an upper bound.
+
+A cursor is the end of the last page as one opaque string. A page shows "10,000+" instead of counting millions of rows:
+a count of `COUNT_LIMIT` + 1 stands for more than `COUNT_LIMIT` (service.contracts.page).
+"""
 
 import base64
 import binascii
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from sqlalchemy import ColumnElement, Connection, Select, func, literal, literal_column, select, union_all
 
+from service.contracts.page import COUNT_LIMIT
 from service.errors import FieldError, InvalidInput
 from service.sql.types import utc
 
@@ -66,3 +73,31 @@ def bad(cursor: str) -> InvalidInput:
     """The error for an invalid cursor."""
     expected = "the next_cursor of this list in this order, unchanged"
     return InvalidInput(f"cursor: expected {expected}", (FieldError("cursor", expected, cursor[:80]),))
+
+
+def bounded_count(connection: Connection, wanted: Select[Any]) -> int:
+    """The number of rows of `wanted`, at most `COUNT_LIMIT` + 1."""
+    return int(connection.execute(select(func.count()).select_from(_bounded(wanted))).scalar_one())
+
+
+def bounded_counts(
+    connection: Connection, column: ColumnElement[str], values: Iterable[str], *conditions: ColumnElement[bool]
+) -> dict[str, int]:
+    """The number of rows for each value of a column, at most `COUNT_LIMIT` + 1; values without rows are omitted."""
+    parts = [
+        select(
+            literal(value).label("value"),
+            select(func.count())
+            .select_from(
+                _bounded(select(literal_column("1").label("one")).where(column == literal(value), *conditions))
+            )
+            .scalar_subquery()
+            .label("many"),
+        )
+        for value in values
+    ]
+    return {row.value: row.many for row in connection.execute(union_all(*parts)) if row.many}
+
+
+def _bounded(wanted: Select[Any]) -> Any:
+    return wanted.limit(COUNT_LIMIT + 1).subquery("some")

@@ -2,8 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Float, Index, String, Table
 
-from service.sql.metadata import metadata
-from service.sql.types import BigId, UtcDateTime
+from service.sql.types import BigId, UtcDateTime, metadata
 
 # Hourly counts (see repository/rollups.py). `kind` names the table that was counted; "" stands for an unknown value.
 # Other kinds are sums of these counts over all clusters, queues and teams (see repository/sums.py).

@@ -7,8 +7,8 @@ retries it. The node knows whether it was lost. Together they make one job-compl
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from service.contracts.advice import RESUBMIT_OF_LABEL
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
-from service.contracts.resubmission import RESUBMIT_OF_LABEL
 from service.formats import field_reading
 from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import meta as kubernetes_meta

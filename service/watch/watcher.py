@@ -70,44 +70,55 @@ class _Batch:
     forget: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What is watched.
+
+    Attributes:
+        cluster: the name of the cluster in events.
+        following: the collections to watch.
+        path: the state file.
+    """
+
+    cluster: str
+    following: Sequence[Collection]
+    path: Path
+
+
 class Watcher:
     """Watches collections and sends an event for each finished Job and Pod.
 
     Args:
         api: the cluster.
-        cluster: its name in events.
-        following: the collections to watch.
+        options: what is watched.
         sender: sends job completions.
         tell_nodes: sends changed Nodes and their Events, which are dropped on failure; None: they are not sent.
         evidence: completes a failed pod's event.
         node_states: the current states of the nodes; updated by the watcher.
-        path: the state file.
     """
 
     def __init__(
         self,
         api: Api,
-        cluster: str,
-        following: Sequence[Collection],
+        options: WatchOptions,
         sender: Sender,
         tell_nodes: Callable[[Sequence[Object]], None] | None,
         evidence: EvidenceCollector,
         node_states: NodeStates,
-        path: Path,
         clock: Clock,
         measures: WatcherMetrics,
     ) -> None:
         self._api = api
-        self._cluster = cluster
-        self._following = tuple(following)
+        self._cluster = options.cluster
+        self._following = tuple(options.following)
         self._sender = sender
         self._tell_nodes = tell_nodes
         self._evidence = evidence
         self._nodes = node_states
-        self._path = path
+        self._path = options.path
         self._clock = clock
         self._measures = measures
-        self._state = states.load(path, cluster)
+        self._state = states.load(options.path, options.cluster)
         self._saved_at = float("-inf")
         self._listing: dict[str, set[str]] = {}
         self._waiting: queue.Queue[Observation] = queue.Queue(WAITING_MOST)

@@ -37,9 +37,10 @@ from service.web.api import (
 )
 from service.web.api import model as models_api
 from service.web.api.parameters import reject_unknown_parameters
-from service.web.api.people import account, accounts
+from service.web.api.people import account
 from service.web.api.people import audit_log as audit_log_api
 from service.web.error_responses import answers, respond
+from service.web.pages import account as account_page
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import goodput as goodput_page
@@ -48,6 +49,7 @@ from service.web.pages import incidents as incident_pages
 from service.web.pages import label_queue, live, login, oidc, overview, search, static_files
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
+from service.web.pages import signatures as signature_page
 from service.web.pages import subscriptions as subscription_pages
 from service.web.pages.failure import log_viewer
 from service.web.pages.failure import page as failure_page
@@ -55,10 +57,7 @@ from service.web.pages.operations import audit_log, model, settings
 from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
-from service.web.pages.operations import drift as drift_page
 from service.web.pages.operations import site_layers as site_layer_pages
-from service.web.pages.people import account as account_page
-from service.web.pages.signatures import page as signature_page
 from service.web.request_body import BodyMemory
 from service.web.request_gate import RequestGate
 from service.web.security_middleware import SecurityMiddleware
@@ -88,7 +87,6 @@ API = (
     goodput,
     schemas,
     account,
-    accounts,
     audit_log_api,
 )
 PAGES = (
@@ -111,7 +109,6 @@ PAGES = (
     goodput_page,
     model,
     site_layer_pages,
-    drift_page,
     signature_page,
     settings,
     audit_log,

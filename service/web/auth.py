@@ -249,3 +249,17 @@ LABELS = Security(authorise, scopes=["labels"])
 PUBLISH = Security(authorise, scopes=["publish"])
 ACT = Security(authorise, scopes=["act"])
 ADMIN = Security(authorise, scopes=["admin"])
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """An action requested by an authorised principal. `services` is limited to the failures this principal may see."""
+
+    services: Services
+    principal: Principal
+    comment: str | None = None
+
+    @property
+    def actor(self) -> str:
+        """The name of the principal, as stored in records."""
+        return self.principal.name

@@ -12,7 +12,7 @@ from service.incidents.records import Incident, IncidentDetail, IncidentKind
 from service.reports import intervals
 from service.requests.records import AckResult, Demotion, Lease, Rate, Request, RequestState, Switch, TallyRow
 from service.web import views
-from service.web.action_request import ActionRequest
+from service.web.auth import ActionRequest
 from service.web.services import Services, Tallies
 
 MANY = 5_000  # above this many resubmissions the counts are cached

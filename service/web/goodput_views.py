@@ -9,7 +9,7 @@ from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
 from service.goodput import figures
 from service.goodput.records import ComparedGoodput, Goodput, TrendPart
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.statistics.records import Stats
 from service.web.services import Services
 from service.web.url_times import instant

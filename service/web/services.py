@@ -38,8 +38,7 @@ from service.requests.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
-from service.web.limits.export_limit import ExportLimit
-from service.web.limits.rate_limit import IntakeLimit
+from service.web.limits.caller_limits import ExportLimit, IntakeLimit
 
 
 class Parse(Protocol):

@@ -13,8 +13,7 @@ from service.deliveries.records import DeliveryState, EndpointState, StoredDeliv
 from service.errors import FieldError, Forbidden, NotFound
 from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
 from service.failures.repository.facets import FacetCounts
-from service.jobs.records import Attempt
-from service.jobs.scope import ALL_JOBS, Scope
+from service.jobs.records import ALL_JOBS, Attempt, Scope
 from service.people.roles import sees
 from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of

@@ -108,16 +108,30 @@ def test_every_command_has_its_module_and_the_other_way_round() -> None:
     assert modules == {(command.folder, name) for name, command in COMMANDS.items()}
 
 
-@pytest.mark.parametrize("command", ["install", "demo", "test", "test-deps", "lint", "bench", "soak", "faultlab-check"])
-def test_make_knows_the_documented_commands(command: str) -> None:
+def targets() -> set[str]:
+    """The commands of the Makefile."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    [names] = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    return set(names.split())
+
+
+def test_make_help_lists_every_command_with_its_purpose() -> None:
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert command in listed.split()
+    described = {words[0] for words in map(str.split, listed.splitlines()) if len(words) > 1}
+    assert described == targets()
 
 
-def test_the_readme_names_the_two_commands() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "make demo" in readme
-    assert "make test" in readme
+@pytest.mark.parametrize("command", ["demo", "test"])
+def test_the_readme_shows_the_first_commands_in_a_block_and_make_can_run_them(command: str) -> None:
+    blocks = re.findall(
+        r"^```\w*\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    shown = {line.split("#")[0].strip() for block in blocks for line in block.splitlines()}
+    assert f"make {command}" in shown
+    planned = subprocess.run(
+        ["make", "--dry-run", command], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert planned.strip()
 
 
 def test_each_dependency_has_its_reason() -> None:

@@ -7,8 +7,9 @@ import pytest
 from service.automation.service import Automation
 from service.logs.fetch import LogFetcher
 from service.messaging.batching import read
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import event_facts, policy
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import ByWord, event, lines, make_world
 
 AUTO = {"faultline/resubmit": "auto"}
@@ -22,8 +23,10 @@ def test_a_label_counts_only_from_a_source_that_the_policy_trusts(tmp_path: Path
     own = policy.parse(f'version = "own"\n[opt_in]\nlabel_sources = {sources}\n')
     world = make_world(tmp_path)
     automation = Automation(world.store, own, world.clock, world.services.telemetry)
-    diagnose = Diagnose(
-        world.store, LogFetcher(()), ByWord(), own, world.clock, world.services.telemetry, automation=automation
+    diagnose = diagnose_with(
+        DiagnosisTools(
+            world.store, LogFetcher(()), ByWord(), own, world.clock, world.services.telemetry, automation=automation
+        )
     )
     world = make_world(tmp_path, ingest=diagnose, automation=automation)
     sent = event("1", labels=AUTO, logs=XID, user=None, intake_source="topic/forged")

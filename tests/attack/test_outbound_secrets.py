@@ -14,8 +14,8 @@ from service.contracts.event import JobCompletion
 from service.deliveries import build
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.config import DeliveryConfig, load
-from service.drift.metrics import publish
 from service.drift.records import ClusterDrift, DriftFigure, DriftReport, Figure
+from service.drift.watch import publish_metrics
 from service.messaging.record import Message
 from service.telemetry import Telemetry
 from tests.attack.test_secrets import with_secrets
@@ -203,7 +203,7 @@ def test_the_name_of_a_cluster_is_no_secret_in_a_metric(kind: str) -> None:
         ),
     )
     times = dict.fromkeys(("at", "recent_since", "reference_since", "audits_since", "audits_reference_since"), NOW)
-    publish(telemetry, DriftReport(clusters=(found,), **times))
+    publish_metrics(telemetry, DriftReport(clusters=(found,), **times))
     shown = telemetry.render()
     assert b"orion" in shown
     assert secret.encode() not in shown

@@ -14,7 +14,7 @@ import service.cli
 from service.__main__ import main
 from service.cli import output
 from service.cli.commands import COMMANDS
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports.records import NewSubscription
 from service.settings import default_model_dir
 from tests.service.databases import migrated_file

@@ -15,8 +15,7 @@ from service.demo.__main__ import publish
 from service.demo.jobs import CLUSTER
 from service.demo.month import Month
 from service.demo.simulation import Simulation
-from service.demo.story import DAYS, DEGRADED, Story
-from service.demo.story_clock import StoryClock
+from service.demo.story import DAYS, DEGRADED, Story, StoryClock
 from service.feedback.records import FeedbackInput
 from service.groups.records import GroupFilter
 from service.learning.records import GateResult

@@ -21,6 +21,7 @@ from service.cli.classifier import reclassify_on_dask
 from service.contracts.event import from_object
 from service.failures.records import FailureFilter
 from service.learning.records import PACKAGED, Reclassified
+from service.pipeline.reclassification import RunOptions
 from tests.bench import workload
 from tests.labs import postgres
 from tests.labs.dask_cluster import dask_cluster
@@ -49,7 +50,7 @@ def run() -> None:
             if count > IN_PLAIN_LOOP
             else filters
         )
-        plain, read = rate(lambda: again.run(first, per_second=AS_FAST_AS_POSSIBLE))
+        plain, read = rate(lambda: again.run(first, RunOptions(per_second=AS_FAST_AS_POSSIBLE)))
         each_ms = (time.process_time() - processor) / read * 1000
         print(f"  load average at the start        {load:8.1f}")
         print(

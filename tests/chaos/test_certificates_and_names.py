@@ -17,8 +17,7 @@ from service.db.session import Store
 from service.deliveries.channels.http import NoAnswer
 from service.errors import Unavailable
 from service.messaging.kafka.config import KafkaConfig
-from service.messaging.kafka.connect import connected
-from service.messaging.kafka.connection_problem import connection_problem
+from service.messaging.kafka.connect import connected, connection_problem
 from tests.labs.certificates import Authority, authority
 from tests.labs.need import need
 from tests.labs.postgres import Postgres
@@ -135,7 +134,7 @@ import sys, time
 from pathlib import Path
 from service.db.session import Store
 from service.errors import Unavailable
-from service.messaging.kafka.connection_problem import connection_problem
+from service.messaging.kafka.connect import connection_problem
 hosts, port, url = sys.argv[1:]
 store = Store(url)
 try:

@@ -16,14 +16,15 @@ from service.clock import SystemClock
 from service.db.session import Store
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
-from service.messaging.consumer import Consumer
+from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.record import TopicPartition
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.labs.need import missing
 from tests.service.messaging.fakes import DeadLetterTopic
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import ByWord, event
 
 EVENTS = 60
@@ -65,11 +66,11 @@ def test_a_worker_waits_for_space_and_stores_everything_once(small_disk: Path) -
     consumer = Consumer(
         MemorySource(broker, "worker", ["jobs"]),
         recognise.parse,
-        Diagnose(store, LogFetcher(()), ByWord(), policy.built_in(), SystemClock(), telemetry),
+        diagnose_with(DiagnosisTools(store, LogFetcher(()), ByWord(), policy.built_in(), SystemClock(), telemetry)),
         letters,
         clock=SystemClock(),
         telemetry=telemetry,
-        max_events=5,
+        limits=ConsumerLimits(events=5),
     )
     running = threading.Thread(target=consumer.run, args=(stop,))
     running.start()

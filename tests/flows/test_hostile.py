@@ -25,9 +25,10 @@ from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchOutcome
 from service.messaging.file_replay import Replay
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.web.services import Services
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import NOW, ByWord, World, event, lines, log, make_world
 
 SECRETS = {
@@ -55,7 +56,9 @@ def world(tmp_path: Path, root: Path) -> Iterator[World]:
     made = make_world(tmp_path)
     services: Services = made.services
     fetcher = LogFetcher([str(root)])
-    diagnose = Diagnose(made.store, fetcher, ByWord(), policy.built_in(), made.clock, services.telemetry)
+    diagnose = diagnose_with(
+        DiagnosisTools(made.store, fetcher, ByWord(), policy.built_in(), made.clock, services.telemetry)
+    )
     object.__setattr__(services, "ingest", diagnose)
     yield made
     fetcher.close()

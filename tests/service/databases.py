@@ -5,9 +5,10 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from service.db.all_tables import metadata
 from service.db.session import Store
@@ -20,6 +21,12 @@ _RESTART_SEQUENCES = "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE
 def engine_of(store: Store) -> Engine:
     """The engine of a store, for statements that the program itself has no use for."""
     return store._engine
+
+
+def connection_of(repository: Any) -> Connection:
+    """The connection of a repository, for statements inside its session."""
+    found: Connection = repository._connection
+    return found
 
 
 @cache

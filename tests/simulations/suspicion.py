@@ -2,8 +2,8 @@
 
 Jobs of many sizes run on nodes with known failure rates; large ones on their own part of the fleet. Verdicts are drawn
 from the classifier's measured results on held-out kinds. Then the nodes are ranked: by the number of failed jobs, by
-the number of hardware failures, by blame per exposure, and by the suspicion that the service computes, with the
-service's own functions. Nodes are not reserved: two jobs may use one at the same time.
+the number of hardware failures, by weighted failures per exposure, and by the suspicion that the service computes, with
+the service's own functions. Nodes are not reserved: two jobs may use one at the same time.
 
 usage: python -m tests.simulations.suspicion [--seeds N]
 """
@@ -26,12 +26,12 @@ import orjson
 from scipy.special import stdtrit
 
 from classifiers import taxonomy
-from service.nodes.blame import blame
 from service.nodes.empirical_bayes import decayed, fit, ratio
+from service.nodes.failure_weights import node_weights
 from service.nodes.records import JudgedFailure
 from service.nodes.settings import FleetSettings
 
-RANKINGS = ("failed jobs", "hardware failures", "blame per node-hour", "suspicion")
+RANKINGS = ("failed jobs", "hardware failures", "weighted failures per node-hour", "suspicion")
 _END = datetime(2026, 11, 20, tzinfo=UTC)
 
 
@@ -62,7 +62,7 @@ class _Node:
     bad: bool
     failed: int = 0
     hardware: int = 0
-    blame: float = 0.0
+    weighted_failures: float = 0.0
     exposure: float = 0.0
 
 
@@ -80,7 +80,7 @@ class Fleet:
         bad = set(self._random.sample(range(count), max(1, round(count * fleet["bad_share"]))))
         rate = rates["per_1000_node_days"] / 1_000 / 24
         self.nodes = [_Node(rate * (fleet["bad_times"] if n in bad else 1.0), n in bad) for n in range(count)]
-        self._big = round(count * fleet["big_share"])
+        self.big = round(count * fleet["big_share"])
         self._half_life = FleetSettings().half_life / timedelta(days=1)
 
     def run(self) -> dict[str, Result]:
@@ -95,7 +95,7 @@ class Fleet:
 
     def _job(self, size: int) -> None:
         jobs, rates, pick = self._given["jobs"], self._given["rates"], self._random
-        where = range(self._big) if size >= jobs["big_from"] else range(self._big, len(self.nodes))
+        where = range(self.big) if size >= jobs["big_from"] else range(self.big, len(self.nodes))
         own = pick.sample(where, min(size, len(where)))
         hours = pick.expovariate(1 / jobs["hours"])
         age = pick.uniform(0, self._given["fleet"]["days"])
@@ -120,8 +120,8 @@ class Fleet:
         for n in own:
             self.nodes[n].failed += 1
             self.nodes[n].hardware += output.side == "hardware"
-        for name, weight in blame(output).items():
-            self.nodes[int(name)].blame += weight * left
+        for name, weight in node_weights(output).items():
+            self.nodes[int(name)].weighted_failures += weight * left
 
     def _judged(self, own: Sequence[int], side: str, culprit: int | None, age: float) -> JudgedFailure:
         pick, verdicts = self._random, self._given["verdicts"]
@@ -148,12 +148,14 @@ class Fleet:
         )
 
     def _results(self) -> dict[str, Result]:
-        prior = fit([(node.blame, node.exposure) for node in self.nodes])
+        prior = fit([(node.weighted_failures, node.exposure) for node in self.nodes])
         scores = {
             "failed jobs": [float(node.failed) for node in self.nodes],
             "hardware failures": [float(node.hardware) for node in self.nodes],
-            "blame per node-hour": [node.blame / node.exposure if node.exposure else 0.0 for node in self.nodes],
-            "suspicion": [ratio(node.blame, node.exposure, prior).mean for node in self.nodes],
+            "weighted failures per node-hour": [
+                node.weighted_failures / node.exposure if node.exposure else 0.0 for node in self.nodes
+            ],
+            "suspicion": [ratio(node.weighted_failures, node.exposure, prior).mean for node in self.nodes],
         }
         bad = [node.bad for node in self.nodes]
         return {name: Result(precision(given, bad), auc(given, bad)) for name, given in scores.items()}
@@ -208,10 +210,10 @@ def main() -> None:
         f"{fleet['nodes']} nodes, {fleet['bad_share']:.1%} bad (x {fleet['bad_times']:g}), {fleet['days']:g} days, "
         f"seeds 0-{args.seeds - 1}, 95 % intervals"
     )
-    print(f"{'ranking by':22}{'precision at k':>18}{'AUC':>18}")
+    print(f"{'ranking by':34}{'precision at k':>18}{'AUC':>18}")
     for name, results in compare(args.seeds).items():
         at_k, area = _figure([one.precision for one in results]), _figure([one.auc for one in results])
-        print(f"{name:22}{at_k:>18}{area:>18}")
+        print(f"{name:34}{at_k:>18}{area:>18}")
 
 
 if __name__ == "__main__":

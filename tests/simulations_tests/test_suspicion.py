@@ -21,18 +21,18 @@ def test_suspicion_beats_counting(results: dict[str, tuple[float, float]]) -> No
     for counted in ("failed jobs", "hardware failures"):
         assert precise > results[counted][0] + 0.1
         assert area > results[counted][1] + 0.1
-    assert precise > results["blame per node-hour"][0]  # a node that ran for a minute is not the worst
+    assert precise > results["weighted failures per node-hour"][0]  # a node that ran for a minute is not the worst
 
 
 def test_counting_failures_ranks_nodes_of_large_jobs_high() -> None:
     fleet = Fleet(1)
     fleet.run()
-    big, small = fleet.nodes[: fleet._big], fleet.nodes[fleet._big :]
+    big, small = fleet.nodes[: fleet.big], fleet.nodes[fleet.big :]
     counted = mean(node.failed for node in big) / mean(node.failed for node in small)
-    blamed = sum(node.blame for node in big) / sum(node.exposure for node in big)
-    others = sum(node.blame for node in small) / sum(node.exposure for node in small)
+    weighted = sum(node.weighted_failures for node in big) / sum(node.exposure for node in big)
+    others = sum(node.weighted_failures for node in small) / sum(node.exposure for node in small)
     assert counted > 1.5
-    assert blamed / others < counted / 1.3
+    assert weighted / others < counted / 1.3
 
 
 def test_the_same_seed_gives_the_same_fleet() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.people import one_time_codes, passwords
 from service.people.repository.accounts import ROLES
@@ -99,7 +99,7 @@ def _list(store: Store, args: argparse.Namespace) -> None:
         found = reading.accounts.list()
     if args.format == "json":
         names = ("name", "role", "source", "users", "teams", "disabled_at")
-        print_json([{name: getattr(account, name) for name in names} for account in found])
+        json_document([{name: getattr(account, name) for name in names} for account in found])
         return
     if not found:
         output.line("no accounts", error=True)

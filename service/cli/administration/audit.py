@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import exit_codes, output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.errors import ConfigurationError
 from service.people.audit_heads import AuditHeadExport, AuditHeads, summary
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             found = reading.audit_log.page(limit=max(1, min(args.limit, 1_000)), subject=args.subject)
         if args.format == "json":
             names = ("id", "at", "who", "what", "subject", "before", "after")
-            print_json([{name: getattr(entry, name) for name in names} for entry in found.items])
+            json_document([{name: getattr(entry, name) for name in names} for entry in found.items])
             return exit_codes.OK
         for one in found.items:
             when = f"{one.at:%Y-%m-%d %H:%M:%S} UTC"
@@ -65,7 +65,7 @@ def _verify(store: Store, heads: AuditHeads, *, as_json: bool) -> int:
     altered = broken is not None or seals.changed or seals.broken or differing
     code = exit_codes.FAILED if altered else exit_codes.OK
     if as_json:
-        print_json(
+        json_document(
             {
                 "intact": code == exit_codes.OK,
                 "entries": count,

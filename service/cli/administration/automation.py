@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _show(store: Store, *, as_json: bool) -> None:
     if as_json:
         shown = {"stopped": switch.stopped, "by": switch.by, "at": switch.at, "reason": switch.reason}
         listed = [{"id": i.id, "cluster": i.cluster, "title": i.title, "jobs": i.jobs} for i in incidents]
-        print_json(shown | {"requests": counts, "incidents": listed})
+        json_document(shown | {"requests": counts, "incidents": listed})
         return
     turned = f" by {switch.by}, {switch.at:%Y-%m-%d %H:%M:%S} UTC" if switch.at is not None else ""
     why = f": {switch.reason}" if switch.reason else ""

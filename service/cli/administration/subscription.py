@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.deliveries.config import report_receivers
 from service.reports.scope import scope_of
 from service.reports.subscriptions import Subscriptions, described
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 def _list(subscriptions: Subscriptions, *, as_json: bool) -> None:
     found = subscriptions.all()
     if as_json:
-        print_json(
+        json_document(
             [
                 {
                     "id": one.id,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.clock import Clock
 from service.db.session import Store
 from service.errors import invalid
@@ -92,7 +92,7 @@ def _list(store: Store, *, as_json: bool) -> None:
         tokens = reading.tokens.list()
     if as_json:
         names = ("name", "scopes", "clusters", "teams", "created_at", "last_used_at", "expires_at", "revoked_at")
-        print_json([{name: getattr(token, name) for name in names} for token in tokens])
+        json_document([{name: getattr(token, name) for name in names} for token in tokens])
         return
     if not tokens:
         output.line("no tokens", error=True)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 from classifiers import taxonomy
 from service.api_client import LOOPBACK, ApiClient, ApiResponse, ApiUnreachable
 from service.cli import exit_codes, output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError, InvalidInput, NotFound, Unavailable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         client.close()
     if args.format == "json":
-        print_json({"failure": failure["id"], "vote": vote["kind"], "feedback": receipt.get("feedback_id")})
+        json_document({"failure": failure["id"], "vote": vote["kind"], "feedback": receipt.get("feedback_id")})
         return exit_codes.OK
     output.line(f"failure {failure['id']}, job {failure['job_id']} on {failure['cluster']}: {failure['headline']}")
     output.line(f"verdict: {failure['side']}, {failure['cause']}")

@@ -12,7 +12,7 @@ from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.files import check_readable, opened_output, read_input
 from service.errors import InvalidInput
-from service.feedback import label_export, label_withdrawal
+from service.feedback import label_export, withdrawal
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -77,7 +77,7 @@ def _undo(services: compose.Services, who: str, since: str) -> int:
     except ValueError:
         raise InvalidInput(f"--since: expected an ISO 8601 date or time, got {since[:40]}") from None
     start = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
-    done = label_withdrawal.withdraw(services.store, who, start, by=BY)
+    done = withdrawal.withdraw_labels(services.store, who, start, by=BY)
     output.line(f"{done.labels} labels of {who} withdrawn, {done.verdicts} verdicts returned to their earlier version")
     output.line("run faultline retrain to learn without them")
     return exit_codes.OK

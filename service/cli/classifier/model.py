@@ -9,7 +9,7 @@ from classifiers.model.artifact import ModelError
 from service import compose, settings
 from service.cli import output
 from service.cli.classifier import model_registry
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.errors import InvalidInput, ModelUnavailable
 from service.signatures.reloading_diagnoser import load_model
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     shown = dict(model.about)
     shown["features_known"] = len(model.text.names)
     shown["abstains_below"] = round(model.calibration.threshold, 4)
-    print_json(shown)
+    json_document(shown)
     return 0
 
 
@@ -103,7 +103,7 @@ def _list(folder: Path, configured: settings.Settings, layers: list[dict[str, An
     if not found:
         raise ModelUnavailable(f"no model in {folder}: run faultline train")
     if as_json:
-        print_json([*(_described(one, in_use, key) for one in found), *layers])
+        json_document([*(_described(one, in_use, key) for one in found), *layers])
         return
     for one in found:
         mark = "*" if one == in_use else " "

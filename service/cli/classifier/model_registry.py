@@ -11,7 +11,7 @@ from classifiers.model.site.layer import SiteLayer, parse
 from service import compose
 from service.cli import output
 from service.cli.classifier.retrain import BY, gate_data, shadow_lines
-from service.cli.json_output import print_json
+from service.cli.output import json_document
 from service.errors import ConfigurationError, FaultlineError
 from service.learning import retraining
 from service.learning.promotion import BY_A_PERSON
@@ -63,7 +63,7 @@ def show(services: compose.Services, layer_id: str) -> None:
         "memory": body["memory"],
         "support_cases": len(body["corrections"]["support"]),
     }
-    print_json(shown)
+    json_document(shown)
 
 
 def key_of(configured: Settings) -> bytes:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.classifier import reclassify_on_dask
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.cli.spans import span
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
 from service.learning.records import Reclassified
 from service.pipeline.range_reclassification import IDS_OF_RANGE
+from service.pipeline.reclassification import RunOptions
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _KEYS: Final = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
 _SHOWN_MOVES: Final = 20
-RATE: Final = 50.0  # failures a second, so that live events have the processor
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -89,10 +89,10 @@ def run(args: argparse.Namespace) -> int:
         since = (services.clock.now() - args.since).replace(minute=0, second=0, microsecond=0)
         filters = dataclasses.replace(FailureFilter(since=since), **filters_of(args.where))
         layer = _layer(services, args.model)
-        how: dict[str, Any] = {"dry_run": args.dry_run, "notify": args.notify, "progress": _progress}
+        options = RunOptions(args.dry_run, args.notify, args.rate, _progress)
         if args.scheduler is None:
             work = reclassify_on_dask.reclassification(services, layer)
-            done = work.run(filters, per_second=args.rate or RATE, **how)
+            done = work.run(filters, options)
         else:
             wanted = repr((args.since, sorted(args.where), args.range_size))
             done = reclassify_on_dask.run(
@@ -102,14 +102,13 @@ def run(args: argparse.Namespace) -> int:
                 args.scheduler,
                 wanted=wanted,
                 size=args.range_size,
-                per_second=args.rate,
-                **how,
+                options=options,
             )
     finally:
         services.close()
     if args.format == "json":
         moves = [{"before": old, "after": new, "failures": count} for (old, new), count in done.moves.most_common()]
-        print_json({**dataclasses.asdict(done), "moves": moves, "dry_run": args.dry_run})
+        json_document({**dataclasses.asdict(done), "moves": moves, "dry_run": args.dry_run})
         return exit_codes.OK
     output.document("\n".join(lines(done, dry_run=args.dry_run)))
     return exit_codes.OK

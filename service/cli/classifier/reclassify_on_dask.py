@@ -8,7 +8,7 @@ continues where it stopped after the loss of a worker, of the scheduler or of th
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
@@ -23,7 +23,7 @@ from service.failures.records import FailureFilter
 from service.feedback.advisor import Advisor
 from service.learning.records import PACKAGED, ReclassificationRun, Reclassified
 from service.pipeline.range_reclassification import IDS_OF_RANGE, Range, classify_range, ranges
-from service.pipeline.reclassification import Reclassification
+from service.pipeline.reclassification import DEFAULT_OPTIONS, Reclassification, RunOptions
 
 CONNECT_S: Final = 10
 # Ranges that wait at each thread of a worker, so that none is idle between two.
@@ -93,10 +93,7 @@ def run(
     *,
     wanted: str,
     size: int = IDS_OF_RANGE,
-    dry_run: bool = False,
-    notify: bool = False,
-    per_second: float | None = None,
-    progress: Callable[[Reclassified], None] = lambda _: None,
+    options: RunOptions = DEFAULT_OPTIONS,
 ) -> Reclassified:
     """Classify the failures that match again on the workers of a scheduler.
 
@@ -107,10 +104,7 @@ def run(
         scheduler: the address of the scheduler, such as tcp://10.0.0.5:8786.
         wanted: the filters as they were given: an unfinished run of the same ones continues.
         size: ids of a range; a run that continues needs the same.
-        dry_run: count the changes, store nothing.
-        notify: send `failure.revised` to hooks and channels.
-        per_second: ids a second at most; None: as fast as the workers are.
-        progress: called after each range.
+        options: how; `per_second` are ids, None: as fast as the workers are.
 
     Raises:
         ConfigurationError: Dask is not installed, or the database is not PostgreSQL.
@@ -123,24 +117,24 @@ def run(
         bounds = reading.failure_ranges.bounds(filters)
     if bounds is None or filters.since is None:
         return Reclassified(complete=True)
-    name = hashlib.sha256(repr((model, wanted, notify)).encode()).hexdigest()[:40]
+    name = hashlib.sha256(repr((model, wanted, options.notify)).encode()).hexdigest()[:40]
     found, finished = ReclassificationRun(0, filters.since, *bounds), frozenset[int]()
-    if not dry_run:
+    if not options.dry_run:
         with services.store.unit_of_work() as work:
             found = work.reclassification_runs.open(name, filters.since, *bounds)
             finished = work.reclassification_runs.done_ranges(found.id)
     filters = replace(filters, since=found.since)
     done = Reclassified()
     todo = [
-        WorkerTask(Range(None if dry_run else found.id, filters, first, until, notify), layer, model)
+        WorkerTask(Range(None if options.dry_run else found.id, filters, first, until, options.notify), layer, model)
         for first, until in ranges(found, size)
         if first not in finished
     ]
-    for part in _results(scheduler, todo, services, per_second):
+    for part in _results(scheduler, todo, services, options.per_second):
         if part is not None:
             done.add(part)
-            progress(done)
-    if dry_run:
+            options.progress(done)
+    if options.dry_run:
         return replace(done, complete=True)
     return _finished(services.store, found.id, [first for first, _ in ranges(found, size)])
 

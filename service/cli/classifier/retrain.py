@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from classifiers.model.site.fitting import SiteFit
 from service import compose, settings
 from service.cli import exit_codes, output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.learning import gate
 from service.learning.records import GateResult
 from service.learning.retraining import Candidate
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         services.close()
     if args.format == "json":
-        print_json(
+        json_document(
             {
                 "id": made.layer_id,
                 "promoted": made.promoted,

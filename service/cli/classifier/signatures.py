@@ -10,7 +10,7 @@ from classifiers.extraction.scan import Scanner, tidy
 from classifiers.signatures import Catalogue, CatalogueError, Signature
 from service import settings
 from service.cli import exit_codes, output
-from service.cli.json_output import add_json_option, print_json
+from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError
 from service.explain import log_files, read_logs
 from service.explain.read_logs import ReadLog
@@ -103,7 +103,7 @@ def _list(layered: LayeredCatalogue, *, packaged: bool, as_json: bool) -> int:
     entries = [one for one in layered.catalogue.entries if packaged or one.id in layered.own]
     rows = [_listed(one, layered.own.get(one.id)) for one in entries]
     if as_json:
-        print_json(rows)
+        json_document(rows)
         return exit_codes.OK
     for row in rows:
         causes = "/".join(list(row.causes)[:3]) or "-"
@@ -131,7 +131,7 @@ def _test(layered: LayeredCatalogue, names: Sequence[str], *, packaged: bool, as
     logs = read_logs.read(log_files.find(names))
     hits = [hit for log in logs for hit in _hits(log, scanner, layered)]
     if as_json:
-        print_json(hits)
+        json_document(hits)
         return exit_codes.OK
     for hit in hits:
         output.line(f"{hit.file}:{hit.line}: {hit.signature}: {tidy(hit.text, _SHOWN)}")

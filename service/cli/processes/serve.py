@@ -156,7 +156,7 @@ def _side_work(
     failed: list[BaseException] = []
     if not with_worker:
         warn_if_root()
-        tasks = [PeriodicTask(parts.diagnose.revise_pending)]
+        tasks = [PeriodicTask(parts.revision.by_late_logs)]
         if parts.settings.kafka_bootstrap_servers:
             tasks.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S))
         for task in tasks:

@@ -22,7 +22,7 @@ from service.watch.event_sender import ApiSender, Sender, TopicSender
 from service.watch.metrics import WatcherMetrics
 from service.watch.node_watch import NodeStates
 from service.watch.pod_logs import PodLogReader
-from service.watch.watcher import Watcher, collections
+from service.watch.watcher import Watcher, WatchOptions, collections
 
 if TYPE_CHECKING:
     from service.kubernetes.api import KubernetesApi
@@ -69,13 +69,13 @@ def run(args: argparse.Namespace) -> int:
     api = connect(args.kubeconfig, args.context)
     watcher = Watcher(
         api,
-        args.cluster,
-        collections(args.namespace, args.selector, with_nodes=not args.no_nodes),
+        WatchOptions(
+            args.cluster, collections(args.namespace, args.selector, with_nodes=not args.no_nodes), args.state
+        ),
         sender,
         tell_nodes,
         EvidenceCollector(api, known, None if args.no_logs else PodLogReader(api, known.silent)),
         known,
-        args.state,
         clock,
         measures,
     )

@@ -1,6 +1,7 @@
-"""The interface of the channels: messages in, outcomes out."""
+"""The interface of the channels: messages in, outcomes out; and the user in the address of an endpoint."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -9,6 +10,11 @@ import orjson
 
 from classifiers.suspected_place import suspected_node
 from service.deliveries.records import DueDelivery
+
+OWNER = "{user}"
+# The name of a user comes from an event or a form. Anything else could address another mailbox or channel.
+PLAIN_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
+
 
 OutcomeKind = Literal["sent", "retry", "refused", "gone"]
 

@@ -1,6 +1,7 @@
 """Chat and mail, by apprise: a short message for people, combined for one owner and one kind of failure."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -8,13 +9,32 @@ from urllib.parse import quote, urlsplit
 
 from classifiers.redaction import redact
 from service.deliveries.channels.address_check import Refused, Resolve, permitted, resolve
-from service.deliveries.channels.channel import SENT, Outcome, summary, verdict_of
+from service.deliveries.channels.channel import OWNER, PLAIN_USER, SENT, Outcome, summary, verdict_of
 from service.deliveries.channels.pagerduty import failure_link
-from service.deliveries.channels.plain_text import plain_text
-from service.deliveries.recipients import OWNER, PLAIN_USER
 from service.deliveries.records import REPORT_SUBSCRIPTION, DueDelivery
 from service.errors import ConfigurationError
+from service.formatting import escape_invisible
 from service.internet_addresses import Network
+
+# Receivers turn `@here`, `<!channel>`, `[text](address)` and addresses into mentions and links. Texts of jobs are
+# written so that people can still read them and receivers cannot: `(at)here`, `‹!channel›`, `https[:]//example[.]com`.
+_ONE_LINE = str.maketrans({"<": "‹", ">": "›", "\n": " ", "\t": " "})
+_MENTION = re.compile(r"[@\uff20\ufe6b](?=\S)")
+_MARKDOWN_LINK = re.compile(r"\](?=[(:])")
+_SCHEME = re.compile(r"(?i)\b(mailto|tel|sms|callto|javascript|data|vbscript|file|slack|msteams|discord):(?=\S)")
+# Receivers link names without a scheme too, if they end like a domain or an address follows.
+_DOMAINS = "com|net|org|info|biz|io|ai|dev|app|co|me|xyz|top|site|online|link|click|shop|ru|cn|de|uk|eu|us|example"
+_BARE = re.compile(rf"(?i)(?<=[a-z0-9-])\.(?=(?:{_DOMAINS})\b(?!\.[a-z0-9])|[a-z]{{2,24}}[/:?#]\S)")
+_WWW = re.compile(r"(?i)\bwww\.")
+
+
+def plain_text(text: str) -> str:
+    """The text on one line, without anything that a receiver may turn into a mention, a link or markup."""
+    one_line = str(escape_invisible(text.translate(_ONE_LINE)))
+    unmentioned = _MARKDOWN_LINK.sub("] ", _MENTION.sub("(at)", one_line))
+    unlinked = _SCHEME.sub(r"\1[:]", unmentioned.replace("://", "[:]//"))
+    return _BARE.sub("[.]", _WWW.sub("www[.]", unlinked))
+
 
 SHOWN = 10  # messages listed in a digest
 MAIL = frozenset({"mailto", "mailtos"})

@@ -6,9 +6,8 @@ from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
 
-from service.deliveries.channels.channel import SENT, Outcome, message_id
+from service.deliveries.channels.channel import PLAIN_USER, SENT, Outcome, message_id
 from service.deliveries.channels.chat import report_html, text, title
-from service.deliveries.recipients import PLAIN_USER
 from service.deliveries.records import DueDelivery
 
 HOST = "localhost"  # of the addresses: no mail server is asked to send these mails

@@ -21,7 +21,7 @@ from service.failures.records import (
     Source,
     VerdictVersion,
 )
-from service.failures.repository import facets, group_shares, log_rows, search, solved, verdict_versions
+from service.failures.repository import facets, log_rows, search, solved, verdict_versions
 from service.failures.repository.list_parts import page
 from service.failures.repository.listing import JOB_FACTS, row_of
 from service.failures.repository.verdict_versions import (
@@ -42,9 +42,9 @@ from service.jobs.tables import jobs
 from service.log_storage.log_bodies import DatabaseLogs, LogBodies
 from service.log_storage.records import LogsToStore
 from service.sql import bulk
+from service.sql.bulk import upsert
 from service.sql.packing import unpack
 from service.sql.types import clean, short, utc
-from service.sql.upsert import upsert
 
 _HIGHEST_ID = 2**63 - 1
 _JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")
@@ -140,7 +140,7 @@ class FailureReader:
 
     def group_shares(self, filters: FailureFilter, *, most: int) -> GroupShares:
         """The most frequent groups among the newest failures that match a filter without words and group."""
-        return group_shares.read(self._connection, filters, most=most)
+        return facets.group_shares(self._connection, filters, most=most)
 
     def facets(self, filters: FailureFilter) -> facets.FacetCounts:
         """The most common values of each filter among the newest matching failures."""

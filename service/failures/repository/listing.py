@@ -20,7 +20,7 @@ from sqlalchemy import (
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.failures.records import FailureFilter, FailureRow, FailureSort
-from service.failures.repository import job_search, search
+from service.failures.repository import search
 from service.failures.repository.index_scan import index_scan
 from service.failures.tables import failures
 from service.jobs.repository.row_mapping import nodes_of
@@ -65,7 +65,7 @@ def look_up_words(connection: Connection, filters: FailureFilter) -> SearchedWor
     """Look up the words and the job of a filter, once for all of its parts."""
     words = search.query_words(filters.q or "")
     if filters.job is not None:
-        found = job_search.find(connection, filters.job, cluster=filters.cluster)
+        found = search.failures_of_job(connection, filters.job, cluster=filters.cluster)
         return SearchedWords(words, search.with_words(connection, found, words) if words and found else found)
     if words:
         return SearchedWords(words, search.find_rare(connection, words, most=Q_FEW))

@@ -13,9 +13,9 @@ from service.failures.tables import log_bodies, logs
 from service.log_storage.log_bodies import LogBodies
 from service.log_storage.records import LogsToStore, StoredElsewhere
 from service.sql import bulk
+from service.sql.bulk import upsert
 from service.sql.packing import pack, pack_streams, unpack
 from service.sql.types import utc
-from service.sql.upsert import upsert
 
 
 def read(

@@ -1,4 +1,4 @@
-"""Full-text search of the evidence, with the index of each database.
+"""Full-text search of the evidence, with the index of each database; and the failures of a job by its id or name.
 
 SQLite searches with FTS5, PostgreSQL with a tsvector and a GIN index. Both get the same words, split here, so
 that they find the same rows: runs of letters and digits in lower case, so that `flash_attn` is two words, as is
@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, cast, column, literal, literal_column, select, table, text
+from sqlalchemy import ColumnElement, Connection, and_, cast, column, func, literal, literal_column, select, table, text
 from sqlalchemy.dialects.postgresql import TSQUERY
 
+from service.failures.tables import failures
+from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import clean
 
@@ -144,3 +146,41 @@ def has_words(connection: Connection, here: str, words: Sequence[str]) -> Column
         searched.contains(f" {word}" if len(word) >= PREFIX_FROM else f" {word} ", autoescape=True) for word in words
     ]
     return and_(literal(value=True), *conditions)
+
+
+MOST_OF_A_JOB = 2_000  # failures of one job
+NEWEST = 10_000  # failures whose names are compared: no index serves names
+_CLUSTERS = 200
+
+
+def failures_of_job(connection: Connection, text: str, *, cluster: str | None) -> list[int]:
+    """The ids of the failures of a job, unordered, at most 2,000; by name only where no job has this id."""
+    wanted = clean(text)
+    names = _clusters(connection) if cluster is None else [clean(cluster)]
+    by_id = (
+        select(failures.c.id)
+        .join(jobs, jobs.c.id == failures.c.id)
+        .where(jobs.c.cluster.in_(names), jobs.c.job_id == wanted)
+        .limit(MOST_OF_A_JOB)
+    )
+    found = list(connection.execute(by_id).scalars())
+    if found:
+        return found
+    newest = (
+        select(failures.c.id)
+        .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
+        .limit(NEWEST)
+        .subquery("newest")
+    )
+    by_name = select(newest.c.id).join(jobs, jobs.c.id == newest.c.id).where(jobs.c.name == wanted).limit(MOST_OF_A_JOB)
+    return list(connection.execute(by_name).scalars())
+
+
+def _clusters(connection: Connection) -> list[str]:
+    """The names of the clusters: one step in the index of cluster and job id for each."""
+    found: list[str] = []
+    name = connection.execute(select(func.min(jobs.c.cluster))).scalar()
+    while name is not None and len(found) < _CLUSTERS:
+        found.append(name)
+        name = connection.execute(select(func.min(jobs.c.cluster)).where(jobs.c.cluster > name)).scalar()
+    return found

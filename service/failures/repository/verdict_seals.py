@@ -15,10 +15,9 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select
 from service.failures.tables import logs, models, seals, verdicts
 from service.people.repository.audit_log import START
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
 from service.sql.types import utc
-from service.sql.upsert import upsert
 
 MOST = 2_000  # records of one seal
 FRESH = 1_000  # unsealed verdicts that a page counts at most

@@ -13,7 +13,7 @@ from service.failures.tables import failures, verdicts
 from service.groups.tables import group_deltas
 from service.nodes.repository import work_queue
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks
 from service.sql.packing import pack
 from service.sql.types import clean, short, utc
 from service.statistics.repository import rollups

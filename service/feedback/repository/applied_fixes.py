@@ -6,14 +6,14 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, select
 
 from service.clock import Clock
-from service.contracts.resubmission import HELPED
+from service.contracts.advice import HELPED
 from service.failures.records import FailureRow
 from service.failures.tables import failures
 from service.feedback.tables import mended
 from service.jobs.tables import jobs
 from service.requests.tables import requests
+from service.sql.bulk import upsert
 from service.sql.types import clean, utc
-from service.sql.upsert import upsert
 
 NEAR = 200  # failures of the fingerprint, or of the cause, that are searched, newest first
 

@@ -12,9 +12,9 @@ from service.clock import Clock
 from service.failures.tables import failures, verdicts
 from service.feedback.records import Audit, AuditResult
 from service.feedback.tables import audits, feedback
+from service.sql.bulk import upsert
 from service.sql.packing import unpack
 from service.sql.types import utc
-from service.sql.upsert import upsert
 
 JUDGED: Final = "judged"  # the stratum of failures that a person judged before the draw
 UNDECIDED: Final = "undecided"

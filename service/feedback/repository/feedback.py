@@ -14,9 +14,9 @@ from service.failures.tables import failures
 from service.feedback.records import JUDGING, VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
 from service.feedback.tables import feedback, labels, saved_views
 from service.sql import paging as cursors
+from service.sql.bulk import upsert
 from service.sql.packing import pack
 from service.sql.types import UtcDateTime, clean, short, utc
-from service.sql.upsert import upsert
 
 _WORDS = 200  # entries of one failure
 _HELD = 200  # characters

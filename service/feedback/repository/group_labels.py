@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Row, delete, select
 from service.clock import Clock
 from service.feedback.records import GroupLabel
 from service.feedback.tables import group_labels
+from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
-from service.sql.upsert import upsert
 
 MOST = 20  # labels of one group; older ones can't be withdrawn
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Float, case, cast, func, literal_column, sele
 from service.failures.tables import failures
 from service.goodput.records import AttemptSum
 from service.goodput.repository import expressions
+from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import ended_within
-from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 
 UNKNOWN = "unknown"

@@ -22,8 +22,8 @@ from sqlalchemy import (
 )
 
 from service.goodput.records import GPUS_PER_NODE, Quantiles
+from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import ended_within
-from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import utc

@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Connection, Subquery, case, func, select
 from service.contracts.event import FAILURE_STATUSES
 from service.goodput.records import Quantiles, RunSums
 from service.goodput.repository import expressions
+from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import ended_within
-from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.requests.tables import lineages
 

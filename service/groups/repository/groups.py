@@ -35,7 +35,7 @@ from service.groups.tables import (
     group_splits,
     groups,
 )
-from service.sql import bounded_count
+from service.sql import paging
 from service.sql.types import clean, utc
 
 SHOWN = timedelta(days=28)
@@ -123,8 +123,8 @@ class GroupReader:
         return {row.fingerprint: row.group_id for row in found}
 
     def counts(self) -> dict[str, int]:
-        """The number of groups in each state, without merged ones, up to the bound of `service.sql.bounded_count`."""
-        return bounded_count.by_value(
+        """The number of groups in each state, without merged ones, up to the bound of `service.sql.paging`."""
+        return paging.bounded_counts(
             self._connection, groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None)
         )
 

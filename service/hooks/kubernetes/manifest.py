@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from service.contracts.resubmission import LINEAGE_LABEL, REQUEST_LABEL, RESUBMIT_OF_LABEL
+from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL, RESUBMIT_OF_LABEL
 from service.formats.kubernetes.meta import quantity
 from service.hooks.request import Request
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from service.clock import Clock, SystemClock
-from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
+from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
 from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers
@@ -273,12 +273,8 @@ def _place(job_id: str) -> _Place | None:
 
 def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
     """Detect a newer Job that reuses the name of the old one."""
-    before = request.extra.get("ended_before")
-    try:
-        until = None if before is None else datetime.fromisoformat(before)
-    except (TypeError, ValueError):
-        return None
-    if until is not None and until.tzinfo and meta.created_at is not None and meta.created_at > until + CLOCKS:
+    until = request.ended_before
+    if until is not None and meta.created_at is not None and meta.created_at > until + CLOCKS:
         return Settled(
             "already_done", "a Job of this name was created again since then, by another program or a person"
         )

@@ -6,7 +6,7 @@ commas or semicolons.
 
 import re
 
-from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
+from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
 
 RESUME = "faultline/resume"
 

@@ -7,16 +7,16 @@ requeued job by 120 s unless its StartTime is set. After MinJobAge (300 s) neith
 
 import logging
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from service.clock import Clock
-from service.contracts.resubmission import OPT_IN_LABEL, REQUEST_LABEL
+from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection
 from service.hooks.slurm import comment as words
-from service.hooks.slurm import spool, submit
+from service.hooks.slurm import scripts, submit
 from service.hooks.slurm.client import SlurmClient
 from service.hooks.slurm.record import REQUEUED_ON_HOLD, SlurmJob, text
 from service.hooks.slurm.scripts import SavedScript, ScriptStore
@@ -169,7 +169,7 @@ class SlurmScheduler:
             return Settled("already_done", "it has succeeded since")
         if job.end == "CANCELLED":
             return Settled("refused", "it was cancelled")
-        before = _instant(request.extra.get("ended_before"))
+        before = request.ended_before
         if before is not None and job.ended_at is not None and job.ended_at > before + CLOCKS:
             return Settled("already_done", f"it has run again since, and ended as {job.end}")
         return None
@@ -267,7 +267,7 @@ class SlurmScheduler:
         if self._options.spool is None:
             return None
         try:
-            return spool.environment(self._options.spool, job)
+            return scripts.spooled_environment(self._options.spool, job)
         except OSError as error:
             log.warning("job %s: its environment can't be read: %s", job.job_id, error)
             return None
@@ -305,11 +305,3 @@ class SlurmScheduler:
         if self._memory_s is None:
             self._memory_s = self._tools.memory_s()
         return self._memory_s
-
-
-def _instant(value: object) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Stores the batch scripts of failed jobs for use after Slurm has purged the job (MinJobAge, 300 s by default).
+"""Stores batch scripts and environments of failed jobs for use after Slurm has purged them (MinJobAge: 300 s).
 
 There is one file for each job, with the job's record and, if readable, its environment. Only the hook's user can read
 the folder, since the files may contain secrets.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from service.clock import Clock
-from service.hooks.slurm.record import SlurmJob, read_job
+from service.hooks.slurm.record import SlurmJob, read_job, whole
 
 log = logging.getLogger(__name__)
 
@@ -88,3 +88,35 @@ class ScriptStore:
 
     def _path(self, job_id: str, restarts: int) -> Path:
         return self._folder / f"{job_id}-{restarts}.json"
+
+
+# The controller stores the environments of submissions below its StateSaveLocation while it knows a job, in
+# `hash.<last digit of the number>/job.<number>/environment`: the number of variables as four bytes, little-endian, then
+# each `NAME=value` followed by a null byte (tested on Slurm 24.11). The tasks of an array share that of the first task.
+COUNT_BYTES = 4
+LARGEST_ENVIRONMENT = 1 << 20
+
+
+def spooled_environment(spool: Path, job: SlurmJob) -> bytes | None:
+    """Return the variables of a job's submission, each followed by a null byte; None: not available.
+
+    Slurm's own variables (SLURM_...) are omitted: a new submission sets them again.
+
+    Raises:
+        OSError: the file exists and can't be read.
+    """
+    number = whole(job.raw, "array_job_id") or whole(job.raw, "job_id") or 0
+    path = spool / f"hash.{number % 10}" / f"job.{number}" / "environment"
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_ENVIRONMENT + 1)
+    except FileNotFoundError:
+        return None
+    found = content[COUNT_BYTES:].split(b"\0")
+    if (
+        not COUNT_BYTES <= len(content) <= LARGEST_ENVIRONMENT
+        or len(found) != int.from_bytes(content[:COUNT_BYTES], "little") + 1
+        or found[-1]
+    ):
+        return None
+    return b"".join(one + b"\0" for one in found[:-1] if b"=" in one and not one.startswith(b"SLURM_"))

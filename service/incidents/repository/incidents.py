@@ -11,15 +11,45 @@ from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.failures.tables import failures
-from service.incidents.records import Incident, IncidentDetail, IncidentJob, IncidentNote, NewIncident
-from service.incidents.repository import member_counts
+from service.incidents.records import Incident, IncidentDetail, IncidentJob, IncidentNote, MemberCounts, NewIncident
 from service.incidents.tables import incident_jobs, incident_notes, incidents
 from service.jobs.tables import jobs
-from service.requests.tables import requests
+from service.requests.tables import lineages, requests
 from service.sql import paging as cursors
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.types import short, utc
-from service.sql.upsert import upsert
+
+
+def count_members(connection: Connection, incident_id: int) -> MemberCounts:
+    """The counts of one incident. Attempts whose job retention removed count as one job each."""
+    attempts, users, known = connection.execute(
+        select(
+            func.count(),
+            func.count(incident_jobs.c.user_name.distinct()),
+            func.count(jobs.c.id),
+        )
+        .select_from(incident_jobs.outerjoin(jobs, jobs.c.id == incident_jobs.c.failure_id))
+        .where(incident_jobs.c.incident_id == incident_id)
+    ).one()
+    removed = attempts - known
+    # Clusters reuse job ids; another user's job with the same id is another job.
+    user = func.coalesce(jobs.c.user_name, "")
+    root = func.coalesce(lineages.c.root_job_id, jobs.c.job_id)
+    same = (lineages.c.cluster == jobs.c.cluster) & (lineages.c.job_id == jobs.c.job_id)
+    distinct_jobs, distinct_roots = (
+        select(jobs.c.cluster, key.label("key"), user.label("user"))
+        .select_from(incident_jobs.join(jobs, jobs.c.id == incident_jobs.c.failure_id).outerjoin(lineages, same))
+        .where(incident_jobs.c.incident_id == incident_id)
+        .distinct()
+        .subquery()
+        for key in (jobs.c.job_id, root)
+    )
+    many_jobs, many_roots = (
+        int(connection.execute(select(func.count()).select_from(one)).scalar_one())
+        for one in (distinct_jobs, distinct_roots)
+    )
+    return MemberCounts(int(attempts), many_jobs + removed, many_roots + removed, int(users))
+
 
 JOBS_SHOWN = 500
 
@@ -114,7 +144,7 @@ class IncidentReader:
             select(incident_notes).where(incident_notes.c.incident_id == incident_id).order_by(incident_notes.c.id)
         )
         notes = tuple(IncidentNote(line.at, line.by, line.what, line.text) for line in history)
-        counts = member_counts.count(self._connection, incident_id)
+        counts = count_members(self._connection, incident_id)
         [incident] = self._with_held([_incident(row)])
         if counts.attempts:  # earlier releases stored the number of attempts
             incident = replace(incident, jobs=counts.jobs, users=counts.users)
@@ -225,10 +255,10 @@ class IncidentRepository(IncidentReader):
         if not rows:
             return 0
         self.get_locked(incident_id)  # the counts then include all committed failures
-        before = member_counts.count(self._connection, incident_id)
+        before = count_members(self._connection, incident_id)
         for part in chunks(rows):
             self._connection.execute(upsert(self._connection, incident_jobs).on_conflict_do_nothing(), part)
-        after = member_counts.count(self._connection, incident_id)
+        after = count_members(self._connection, incident_id)
         if after != before:
             self._connection.execute(
                 update(incidents)

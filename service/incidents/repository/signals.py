@@ -11,8 +11,8 @@ from sqlalchemy import Connection, bindparam, delete, select
 from service.incidents.records import NewSignal, Signal
 from service.incidents.tables import signals
 from service.sql import bulk
+from service.sql.bulk import upsert
 from service.sql.types import short, utc
-from service.sql.upsert import upsert
 
 LATEST = 200  # per resource
 _COLUMNS = ("fold_key", "failure_id", "at", "user_name")

@@ -10,15 +10,49 @@ from sqlalchemy import Connection, select, update
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assignments, Member, assign
 from service.jobs.records import Attempt, CountedAs, JobOutcome, NewJob
-from service.jobs.repository import insertion
 from service.jobs.repository.row_mapping import COLUMNS, POSITION, attempt_of, row_of
-from service.jobs.tables import jobs, retired_events
+from service.jobs.tables import JOB_IDS, counters, jobs, retired_events
 from service.nodes.records import NodePlace
 from service.nodes.repository import work_queue
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks
 from service.sql.types import clean, utc
 from service.statistics.repository import rollups
+
+
+def reserve_ids(connection: Connection, count: int) -> list[int]:
+    """Reserve `count` row ids of `jobs`, ascending; no other transaction gets them."""
+    if bulk.is_postgres(connection):
+        found = connection.exec_driver_sql("SELECT nextval(%s::regclass) FROM generate_series(1, %s)", (JOB_IDS, count))
+        return [row[0] for row in found]
+    last = connection.exec_driver_sql(
+        f"INSERT INTO {counters.name} (name, value) VALUES (?, ?) "  # noqa: S608 - a name of our own table
+        "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value RETURNING value",
+        (JOB_IDS, count),
+    ).scalar_one()
+    return list(range(last - count + 1, last + 1))
+
+
+def insert_new(connection: Connection, columns: Sequence[str], rows: Sequence[bulk.Row]) -> dict[str, int]:
+    """Insert those rows whose event_id is not stored yet; their row ids by event_id.
+
+    Rows are inserted in the order of their keys, so that two transactions with the same keys wait for each other in
+    turn and never deadlock.
+    """
+    key = columns.index("event_id")
+    row_id = columns.index("id")
+    ordered = sorted(rows, key=lambda row: row[key])
+    if bulk.is_postgres(connection):
+        found = bulk.insert_returning(
+            connection, jobs, columns, ordered, conflict="(event_id)", returning="event_id, id"
+        )
+        return {row[0]: row[1] for row in found}
+    # A unit of work holds SQLite's only write lock: nothing can be inserted between these two statements.
+    stored = {row[0] for row in bulk.by_keys(connection, "event_id", "jobs", [row[key] for row in ordered])}
+    missing = [row for row in ordered if row[key] not in stored]
+    bulk.append(connection, jobs, columns, missing)
+    return {row[key]: row[row_id] for row in missing}
+
 
 # Shared for inserts, exclusive for retention: a key must always be in one of the two tables.
 RETIREMENT_LOCK = 0x726574697265  # "retire"
@@ -93,7 +127,7 @@ class JobRepository(JobReader):
             first.setdefault(key, position)
         retired = {clean(key): digest for key, (_, digest) in self._retired(list(first)).items()}
         fresh = [position for key, position in first.items() if key not in retired]
-        ids = dict(zip(fresh, insertion.reserve_ids(connection, len(fresh)), strict=True)) if fresh else {}
+        ids = dict(zip(fresh, reserve_ids(connection, len(fresh)), strict=True)) if fresh else {}
         groups = self._groups(new, keys, ids)
         rows = [row_of(new[position], keys[position], ids[position]) for position in fresh]
         place = {ids[p]: group.assigned.places[ids[p]] for group in groups for p in group.new}
@@ -104,7 +138,7 @@ class JobRepository(JobReader):
                 row = list(rows[n])
                 row[counted], row[failure_id] = assigned.counted, assigned.failure_id
                 rows[n] = tuple(row)
-        inserted = insertion.insert_new(connection, COLUMNS, rows)
+        inserted = insert_new(connection, COLUMNS, rows)
         opened = self._settle(groups, new, keys, inserted)
         rollups.mark_stale(
             connection,

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Table, func
 
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.sql.types import utc
 
 

@@ -1,1 +1,1 @@
-"""Repositories of site layers and of runs that classify stored failures again."""
+"""The SQL of site layers and of runs that classify stored failures again."""

@@ -11,9 +11,9 @@ from service.learning.records import PACKAGED, GateResult, Promotion, StoredLaye
 from service.learning.shadow_figures import ShadowFigures
 from service.learning.tables import model_promotions, site_layers
 from service.sql import bulk
+from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
-from service.sql.upsert import upsert
 
 LOCK = 0x6661756C_6D6F6465
 _REASON = 500  # characters

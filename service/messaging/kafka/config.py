@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,25 @@ class KafkaConfig:
     def clusters(self) -> Mapping[str, str]:
         """{topic: cluster name for events without one}."""
         return topic_clusters(self.topics)
+
+    def with_topic(self, topic: str, purpose: str, *, setting: str) -> "KafkaConfig":
+        """The configuration of another consumer of the same broker, with its own topic and consumer group.
+
+        Args:
+            topic: as in FAULTLINE_KAFKA_TOPICS.
+            purpose: ends the name of the consumer group.
+            setting: the setting of the topic, for errors.
+
+        Raises:
+            ConfigurationError: the topic is invalid, or this consumer reads it too.
+        """
+        try:
+            config = replace(self, topics=(topic,), group_id=f"{self.group_id}-{purpose}")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{setting}: {error.detail}") from None
+        if set(config.clusters) & set(self.clusters):
+            raise ConfigurationError(f"{setting}: expected a topic outside FAULTLINE_KAFKA_TOPICS")
+        return config
 
     def connection(self) -> dict[str, Any]:
         """The client arguments common to all connections."""

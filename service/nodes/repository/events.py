@@ -11,10 +11,9 @@ from service.contracts.page import Page
 from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
 from service.nodes.tables import node_events
 from service.sql import paging as cursors
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.key_join import KeyJoin
 from service.sql.types import clean, short, utc
-from service.sql.upsert import upsert
 
 TEXT_MOST = 2_000  # characters
 _CHUNK = 200

@@ -9,14 +9,13 @@ from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
 from service.failures.tables import failure_nodes, failures, verdicts
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
-from service.nodes.records import Blame, JudgedFailure, RanJob, Window
+from service.nodes.records import FailureWeights, JudgedFailure, RanJob, Window
 from service.nodes.tables import blames
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.key_join import KeyJoin, Kind
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
-from service.sql.upsert import upsert
 
 
 class FailureFactReader:
@@ -116,13 +115,15 @@ class FailureFactReader:
             out |= {row.failure_id: unpack(row.body) for row in rows}
         return out
 
-    def blames(self, ids: Collection[int]) -> dict[int, Blame]:
+    def weights(self, ids: Collection[int]) -> dict[int, FailureWeights]:
         """What these failures currently add to their nodes, by id."""
         out = {}
         for chunk in chunks(sorted(ids)):
             for row in self._connection.execute(select(blames).where(blames.c.failure_id.in_(chunk))):
                 cluster, ended_at, weights = unpack(row.body)
-                out[row.failure_id] = Blame(row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights))
+                out[row.failure_id] = FailureWeights(
+                    row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights)
+                )
         return out
 
     def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[JudgedFailure]:
@@ -163,13 +164,13 @@ class FailureFactReader:
 class FailureFactRepository(FailureFactReader):
     """Reads and writes failure facts."""
 
-    def remove_blames(self) -> None:
-        """Remove the blame of failures that retention removed: those before the oldest attempt."""
+    def remove_weights(self) -> None:
+        """Remove the weights of failures that retention removed: those before the oldest attempt."""
         oldest = self._connection.execute(select(jobs.c.id).order_by(jobs.c.id).limit(1)).scalar()
         if oldest is not None:
             self._connection.execute(delete(blames).where(blames.c.failure_id < oldest))
 
-    def put_blames(self, new: Sequence[Blame]) -> None:
+    def put_weights(self, new: Sequence[FailureWeights]) -> None:
         """Set what these failures add; one without weights adds nothing."""
         empty = [one.failure_id for one in new if not one.weights]
         for chunk in chunks(sorted(empty)):

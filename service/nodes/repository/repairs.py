@@ -9,8 +9,8 @@ from service.clock import Clock
 from service.nodes.records import Repair
 from service.nodes.repository.suspicion import Key, SuspicionReader
 from service.nodes.tables import nodes
+from service.sql.bulk import upsert
 from service.sql.types import short, utc
-from service.sql.upsert import upsert
 
 
 class RepairReader:

@@ -13,10 +13,9 @@ from service.nodes.records import DaySums, FleetPrior, NodeDay, NodePlace, NodeR
 from service.nodes.tables import fleet_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.key_join import KeyJoin
 from service.sql.types import clean, short, utc
-from service.sql.upsert import upsert
 
 Key = tuple[str, str]
 _CHUNK = 400
@@ -100,12 +99,12 @@ class SuspicionReader:
             NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
         ]
 
-    def blamed_days(self, first: int, last: int) -> list[NodeDay]:
+    def days_of_failures(self, first: int, last: int) -> list[NodeDay]:
         """The stored days from `first` to before `last` of the nodes with a failure attributed to them."""
         span = (node_days.c.day >= first, node_days.c.day < last)
         keys = (node_days.c.cluster, node_days.c.node)
-        blamed = select(*keys).where(*span).group_by(*keys).having(func.sum(node_days.c.blame) > 0)
-        rows = self._connection.execute(select(node_days).where(*span, tuple_(*keys).in_(blamed)))
+        failing = select(*keys).where(*span).group_by(*keys).having(func.sum(node_days.c.blame) > 0)
+        rows = self._connection.execute(select(node_days).where(*span, tuple_(*keys).in_(failing)))
         return [
             NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
         ]
@@ -121,7 +120,7 @@ class SuspicionReader:
         return [(row.cluster, row.node) for row in found]
 
     def sums(self, cluster: str) -> list[tuple[float, float]]:
-        """(blame, exposure in node-hours) of every node of a cluster, with the current decay."""
+        """(weighted failures, exposure in node-hours) of every node of a cluster, with the current decay."""
         found = self._connection.execute(
             select(nodes.c.blame, nodes.c.exposure_h).where(nodes.c.cluster == clean(cluster))
         )

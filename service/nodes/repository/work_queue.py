@@ -10,10 +10,9 @@ from sqlalchemy import Connection, delete, select
 from service.clock import Clock
 from service.nodes.tables import fleet_rechecks, fleet_work
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
 from service.sql.types import utc
-from service.sql.upsert import upsert
 
 WorkKind = Literal["jobs", "failures", "events", "places"]
 # Held while counting, so that two processes do not wait for each other's rows one by one.

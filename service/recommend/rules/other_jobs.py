@@ -1,6 +1,6 @@
 """Rules about other jobs: incidents, resubmit storms, and rate limits."""
 
-from service.recommend import retry_storm_limit
+from service.recommend import recent_activity
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 
@@ -33,7 +33,7 @@ class RetryStormLimit:
         if context.in_turn:
             return NO_OBJECTION  # released one by one already
         storm = context.facts.storm
-        found = retry_storm_limit.assess(storm, context.policy.storm, context.facts.now)
+        found = recent_activity.limit_state(storm, context.policy.storm, context.facts.now)
         if found == "calm":
             return NO_OBJECTION
         ended = storm.failed + storm.helped

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, and_, func, select
 
 from service.clock import Clock
 from service.contracts.page import Page
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports.records import EVERYTHING, PublishedReport
 from service.reports.tables import reports, scoped_reports
 from service.sql import bulk

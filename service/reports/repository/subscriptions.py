@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select, update
 
 from service.clock import Clock
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports.records import NewSubscription, Subscription
 from service.reports.tables import report_subscriptions as subscriptions
 from service.sql import bulk

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, case, func, or_, select
 
-from service.contracts.resubmission import FAILED
+from service.contracts.advice import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents
+from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import in_scope
-from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
 from service.requests.repository.rescued import rescued
@@ -22,7 +22,7 @@ from service.sql.types import utc
 class Automated:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
-    `rescued`: see `service.requests.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
+    `rescued`: see `service.requests.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
     `retracted`: carried out on a verdict that was later retracted.
     """
 

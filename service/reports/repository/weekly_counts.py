@@ -26,8 +26,8 @@ from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures, verdicts
 from service.feedback.tables import feedback
 from service.groups.tables import group_fingerprints, groups
+from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import in_scope
-from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING, Amount
 from service.reports.weekly_facts import GroupFacts

@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, li
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
+from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import in_scope
-from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
 from service.requests.tables import lineages

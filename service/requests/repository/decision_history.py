@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, select
 from service.failures.tables import failures, logs, verdicts
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
-from service.requests.rescued import gpu_hours_rescued
+from service.requests.repository.rescued import gpu_hours_rescued
 from service.requests.tables import advices, requests
 from service.sql.packing import unpack
 from service.sql.types import utc
@@ -26,7 +26,7 @@ class StoredDecision:
 
     `body` is the verdict/1 of that version, None if retention removed it; `event` is the stored part of the event;
     `made`: the resubmit was carried out; `outcome` and `gpu_hours` are those of the resubmitted run; `rescued`: see
-    `service.requests.rescued`.
+    `service.requests.repository.rescued`.
     """
 
     failure_id: int

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
-from service.contracts.resubmission import FAILED, HELPED
+from service.contracts.advice import FAILED, HELPED
 from service.jobs.tables import jobs
 from service.requests.repository.rescued import rescuable, rescued
 from service.requests.tables import requests
@@ -31,7 +31,8 @@ class ShadowCount:
 class Funnel:
     """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
 
-    `rescued`: see `service.requests.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed again.
+    `rescued`: see `service.requests.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
+    again.
     """
 
     advised: int

@@ -6,8 +6,8 @@ from service.clock import Clock
 from service.requests.records import Switch
 from service.requests.tables import switches
 from service.sql import bulk
+from service.sql.bulk import upsert
 from service.sql.types import short
-from service.sql.upsert import upsert
 
 NAME = "automation"
 _LOCK = 0x737769746368  # "switch": a shared lock for leases, an exclusive one for changing the switch

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from sqlalchemy import Connection, and_, func, or_, select, update
 
 from service.clock import Clock
-from service.contracts.resubmission import LINEAGE_LABEL, REQUEST_LABEL
+from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState, StoredRequest
 from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
 from service.requests.tables import requests

@@ -16,10 +16,9 @@ from service.jobs.tables import jobs
 from service.requests.records import LineageMember, Mark, PastAttempt
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.packing import unpack
 from service.sql.types import clean, short
-from service.sql.upsert import upsert
 
 Job = tuple[str, str]  # cluster, job_id
 

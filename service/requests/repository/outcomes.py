@@ -8,15 +8,14 @@ from typing import Any, cast
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_column, or_, select, text, update
 
 from service.clock import Clock
-from service.contracts.resubmission import FAILED, HELPED, Outcome, Plan
+from service.contracts.advice import FAILED, HELPED, Outcome, Plan
 from service.requests.records import AwaitedRequest, Demotion, Request, TallyRow
 from service.requests.repository.request_rows import request_of
 from service.requests.tables import AWAITED as AWAITED_SQL
 from service.requests.tables import demotions, requests
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks, upsert
 from service.sql.types import UtcDateTime, clean, utc
-from service.sql.upsert import upsert
 
 # The same condition as that of the partial index.
 AWAITED = and_(

@@ -19,9 +19,9 @@ from service.requests.repository.request_rows import (
     stored_request_of,
 )
 from service.requests.tables import requests
-from service.sql import bounded_count, bulk
+from service.sql import bulk, paging
 from service.sql import paging as cursors
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks
 from service.sql.types import short, utc
 
 
@@ -78,13 +78,13 @@ class RequestReader:
         return [stored_request_of(row) for row in self._connection.execute(wanted)]
 
     def count_by_state(self) -> dict[RequestState, int]:
-        """The number of requests in each state, up to the bound of `service.sql.bounded_count`."""
-        found = bounded_count.by_value(self._connection, requests.c.state, get_args(RequestState))
+        """The number of requests in each state, up to the bound of `service.sql.paging`."""
+        found = paging.bounded_counts(self._connection, requests.c.state, get_args(RequestState))
         return cast("dict[RequestState, int]", found)
 
     def count_open(self) -> dict[RequestState, int]:
-        """The number of held, waiting and leased requests, up to the bound of `service.sql.bounded_count`."""
-        found = bounded_count.by_value(self._connection, requests.c.state, ("held", "waiting", "leased"))
+        """The number of held, waiting and leased requests, up to the bound of `service.sql.paging`."""
+        found = paging.bounded_counts(self._connection, requests.c.state, ("held", "waiting", "leased"))
         return cast("dict[RequestState, int]", found)
 
     def page(

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, delete, select, update
 from service.clock import Clock
 from service.requests.records import HeldStorm
 from service.requests.tables import storms
+from service.sql.bulk import upsert
 from service.sql.types import short
-from service.sql.upsert import upsert
 
 
 class StormReader:

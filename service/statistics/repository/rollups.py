@@ -34,10 +34,10 @@ from sqlalchemy import (
 )
 
 from service.failures.tables import failures
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
-from service.sql.chunks import chunks
+from service.sql.bulk import chunks
 from service.sql.types import UtcDateTime, utc
 from service.statistics.repository import sums
 from service.statistics.repository.sums import FAILURES, JOBS

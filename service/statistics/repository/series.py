@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Float, Row, case, 
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
+from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import ended_within
-from service.jobs.scope import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import utc

@@ -26,10 +26,10 @@ from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
+from service.jobs.records import ALL_JOBS, Scope
 from service.jobs.repository.scope_conditions import ended_within
-from service.jobs.scope import ALL_JOBS, Scope
 from service.jobs.tables import jobs
-from service.sql import bounded_count, bulk
+from service.sql import bulk, paging
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
 from service.statistics.repository import rollups, series, sums
@@ -118,7 +118,7 @@ class StatisticsReader:
         )
 
     def _some(self, wanted: Select[Any]) -> int:
-        return bounded_count.count(self._connection, wanted)
+        return paging.bounded_count(self._connection, wanted)
 
     def _count(self, wanted: Select[Any]) -> int:
         return int(self._connection.execute(wanted).scalar_one())

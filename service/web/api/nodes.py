@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from service.failures.records import FailureRow
 from service.nodes.records import NodeRow, NodeSort, StoredNodeEvent
-from service.web import fleet_views
+from service.web import node_views
 from service.web.api.parameters import Cursor, Limit, Text
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
@@ -64,7 +64,7 @@ def get_nodes(
     `rate_ratio` is the failure rate of a node relative to its exposure (1.0: as on other nodes), `low` and `high` its
     90 % interval; `exposure_h` are node-hours and `blame` weighted failures, both with decay.
     """
-    page = fleet_views.nodes(services, cluster=cluster or None, limit=limit, cursor=cursor, sort=sort)
+    page = node_views.nodes(services, cluster=cluster or None, limit=limit, cursor=cursor, sort=sort)
     return NodesPage(items=list(page.items), next_cursor=page.next_cursor)
 
 
@@ -77,7 +77,7 @@ def get_node(
     cursor: Cursor = None,
 ) -> NodeAnswer:
     """One node."""
-    found = fleet_views.node(services, cluster, node, limit=limit, cursor=cursor)
+    found = node_views.node(services, cluster, node, limit=limit, cursor=cursor)
     return NodeAnswer(
         node=found.node,
         events=list(found.events.items),

@@ -8,9 +8,8 @@ from fastapi.dependencies.utils import get_flat_params
 
 from service.errors import FieldError, InvalidInput
 from service.groups.records import GroupFilter, GroupState
-from service.web.action_request import ActionRequest
 from service.web.api.automation_models import Comment
-from service.web.auth import ACT, OWN, Principal
+from service.web.auth import ACT, OWN, ActionRequest, Principal
 from service.web.services import InjectedServices
 from service.web.url_times import When
 from service.web.views import FailureQuery, given_texts

@@ -1,1 +1,1 @@
-"""Limits of the server: requests in a minute, exports at one time, connections."""
+"""Limits of the server: requests and exports of each caller, connections."""

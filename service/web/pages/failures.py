@@ -10,8 +10,16 @@ from service.failures.records import FailureSort
 from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
-from service.web.pages.causes import by_side, symptoms
-from service.web.pages.forms import DEFAULT_ROWS, RowLimit, Text, failure_query, in_url, wrong_times
+from service.web.pages.forms import (
+    DEFAULT_ROWS,
+    RowLimit,
+    Text,
+    causes_by_side,
+    failure_query,
+    in_url,
+    symptoms,
+    wrong_times,
+)
 from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
@@ -63,7 +71,7 @@ def failures(
             "keep": query(shown_filters) or query(list="all"),
             "sort_link": lambda order: f"/failures{query(shown_filters, extra, sort=order)}",
             "cursor": cursor,
-            "causes": by_side(),
+            "causes": causes_by_side(),
             "statuses": views.statuses(),
             "more": MORE_FILTERS,
             "facets": None if problems else views.facets(snapshot, filters),

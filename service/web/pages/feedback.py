@@ -14,9 +14,17 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
 from service.web.group_actions import feedback_input
-from service.web.pages.causes import by_side, categories, cause_choice, symptoms
 from service.web.pages.failure.log_excerpt import excerpts
-from service.web.pages.forms import ActForm, Text, UserForm, redirect
+from service.web.pages.forms import (
+    ActForm,
+    Text,
+    UserForm,
+    categories,
+    cause_choice,
+    causes_by_side,
+    redirect,
+    symptoms,
+)
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
@@ -38,7 +46,7 @@ def queue(request: Request, services: InjectedServices, cursor: Text = None, not
             "page": page,
             "cursor": cursor,
             "audits": group_views.audits(snapshot),
-            "causes": by_side(),
+            "causes": causes_by_side(),
             "notice": notice,
         }
         return render(request, "feedback.html", context, services=snapshot)
@@ -65,7 +73,7 @@ def audit(request: Request, services: InjectedServices, week: Week, failure_id: 
             "excerpts": shown,
             "left_out": left_out,
             "facts": facts(detail.logs[0].event if detail.logs else {}),
-            "causes": by_side(),
+            "causes": causes_by_side(),
             "categories": categories(),
             "symptoms": symptoms(),
         }
@@ -84,7 +92,7 @@ def save_audit(
     unsure: Code = "",
 ) -> RedirectResponse:
     """Save the audit label, or that the person cannot tell, then show the verdict."""
-    side = next((side for side, entries in by_side().items() if any(one.code == cause for one in entries)), None)
+    side = next((side for side, entries in causes_by_side().items() if any(one.code == cause for one in entries)), None)
     labels = Labels(side, cause or None, category or None, symptom or None)
     given = FeedbackInput("unsure", note=note or None) if unsure else FeedbackInput("audit", labels, note or None)
     form.services.feedback.audit(week, failure_id, form.actor, given)

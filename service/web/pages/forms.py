@@ -1,4 +1,4 @@
-"""Parameters of forms and links: optional texts; empty values are ignored."""
+"""Parameters of forms and links: optional texts, whose empty values are ignored, and the choices of forms."""
 
 import re
 from dataclasses import dataclass, replace
@@ -9,11 +9,12 @@ from zoneinfo import ZoneInfo
 from fastapi import Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
 
+from classifiers import taxonomy
 from service.errors import FieldError, InvalidInput
-from service.jobs.scope import Scope
-from service.web.action_request import ActionRequest
+from service.jobs.records import Scope
+from service.recommend import ranking
 from service.web.api.parameters import TextFilters
-from service.web.auth import ACT, OWN, Principal, check_form
+from service.web.auth import ACT, OWN, READ, ActionRequest, Principal, check_form
 from service.web.services import InjectedServices, Services
 from service.web.url_times import instant
 from service.web.views import DEFAULT_RANGE, FailureQuery
@@ -43,8 +44,17 @@ def user_form(
     return ActionRequest(services, principal)
 
 
+def reader_form(
+    request: Request, services: InjectedServices, principal: Annotated[Principal, READ], form_token: FormToken = ""
+) -> ActionRequest:
+    """A form submitted by a user with scope read."""
+    check_form(request, form_token)
+    return ActionRequest(services, principal)
+
+
 ActForm = Annotated[ActionRequest, Depends(act_form)]
 UserForm = Annotated[ActionRequest, Depends(user_form)]
+ReaderForm = Annotated[ActionRequest, Depends(reader_form)]
 
 
 def comment_form(form: ActForm, comment: Annotated[str, Form(max_length=2_000)] = "") -> ActionRequest:
@@ -141,3 +151,31 @@ def in_url(filters: FailureQuery) -> dict[str, str]:
         found["abstained"] = str(filters.abstained).lower()
     times = {"since": filters.since, "until": filters.until}
     return found | {name: value for name, value in times.items() if value is not None}
+
+
+def causes_by_side() -> dict[str, list[taxonomy.Entry]]:
+    """The causes for a select, grouped by side."""
+    axes = taxonomy.load()
+    return {side: [entry for entry in axes.causes.values() if entry.extra["side"] == side] for side in axes.sides}
+
+
+def cause_choice(code: str) -> dict[str, str | None]:
+    """Side and cause of a form choice: a cause, or a side with unknown cause; neither if empty."""
+    if code in taxonomy.load().sides:
+        return {"side": code, "cause": None}
+    return {"side": None, "cause": code or None}
+
+
+def categories() -> list[taxonomy.Entry]:
+    """The failure categories."""
+    return list(taxonomy.load().categories.values())
+
+
+def mitigations() -> list[taxonomy.Entry]:
+    """The ten mitigations that a person can select."""
+    return [taxonomy.load().mitigations[code] for code in ranking.codes()]
+
+
+def symptoms() -> list[taxonomy.Entry]:
+    """The distributed symptoms."""
+    return list(taxonomy.load().symptoms.values())

@@ -20,10 +20,18 @@ from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
 from service.web.group_actions import act, feedback_input
-from service.web.pages.causes import by_side, cause_choice, mitigations
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.to_check import to_check
-from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, redirect
+from service.web.pages.forms import (
+    DEFAULT_ROWS,
+    ActForm,
+    RowLimit,
+    Text,
+    cause_choice,
+    causes_by_side,
+    mitigations,
+    redirect,
+)
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
@@ -32,7 +40,6 @@ router = APIRouter()
 SORTS: dict[GroupSort, str] = {"-last_at": "last failure first", "-gpu_hours_lost": "most GPU-hours lost first"}
 FILTERS = ("side", "cause", "cluster", "queue", "team", "user", "node", "assignee")
 SPANS = {"1d": timedelta(days=1), "1w": timedelta(weeks=1), "4w": timedelta(weeks=4)}
-OPEN = ("new", "escalating", "regressed", "ongoing")
 # The columns of the board: what needs a person first, what is settled last.
 BOARD: tuple[GroupState, ...] = ("escalating", "regressed", "new", "ongoing", "resolved", "muted")
 PER_COLUMN = 12  # groups
@@ -83,7 +90,7 @@ def groups(
             "sorts": SORTS,
             "states": {state: counts.get(state, 0) for state in get_args(GroupState)},
             "cursor": cursor,
-            "causes": by_side(),
+            "causes": causes_by_side(),
             "more": FILTERS[2:],
             "spans": SPANS,
             "notice": notice,
@@ -143,7 +150,7 @@ def group(
             "latest": latest.items,
             "last": last,
             "to_check": to_check(latest.items[0].status, last, abstained=latest.items[0].abstained) if last else None,
-            "causes": by_side(),
+            "causes": causes_by_side(),
             "mitigations": mitigations(),
             "spans": SPANS,
             "notice": notice,

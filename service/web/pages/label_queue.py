@@ -12,10 +12,9 @@ from service.web import views
 from service.web.api.group_models import FeedbackGiven
 from service.web.auth import READ
 from service.web.group_actions import feedback_input
-from service.web.pages.causes import by_side, cause_choice
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.feedback import facts
-from service.web.pages.forms import ActForm, Text, redirect
+from service.web.pages.forms import ActForm, Text, cause_choice, causes_by_side, redirect
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
@@ -39,7 +38,7 @@ def next_label(
         with snapshot.reading() as reading:
             queue = label_queue.queue(reading, now, start)
             newest = next(iter(reading.site_layers.list(limit=1)), None)
-        context: dict[str, Any] = {"queue": queue, "layer": newest, "causes": by_side(), "notice": notice}
+        context: dict[str, Any] = {"queue": queue, "layer": newest, "causes": causes_by_side(), "notice": notice}
         context["labelled_group"] = group
         if queue.items:
             detail = views.failure(snapshot, queue.items[0].failure)

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.contracts.page import Page
 from service.nodes.records import NodeRow, NodeSort
-from service.web import fleet_views, views
+from service.web import node_views, views
 from service.web.auth import READ
 from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
@@ -39,11 +39,11 @@ def nodes(
 ) -> HTMLResponse:
     """One page of the list."""
     with services.snapshot() as snapshot:
-        page = fleet_views.nodes(snapshot, cluster=cluster or None, limit=limit, cursor=cursor or None, sort=sort)
+        page = node_views.nodes(snapshot, cluster=cluster or None, limit=limit, cursor=cursor or None, sort=sort)
         first = not cursor and page.items
         named: Page[NodeRow] = Page(())
         if first:
-            named = fleet_views.nodes(snapshot, cluster=cluster or None, limit=MOST, sort="node")
+            named = node_views.nodes(snapshot, cluster=cluster or None, limit=MOST, sort="node")
         context = {
             "page": page,
             "map": node_map(named.items),
@@ -54,8 +54,8 @@ def nodes(
             "limit": limit,
             "sort": sort,
             "sorts": SORTS,
-            "node_status": fleet_views.node_status,
-            "suspects": sum(fleet_views.node_status(row) == "suspect" for row in page.items),
+            "node_status": node_views.node_status,
+            "suspects": sum(node_views.node_status(row) == "suspect" for row in page.items),
         }
         return render(request, "nodes.html", context, services=snapshot)
 
@@ -73,24 +73,27 @@ def node(
     """One node. `side` selects the failures of its history; unknown: the undecided ones."""
     wanted = node_history.failures_on(cluster, node, side or None)
     with services.snapshot() as snapshot:
-        found = fleet_views.node(snapshot, cluster, node, cursor=cursor or None, failures=wanted)
+        found = node_views.node(snapshot, cluster, node, cursor=cursor or None, failures=wanted)
         repaired_at = found.node.repaired_at
-        blame = FailureQuery(
+        pointing_here = FailureQuery(
             {"node": node, "suspect": node, "cluster": cluster},
             since=None if repaired_at is None else f"{repaired_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         )
         context = {
             "found": found,
             "row": found.node,
-            "blamed": views.facets(snapshot, blame),
-            "blame_filters": {**blame.values, **({"since": blame.since} if blame.since else {})},
-            "node_status": fleet_views.node_status(found.node),
+            "causes": views.facets(snapshot, pointing_here),
+            "cause_filters": {
+                **pointing_here.values,
+                **({"since": pointing_here.since} if pointing_here.since else {}),
+            },
+            "node_status": node_views.node_status(found.node),
             "cursor": cursor,
             "side": side or None,
             "sides": node_history.SIDES,
             "wanted": in_url(wanted),
             "trend": node_history.trend(snapshot, wanted),
-            "kind_title": fleet_views.kind_title,
+            "kind_title": node_views.kind_title,
             "moments": node_history.moments(found.node, found.events.items, () if cursor else found.failures.items),
             "commands": node_history.commands(node),
             "message": MESSAGES.get(repaired or ""),

@@ -15,7 +15,7 @@ from service.failures.records import COUNTED_AS_FAILED
 from service.groups.records import GroupFilter, GroupRow
 from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
-from service.web import automation_views, fleet_views, goodput_views, group_views, views
+from service.web import automation_views, goodput_views, group_views, node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.charts import marks, sparklines, stacked_bars
 from service.web.pages.failures import newest
@@ -118,8 +118,8 @@ def groups_needing_attention(services: Services, scope: OverviewScope) -> list[G
 
 def suspect_nodes(services: Services, cluster: str | None) -> list[NodeRow]:
     """The nodes that fail more often than expected, most suspected first."""
-    page = fleet_views.nodes(services, cluster=cluster, limit=SUSPECTS)
-    return [node for node in page.items if fleet_views.node_status(node) == "suspect"]
+    page = node_views.nodes(services, cluster=cluster, limit=SUSPECTS)
+    return [node for node in page.items if node_views.node_status(node) == "suspect"]
 
 
 def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from service import weeks
 from service.deliveries.config import ReportReceiver
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import html, markdown, pdf
 from service.reports import scope as scopes
 from service.reports.document import Report

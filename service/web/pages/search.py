@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import RedirectResponse
 
 from service.errors import NotFound
-from service.web import fleet_views, views
+from service.web import node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.forms import Text, redirect
 from service.web.pages.templating import path, query
@@ -78,7 +78,7 @@ def node_page(services: Services, name: str) -> str | None:
         return None
     cluster = clusters.pop()
     try:
-        fleet_views.node(services, cluster, name, limit=1)
+        node_views.node(services, cluster, name, limit=1)
     except NotFound:
         return None
     return f"/nodes/{quote(cluster, safe='')}/{path(name)}"

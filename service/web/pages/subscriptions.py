@@ -9,8 +9,8 @@ from service.errors import Conflict
 from service.reports.records import Subscription
 from service.reports.subscriptions import described
 from service.web import views
-from service.web.auth import READ, Principal, check_form
-from service.web.pages.forms import FormToken, redirect
+from service.web.auth import check_form
+from service.web.pages.forms import FormToken, ReaderForm, redirect
 from service.web.pages.templating import query, render
 from service.web.services import InjectedServices
 
@@ -18,53 +18,32 @@ router = APIRouter()
 Token = Annotated[str, Path(max_length=100)]
 LINK = "an unsubscribe link"
 _Name = Annotated[str, Form(max_length=200)]
+_SubscriptionId = Annotated[int, Path(ge=1, le=2**62)]
 
 
 @router.post("/reports/subscriptions")
 def subscribe(
-    request: Request,
-    services: InjectedServices,
-    principal: Annotated[Principal, READ],
-    endpoint: _Name = "",
-    user: _Name = "",
-    cluster: _Name = "",
-    team: _Name = "",
-    form_token: FormToken = "",
+    form: ReaderForm, endpoint: _Name = "", user: _Name = "", cluster: _Name = "", team: _Name = ""
 ) -> RedirectResponse:
     """Subscribe a person or a channel, then show the subscriptions."""
-    check_form(request, form_token)
     try:
-        added = views.subscribe(services, principal, endpoint, user, cluster, team)
+        added = views.subscribe(form.services, form.principal, endpoint, user, cluster, team)
     except Conflict:
         return redirect("/reports?subscribed=before#subscriptions")
     return redirect(f"/reports{query(subscribed=added.id)}#subscriptions")
 
 
 @router.post("/reports/subscriptions/{subscription_id}/end")
-def end(
-    request: Request,
-    services: InjectedServices,
-    principal: Annotated[Principal, READ],
-    subscription_id: Annotated[int, Path(ge=1, le=2**62)],
-    form_token: FormToken = "",
-) -> RedirectResponse:
+def end(form: ReaderForm, subscription_id: _SubscriptionId) -> RedirectResponse:
     """End a subscription, then show the others."""
-    check_form(request, form_token)
-    views.unsubscribe(services, principal, subscription_id)
+    views.unsubscribe(form.services, form.principal, subscription_id)
     return redirect("/reports?subscribed=ended#subscriptions")
 
 
 @router.post("/reports/subscriptions/{subscription_id}/send")
-def send(
-    request: Request,
-    services: InjectedServices,
-    principal: Annotated[Principal, READ],
-    subscription_id: Annotated[int, Path(ge=1, le=2**62)],
-    form_token: FormToken = "",
-) -> RedirectResponse:
+def send(form: ReaderForm, subscription_id: _SubscriptionId) -> RedirectResponse:
     """Send the last week's report to one subscriber now, then show the subscriptions."""
-    check_form(request, form_token)
-    views.send_report(services, principal, subscription_id)
+    views.send_report(form.services, form.principal, subscription_id)
     return redirect(f"/reports{query(sent=subscription_id)}#subscriptions")
 
 

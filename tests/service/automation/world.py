@@ -14,6 +14,7 @@ from service.failures.records import FailureRow
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchOutcome
 from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.recommend.policy import Policy
 from service.requests.records import Lease, Request, RequestState
@@ -21,6 +22,7 @@ from service.sql.packing import unpack
 from service.telemetry import Telemetry
 from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import GUESS, HARDWARE, NOW, SYSTEM
 
 OUTAGE = replace(SYSTEM, fingerprint="1:stale", confidence=0.95)
@@ -102,7 +104,9 @@ class World:
 
 def world(store: Store, clock: FrozenClock, text: str = AUTO) -> World:
     automation = Automation(store, rules(text), clock, Telemetry())
-    diagnose = Diagnose(store, LogFetcher(()), ByWord(), rules(text), clock, Telemetry(), automation=automation)
+    diagnose = diagnose_with(
+        DiagnosisTools(store, LogFetcher(()), ByWord(), rules(text), clock, Telemetry(), automation=automation)
+    )
     return World(store, clock, automation, diagnose)
 
 

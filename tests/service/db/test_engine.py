@@ -14,7 +14,7 @@ from service.errors import ConfigurationError, Unavailable
 from service.failures.records import NewFailure
 from service.jobs.repository.jobs import JobRepository
 from tests.labs.postgres import Postgres, server
-from tests.service.databases import MIGRATED, Emptier, engine_of, migrated_file
+from tests.service.databases import MIGRATED, Emptier, connection_of, engine_of, migrated_file
 from tests.service.sample_rows import job, put, verdict
 
 
@@ -124,7 +124,7 @@ def test_a_read_session_reads_one_snapshot(open_store: Callable[[], Store]) -> N
 
 def test_reading_cannot_write(store: Store) -> None:
     with pytest.raises(Exception, match=r"readonly|read-only"), store.reading() as reading:
-        JobRepository(reading.jobs._connection).add([job("a")])
+        JobRepository(connection_of(reading.jobs)).add([job("a")])
     with store.reading() as reading:
         assert reading.jobs.known(["a"]) == {}
     put(store, [job("a")])

@@ -16,7 +16,7 @@ from service.feedback.records import NewFeedback
 from service.groups.records import GroupFilter
 from service.nodes.records import DaySums, NewNodeEvent, NodeRow, NodeSort, Window
 from service.sql.bulk import is_postgres
-from tests.service.databases import engine_of
+from tests.service.databases import connection_of, engine_of
 from tests.service.sample_rows import NOON, job, put
 
 ROWS = 3_000
@@ -88,7 +88,7 @@ def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
 
 
 def plan(work: ReadSession, statement: str, parameters: Any) -> str:
-    connection = work.jobs._connection
+    connection = connection_of(work.jobs)
     if is_postgres(connection):
         # Whether an index can serve it, not whether a table this small is worth one.
         connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
@@ -161,7 +161,7 @@ def test_a_list_stops_when_its_page_is_full(filled: Store, filters: FailureFilte
         return 0
 
     with filled.reading() as reading:
-        driver: Any = reading.jobs._connection.connection.dbapi_connection
+        driver: Any = connection_of(reading.jobs).connection.dbapi_connection
         driver.set_progress_handler(step, 10)
         page = reading.failures.page(filters, limit=5, sort=sort)
         driver.set_progress_handler(None, 0)
@@ -268,7 +268,7 @@ def test_the_cost_of_a_page_does_not_depend_on_the_stored_rows(filled: Store) ->
             reading.failures.page(filters, limit=20)
         (statement, parameters), *_ = seen  # then, of a page that is not full, where to go on from
         with filled.reading() as reading:
-            connection = reading.jobs._connection
+            connection = connection_of(reading.jobs)
             if is_postgres(connection):
                 # A table this small is read whole for what 21 look-ups cost; one that grows is what is asked about.
                 connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
@@ -288,7 +288,7 @@ def instructions(work: ReadSession, filters: FailureFilter) -> int:
         steps += 10
         return 0
 
-    driver: Any = work.jobs._connection.connection.dbapi_connection
+    driver: Any = connection_of(work.jobs).connection.dbapi_connection
     driver.set_progress_handler(step, 10)
     work.failures.page(filters, limit=20)
     driver.set_progress_handler(None, 0)
@@ -343,7 +343,7 @@ def test_no_query_about_nodes_scans_a_table(filled: Store) -> None:
         reading.failure_facts.ran(ids)
         reading.failure_facts.judged(ids)
         reading.failure_facts.bodies(ids)
-        reading.failure_facts.blames(ids)
+        reading.failure_facts.weights(ids)
         reading.node_work.any_due()
         reading.node_work.any()
     assert len(seen) > 20

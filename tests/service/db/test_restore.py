@@ -21,13 +21,14 @@ from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.consumer import Consumer
 from service.messaging.record import TopicPartition
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.labs.postgres import Postgres
 from tests.service.databases import engine_of
 from tests.service.messaging.fakes import DeadLetterTopic
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import ByWord, event
 
 PLACES = [TopicPartition("jobs", number) for number in range(2)]
@@ -59,7 +60,7 @@ def publish(broker: MemoryBroker, numbers: range) -> None:
 
 def consume(store: Store, broker: MemoryBroker) -> None:
     clock, telemetry = SystemClock(), Telemetry()
-    diagnose = Diagnose(store, LogFetcher(()), ByWord(), policy.built_in(), clock, telemetry)
+    diagnose = diagnose_with(DiagnosisTools(store, LogFetcher(()), ByWord(), policy.built_in(), clock, telemetry))
     source = MemorySource(broker, "worker", ["jobs"])
     consumer = Consumer(source, recognise.parse, diagnose, DeadLetterTopic(), clock=clock, telemetry=telemetry)
     consumer.run(_Until(lambda: all((broker.committed(at) or 0) == len(log) for at, log in broker.logs.items())))

@@ -15,7 +15,7 @@ from service.db.session import ReadSession, Store, UnitOfWork
 # What stands in the source of a method that changes rows or locks them.
 WRITES = re.compile(
     r"\b(insert|update|delete|with_for_update|upsert)\(|on_conflict|\b(INSERT INTO|UPDATE|DELETE FROM)\b"
-    r"|insertion\.\w+\(|bulk\.(append|write|insert_new|insert_returning|lock)\("
+    r"|\b(insert_new|reserve_ids)\(|bulk\.(append|write|insert_new|insert_returning|lock)\("
 )
 
 

@@ -11,8 +11,7 @@ import pytest
 from classifiers import taxonomy
 from service.contracts.event import JobCompletion
 from service.demo import scenarios
-from service.demo.fleet import GPUS_PER_NODE, Fleet
-from service.demo.simulation import Simulation
+from service.demo.simulation import GPUS_PER_NODE, Fleet, Simulation
 from service.demo.story import DAYS, DEGRADED, Story
 from service.formats.recognise import parse
 

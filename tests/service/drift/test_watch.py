@@ -54,11 +54,12 @@ def test_more_logs_replace_the_measures_of_a_failure(store: Store, clock: Frozen
 
 def test_one_process_makes_the_report_of_an_hour_and_all_publish_it(store: Store, clock: FrozenClock) -> None:
     stored(store, clock)
-    first, second = (DriftWatch(store, clock, Telemetry()) for _ in range(2))
+    metrics = [Telemetry(), Telemetry()]
+    first, second = (DriftWatch(store, clock, one) for one in metrics)
     texts = []
-    for watch in (first, second, first):
+    for watch, shown in ((first, metrics[0]), (second, metrics[1]), (first, metrics[0])):
         watch()
-        texts.append(watch._telemetry.render().decode())
+        texts.append(shown.render().decode())
     for text in texts:
         assert 'faultline_drift_changed{cluster="orion",measure="unknown_words"} 1.0' in text
         assert 'faultline_drift_share{cluster="orion",measure="unknown_words",window="reference"} 0.05' in text

@@ -10,6 +10,7 @@ from service.db.session import Store
 from service.errors import NotFound
 from service.failures.records import FailureFilter, NewFailure
 from service.failures.repository.verdict_versions import headline
+from tests.service.databases import connection_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded, verdict
 
@@ -148,7 +149,7 @@ def test_many_failures_are_read_with_as_many_queries_as_one(store: Store) -> Non
     asked: list[str] = []
     with store.reading() as reading:
         ids = [row.id for row in reading.failures.page().items]
-        connection = reading.failures._connection
+        connection = connection_of(reading.failures)
         event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
         one = reading.failures.get(ids[0])
         of_one = len(asked)

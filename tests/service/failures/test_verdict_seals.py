@@ -5,6 +5,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from service.db.session import Store
+from tests.service.databases import engine_of
 from tests.service.sample_rows import NOON, job, put
 
 LATER = NOON + timedelta(days=365)
@@ -22,7 +23,7 @@ def test_sealed_verdicts_are_intact_until_one_is_changed(store: Store) -> None:
     with store.reading() as reading:
         found = reading.verdict_seals.check()
     assert (found.intact, found.removed, found.changed, found.broken) == (8, 0, (), ())
-    with store._connection(store._writing) as connection:
+    with engine_of(store).begin() as connection:
         connection.execute(text("UPDATE verdicts SET model = 'another' WHERE failure_id = :id"), {"id": third})
         connection.execute(
             text("UPDATE logs SET event = :other WHERE failure_id = :id"), {"other": b"{}", "id": fourth}
@@ -66,7 +67,7 @@ def test_a_changed_seal_is_detected(store: Store) -> None:
     put(store, [job("1")])
     with store.unit_of_work() as work:
         work.verdict_seals.seal(LATER)
-    with store._connection(store._writing) as connection:
+    with engine_of(store).begin() as connection:
         connection.execute(text("UPDATE seals SET since = until, records = 9, hash = entries"))
     with store.reading() as reading:
         assert reading.verdict_seals.check().broken == (1,)

@@ -12,7 +12,7 @@ from classifiers.relevance import evidence_weights
 from service.contracts.node_event import NODES_MOST
 from service.errors import UnreadableRecord
 from service.formats.node_events import parse
-from service.formats.node_events_kinds import of_text, of_xid, rules
+from service.formats.node_records.kinds import of_text, of_xid, rules
 from service.formats.read_outcome import Skipped
 from service.nodes.records import NewNodeEvent, NodeReport
 

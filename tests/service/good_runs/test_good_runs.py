@@ -15,10 +15,11 @@ from service.db.session import Store
 from service.good_runs.collection import GoodRunLogs, GoodRuns, last_good_runs
 from service.good_runs.records import StoredGoodRun
 from service.logs.fetch import LogFetcher
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.pipeline.test_diagnose import GUESS
 from tests.service.sample_rows import NOON
 
@@ -48,7 +49,7 @@ def handled(store: Store, *events: JobCompletion, read: GoodRunLogs = "inline") 
     recorder, logs = Recorder(), LogFetcher(())
     good = GoodRuns(logs, read)
     clock = FrozenClock(NOON + timedelta(days=2))
-    diagnose = Diagnose(store, logs, recorder, policy.built_in(), clock, Telemetry(), good_runs=good)
+    diagnose = diagnose_with(DiagnosisTools(store, logs, recorder, policy.built_in(), clock, Telemetry()), good)
     for one in events:
         diagnose.handle([one])
     return recorder.cases

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from service.goodput import rates
+from service.goodput import figures
 
 
 def test_a_rate_has_the_exact_poisson_interval() -> None:
-    found = rates.rate(10, 1_000.0)
+    found = figures.failure_rate(10, 1_000.0)
     assert found is not None
     # Garwood's limits for 10 events: 4.795 and 18.390.
     assert found.value == 0.01
@@ -17,18 +17,18 @@ def test_a_rate_has_the_exact_poisson_interval() -> None:
 
 
 def test_without_failures_there_is_an_upper_limit_but_no_mean_time() -> None:
-    found = rates.rate(0, 100.0)
+    found = figures.failure_rate(0, 100.0)
     assert found is not None
     assert (found.value, found.low) == (0.0, 0.0)
     assert found.high == pytest.approx(0.0369, abs=1e-4)
-    assert rates.mean_time(found) is None
-    assert rates.rate(3, 0.0) is None
+    assert figures.mean_time(found) is None
+    assert figures.failure_rate(3, 0.0) is None
 
 
 def test_the_mean_time_to_failure_falls_with_the_number_of_nodes() -> None:
     # Kokolis et al. 2024: 6.5 failures per 1,000 node-days are 1.8 hours between failures at 16,384 GPUs.
-    per_day = rates.rate(6_500, 1_000_000.0)
-    found = rates.mean_time(per_day, 16_384 / 8 / 24)
+    per_day = figures.failure_rate(6_500, 1_000_000.0)
+    found = figures.mean_time(per_day, 16_384 / 8 / 24)
     assert found is not None
     assert found.value == pytest.approx(1.8, abs=0.01)
     assert found.high is not None
@@ -36,17 +36,17 @@ def test_the_mean_time_to_failure_falls_with_the_number_of_nodes() -> None:
 
 
 def test_counts_in_clusters_widen_the_interval() -> None:
-    spread = rates.dispersion([0, 0, 12, 0, 0, 0, 12, 0], [10.0] * 8)
+    spread = figures.dispersion([0, 0, 12, 0, 0, 0, 12, 0], [10.0] * 8)
     assert spread == pytest.approx((2 * 9**2 / 3 + 6 * 3**2 / 3) / 7)  # three are expected a day
-    wide, narrow = rates.rate(24, 80.0, spread), rates.rate(24, 80.0)
+    wide, narrow = figures.failure_rate(24, 80.0, spread), figures.failure_rate(24, 80.0)
     assert wide is not None
     assert narrow is not None
     assert wide.low < narrow.low
     assert wide.high is not None
     assert narrow.high is not None
     assert wide.high > narrow.high
-    assert rates.dispersion([1] * 8, [10.0] * 8) == 1.0
-    assert rates.dispersion([5, 0], [1.0, 1.0]) == 1.0
+    assert figures.dispersion([1] * 8, [10.0] * 8) == 1.0
+    assert figures.dispersion([5, 0], [1.0, 1.0]) == 1.0
 
 
 @pytest.mark.parametrize("cluster", [1, 4])
@@ -55,7 +55,7 @@ def test_the_interval_covers_the_true_rate(cluster: int) -> None:
     rng, covered, rounds = random.Random(5), 0, 400
     for _ in range(rounds):
         counts = [cluster * _poisson(rng, 2.0 / cluster) for _ in range(28)]
-        found = rates.rate(sum(counts), 560.0, rates.dispersion(counts, [20.0] * 28))
+        found = figures.failure_rate(sum(counts), 560.0, figures.dispersion(counts, [20.0] * 28))
         assert found is not None
         assert found.high is not None
         covered += found.low <= 0.1 <= found.high

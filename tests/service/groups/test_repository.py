@@ -9,6 +9,7 @@ from service.errors import InvalidInput, NotFound
 from service.failures.records import FailureFilter
 from service.groups.records import GroupFilter, GroupRow, Mute
 from service.groups.repository import counts
+from tests.service.databases import connection_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, verdict
 
@@ -165,7 +166,7 @@ def test_a_split_moves_existing_failures_in_small_transactions(store: Store) -> 
     fold(store)
     with store.unit_of_work() as work:
         split = work.groups.split("v1:a", "user", "bo", "ana")
-        moved = [counts.regroup(work.groups._connection, split, limit=3) for _ in range(3)]
+        moved = [counts.regroup(connection_of(work.groups), split, limit=3) for _ in range(3)]
     assert moved == [3, 1, 0]
     fold(store)
     assert {row.fingerprint: row.failures for row in rows(store)} == {"v1:a": 5, f"v1:a~{split.id}": 4}

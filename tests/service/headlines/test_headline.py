@@ -3,8 +3,7 @@
 import pytest
 
 from classifiers import signatures
-from service.headlines.headline import LONGEST, headline, titles
-from service.headlines.line_cleaning import cleaned
+from service.headlines.headline import LONGEST, headline, titles, without_headers
 
 XID = "[859133.000000] NVRM: Xid (PCI:0000:3a:00): 79, pid=1954363, name=python, GPU has fallen off the bus."
 LIMIT = "2024-10-17 05:30:58,945 ERROR CANCELLED DUE TO TIME LIMIT: the job asked for 2:00:00"
@@ -47,13 +46,14 @@ def test_a_headline_says_what_happened_and_where(line: str, node: str | None, fr
 )
 def test_time_host_process_and_rank_are_left_out(before: str) -> None:
     assert (
-        cleaned(f"{before}ValueError: 'step' is not a valid Schedule") == "ValueError: 'step' is not a valid Schedule"
+        without_headers(f"{before}ValueError: 'step' is not a valid Schedule")
+        == "ValueError: 'step' is not a valid Schedule"
     )
 
 
 def test_a_line_of_nothing_but_a_header_is_kept() -> None:
-    assert cleaned("[rank0]: ") == "[rank0]:"
-    assert cleaned("   ") == ""
+    assert without_headers("[rank0]: ") == "[rank0]:"
+    assert without_headers("   ") == ""
 
 
 def test_a_long_line_ends_with_a_whole_word() -> None:

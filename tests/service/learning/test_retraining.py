@@ -9,13 +9,13 @@ from classifiers.diagnoser import Diagnoser
 from service.db.session import Store
 from service.errors import Conflict, NotFound
 from service.failures.records import FailureFilter
-from service.feedback import label_export, label_withdrawal
+from service.feedback import label_export, withdrawal
 from service.feedback.advisor import Advisor
 from service.feedback.records import FeedbackInput, Labels
 from service.learning import gate
 from service.learning.gate import LabelFacts
 from service.learning.records import PACKAGED, GateResult
-from service.pipeline.reclassification import Reclassification
+from service.pipeline.reclassification import Reclassification, RunOptions
 from service.recommend import policy
 from tests.classifiers.conftest import KINDS
 from tests.service.frozen_clock import FrozenClock
@@ -115,11 +115,11 @@ def test_stored_failures_are_classified_again_once(world: World) -> None:
     world.label(rows[0], "user", "USER.4")
     world.retrain()
     again = reclassification(world)
-    assert again.run(FailureFilter(), dry_run=True).changed == 2
+    assert again.run(FailureFilter(), RunOptions(dry_run=True)).changed == 2
     with world.store.reading() as reading:
         assert reading.failures.get(rows[1].id).row.version == 1
-    first = again.run(FailureFilter(), per_second=1e9, most=1)
-    done = again.run(FailureFilter(), per_second=1e9)
+    first = again.run(FailureFilter(), RunOptions(per_second=1e9), most=1)
+    done = again.run(FailureFilter(), RunOptions(per_second=1e9))
     assert (first.complete, done.complete, done.people) == (True, True, 1)
     with world.store.reading() as reading:
         assert [reading.failures.get(row.id).row.version for row in (*rows, kept)] == [2, 2, 2, 1]
@@ -217,7 +217,7 @@ def test_the_labels_of_one_person_are_undone(world: World) -> None:
     since = world.clock.now()
     world.label(row, "hardware", "HW.GPU.1", who="mallory")
     world.label(other, "system", "SYS.5")
-    done = label_withdrawal.withdraw(world.store, "mallory", since, by="admin")
+    done = withdrawal.withdraw_labels(world.store, "mallory", since, by="admin")
     assert (done.labels, done.verdicts) == (1, 1)
     with world.store.reading() as reading:
         detail = reading.failures.get(row.id)

@@ -19,13 +19,14 @@ from service.learning.active_layer import ActiveLayer
 from service.learning.retraining import Candidate, Retraining
 from service.learning.shadow_watch import ShadowWatch
 from service.logs.fetch import LogFetcher
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import SignatureFolder
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock
+from tests.service.pipeline.diagnosis import diagnose_with
 
 SECONDS_TO_LOAD = 10.0
 
@@ -47,7 +48,9 @@ class World:
             self.model, folder, layer=ActiveLayer(self.store, self.clock, self.key).current
         )
         rules = policy.built_in()
-        self.diagnose = Diagnose(self.store, LogFetcher(()), self.diagnoser, rules, self.clock, Telemetry())
+        self.diagnose = diagnose_with(
+            DiagnosisTools(self.store, LogFetcher(()), self.diagnoser, rules, self.clock, Telemetry())
+        )
         self.feedback = Feedback(self.store, self.clock, Advisor(rules, self.clock), zone=ZoneInfo("UTC"))
         self.shadow_run = ShadowRun(self.store, Advisor(rules, self.clock))
         self.retraining = Retraining(

@@ -1,4 +1,4 @@
-from service.logs.failure_words import first, load_failure_words
+from service.logs.excerpt import first, load_failure_words
 
 
 def test_the_first_strong_word_is_found() -> None:

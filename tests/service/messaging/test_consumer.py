@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from service.errors import ConfigurationError, Unavailable
-from service.messaging.consumer import Consumer
+from service.messaging.consumer import DEFAULT_LIMITS, Consumer, ConsumerLimits
 from service.messaging.dead_letters import Rejected, TooManyDeadLetters
 from service.messaging.record import TopicPartition
 from service.telemetry import Telemetry
@@ -17,13 +17,13 @@ from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 class Scene:
     """A topic of two partitions, a consumer of it, and everything around it."""
 
-    def __init__(self, **settings: int) -> None:
+    def __init__(self, limits: ConsumerLimits = DEFAULT_LIMITS) -> None:
         self.clock = Clock()
         self.broker = MemoryBroker({"jobs": 2}, {"jobs": "orion"})
         self.database = Database()
         self.topic = DeadLetterTopic()
         self.telemetry = Telemetry()
-        self.settings = settings
+        self.limits = limits
         self.source = MemorySource(self.broker, "a", ["jobs"])
 
     def put(self, value: bytes | None, partition: int = 0) -> int:
@@ -43,7 +43,7 @@ class Scene:
             self.topic,
             clock=self.clock,
             telemetry=self.telemetry,
-            **self.settings,  # type: ignore[arg-type]  # limits only
+            limits=self.limits,
         ).run(StopWhen(self.clock, until or self.caught_up))
 
 
@@ -66,7 +66,7 @@ def test_what_one_poll_brought_is_one_batch() -> None:
 
 
 def test_a_batch_holds_no_more_events_and_bytes_than_allowed() -> None:
-    scene = Scene(max_events=50, max_bytes=2_000)
+    scene = Scene(ConsumerLimits(events=50, bytes=2_000))
     for number in range(120):
         scene.put(event(f"j{number}", message="x" * (number % 7) * 30))
     scene.put(event("large", message="y" * 5_000))
@@ -181,7 +181,7 @@ def test_the_one_event_that_nothing_can_handle_becomes_a_dead_letter() -> None:
 
 
 def test_a_broken_service_stops_it_instead_of_turning_every_failure_into_a_dead_letter() -> None:
-    scene = Scene(max_events=90)
+    scene = Scene(ConsumerLimits(events=90))
     for number in range(900):
         scene.put(event(f"j{number}"))
     scene.database.poison = lambda stored: int(stored.job_id[1:]) % 3 == 0
@@ -222,7 +222,7 @@ def test_offsets_wait_for_the_dead_letter_topic() -> None:
 
 
 def test_too_many_dead_letters_in_a_row_stop_it_loudly() -> None:
-    scene = Scene(dead_letter_limit=5)
+    scene = Scene(ConsumerLimits(dead_letters=5))
     for _ in range(3):
         scene.put(b"{")
     scene.put(event("good"))
@@ -236,7 +236,7 @@ def test_too_many_dead_letters_in_a_row_stop_it_loudly() -> None:
 
 
 def test_bad_records_between_good_ones_never_stop_it() -> None:
-    scene = Scene(dead_letter_limit=5)
+    scene = Scene(ConsumerLimits(dead_letters=5))
     for number in range(60):
         scene.put(event(f"j{number}") if number % 5 == 0 else b"{")
     scene.run()
@@ -288,7 +288,7 @@ def test_ends_when_another_member_has_taken_its_name() -> None:
 
 
 def test_on_a_signal_it_finishes_the_batch_commits_and_leaves() -> None:
-    scene = Scene(max_events=10)
+    scene = Scene(ConsumerLimits(events=10))
     for number in range(30):
         scene.put(event(f"j{number}"))
     scene.run(until=lambda: len(scene.database.batches) >= 1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.errors import Unavailable
 from service.messaging.batching import next_offsets, split_by_size
-from service.messaging.consumer import Consumer
+from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.record import Record, TopicPartition
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
@@ -71,7 +71,13 @@ class _World:
 
         source.commit = checked  # type: ignore[assignment,method-assign]
         consumer = Consumer(
-            source, parse, self.database, self.topic, clock=self.clock, telemetry=Telemetry(), max_events=self.size
+            source,
+            parse,
+            self.database,
+            self.topic,
+            clock=self.clock,
+            telemetry=Telemetry(),
+            limits=ConsumerLimits(events=self.size),
         )
         try:
             consumer.run(StopWhen(self.clock, lambda: self.stop or self.done(), patience=10_000))

@@ -6,10 +6,10 @@ import pytest
 
 from service.db.session import Store
 from service.formats import node_events
-from service.nodes.blame import blame
 from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
+from service.nodes.failure_weights import node_weights
 from service.nodes.records import JudgedFailure, NodeReport
 from service.nodes.settings import FleetSettings
 from tests.service.frozen_clock import FrozenClock
@@ -64,7 +64,7 @@ def test_counting_twice_or_in_pieces_gives_the_same(store: Store, clock: FrozenC
         assert reading.suspicion.page(sort="node").items == once
 
 
-def test_a_revised_verdict_subtracts_its_blame(store: Store, clock: FrozenClock) -> None:
+def test_a_revised_verdict_subtracts_its_weights(store: Store, clock: FrozenClock) -> None:
     [outcome] = put(store, [job("f0", nodes=("bad", "good1"))], **HARDWARE)
     assert outcome.failure_id is not None
     tend(store, clock)
@@ -74,7 +74,7 @@ def test_a_revised_verdict_subtracts_its_blame(store: Store, clock: FrozenClock)
     tend(store, clock)
     with store.reading() as reading:
         assert reading.suspicion.of("orion", ["bad"])["bad"].failures == 0
-        assert reading.failure_facts.blames([outcome.failure_id]) == {}
+        assert reading.failure_facts.weights([outcome.failure_id]) == {}
 
 
 def test_old_failures_decay(store: Store, clock: FrozenClock) -> None:
@@ -150,13 +150,13 @@ def judged(**changes: object) -> JudgedFailure:
 
 
 def test_a_failure_is_shared_unless_a_suspect_of_the_job_is_named() -> None:
-    assert blame(judged()) == dict.fromkeys(("n1", "n2", "n3", "n4"), pytest.approx(0.2))
-    assert blame(judged(suspect_node="N3.example.org")) == {"n3": pytest.approx(0.8)}
-    assert blame(judged(suspect_node="elsewhere")) == blame(judged())
-    assert blame(judged(side="user", cause="USER.1")) == {}
-    assert blame(judged(cause="HW.NODE.3")) == {}
-    assert sum(blame(judged(side="system", cause="SYS.1")).values()) < 0.8
-    assert sum(blame(judged(abstained=True)).values()) == pytest.approx(0.4)
+    assert node_weights(judged()) == dict.fromkeys(("n1", "n2", "n3", "n4"), pytest.approx(0.2))
+    assert node_weights(judged(suspect_node="N3.example.org")) == {"n3": pytest.approx(0.8)}
+    assert node_weights(judged(suspect_node="elsewhere")) == node_weights(judged())
+    assert node_weights(judged(side="user", cause="USER.1")) == {}
+    assert node_weights(judged(cause="HW.NODE.3")) == {}
+    assert sum(node_weights(judged(side="system", cause="SYS.1")).values()) < 0.8
+    assert sum(node_weights(judged(abstained=True)).values()) == pytest.approx(0.4)
 
 
 def test_nodes_with_little_data_are_near_the_fleet_rate() -> None:

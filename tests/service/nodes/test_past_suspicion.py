@@ -32,5 +32,7 @@ def test_a_past_week_shows_the_suspicion_of_its_end(store: Store) -> None:
         [found] = suspicion_at(reading, MONDAY, SETTINGS)
         later = suspicion_at(reading, MONDAY + timedelta(days=8), SETTINGS)
     assert found.node == "early"
-    assert (found.ratio.mean, found.ratio.low, found.blame) == pytest.approx((row.rate_ratio, row.low, row.blame))
+    assert (found.ratio.mean, found.ratio.low, found.weighted_failures) == pytest.approx(
+        (row.rate_ratio, row.low, row.blame)
+    )
     assert [one.node for one in later] == ["late", "early"]

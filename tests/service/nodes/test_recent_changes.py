@@ -13,7 +13,7 @@ from classifiers.extraction.scan import Scanner
 from service.contracts.event import JobCompletion
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
-from service.pipeline.cases import case_of, known_before
+from service.pipeline.classification import case_of, known_before
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from service.db.session import Store
 from service.people.audit_heads import AuditHeadExport, AuditHeads
 from service.people.repository.audit_log import START, chained
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW, make_world
 
@@ -39,13 +40,13 @@ def fill(store: Store, count: int = 5, who: str = "ana") -> None:
 
 
 def run(store: Store, statement: str) -> None:
-    with store._connection(store._writing) as connection:
+    with engine_of(store).begin() as connection:
         connection.execute(text(statement))
 
 
 def chain_again(store: Store, key: bytes | None) -> None:
     """What somebody with access to the database can do: compute all hashes again."""
-    with store._connection(store._writing) as connection:
+    with engine_of(store).begin() as connection:
         before = START
         for row in connection.execute(text("SELECT * FROM audit_log ORDER BY id")).mappings().all():
             values: dict[str, Any] = dict(row)
@@ -127,7 +128,7 @@ def test_without_the_key_rows_can_not_be_chained_again(database: Callable[[bytes
 
 
 def _bytes(store: Store) -> dict[str, Any]:
-    with store._connection(store._writing) as connection:
+    with engine_of(store).begin() as connection:
         row = connection.execute(text("SELECT before, after FROM audit_log WHERE id = 5")).mappings().one()
     return dict(row)
 

@@ -5,6 +5,7 @@ from sqlalchemy import text
 
 from service.db.session import Store
 from service.errors import Conflict
+from tests.service.databases import engine_of
 
 
 def fill(store: Store) -> None:
@@ -38,7 +39,7 @@ def test_changed_removed_and_inserted_rows_are_detected(store: Store) -> None:
         "UPDATE audit_log SET who = 'bob' WHERE id = 3",
         "DELETE FROM audit_log WHERE id = 3",
     ):
-        with store._connection(store._writing) as connection:
+        with engine_of(store).begin() as connection:
             connection.execute(text(statement))
         with store.reading() as reading:
             count, broken = reading.audit_log.verify()

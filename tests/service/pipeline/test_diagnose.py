@@ -16,10 +16,12 @@ from service.errors import Unavailable
 from service.failures.records import FailureDetail
 from service.logs.fetch import FetchedLogs
 from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.service.databases import copy_migrated, engine_of
 from tests.service.frozen_clock import FrozenClock
+from tests.service.pipeline.diagnosis import diagnose_with, revision_with
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 GUESS = Verdict(
@@ -91,14 +93,15 @@ class Bench:
     clock: FrozenClock
     classifier: ReadingClassifier
     shelf: Shelf
+    tools: DiagnosisTools
     diagnose: Diagnose
 
 
 @pytest.fixture
 def bench(store: Store) -> Bench:
     clock, classifier, shelf = FrozenClock(NOW), ReadingClassifier(), Shelf()
-    diagnose = Diagnose(store, shelf, classifier, policy.built_in(), clock, Telemetry())
-    return Bench(store, clock, classifier, shelf, diagnose)
+    tools = DiagnosisTools(store, shelf, classifier, policy.built_in(), clock, Telemetry())
+    return Bench(store, clock, classifier, shelf, tools, diagnose_with(tools))
 
 
 def event(job: str = "7", **changes: Any) -> JobCompletion:
@@ -200,7 +203,7 @@ def test_secrets_in_free_text_never_reach_the_store(bench: Bench, tmp_path: Path
 def test_a_late_log_revises_the_verdict(bench: Bench) -> None:
     bench.diagnose.handle([event(logs=[{"rank": 0, "uri": "/scratch/7.log"}])])
     assert only_failure(bench.store).row.version == 1
-    assert bench.diagnose.revise_pending() == 0, "not due yet"
+    assert revision_with(bench.tools).by_late_logs() == 0, "not due yet"
     bench.shelf.texts["/scratch/7.log"] = "ImportError: libfoo.so"
     assert [again_after(bench, seconds) for seconds in (60, 3600)] == [1, 0]
     detail = only_failure(bench.store)
@@ -214,9 +217,7 @@ def again_after(bench: Bench, seconds: float) -> int:
     bench.clock.sleep(seconds)
     later = Store(str(engine_of(bench.store).url), clock=bench.clock)
     try:
-        return Diagnose(
-            later, bench.shelf, bench.classifier, policy.built_in(), bench.clock, Telemetry()
-        ).revise_pending()
+        return revision_with(replace(bench.tools, store=later)).by_late_logs()
     finally:
         later.close()
 

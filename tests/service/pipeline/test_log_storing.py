@@ -16,12 +16,14 @@ from service.log_storage.log_bodies import DatabaseLogs, ObjectLogs
 from service.logs.fetch import LogFetcher
 from service.maintenance import Retention, RetentionDays
 from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.stored_cases import read_cases
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.log_storage.fake_objects import FakeObjects
+from tests.service.pipeline.diagnosis import diagnose_with, revision_with
 from tests.service.pipeline.test_diagnose import NOW, ReadingClassifier, Shelf, event, only_failure
 
 
@@ -32,12 +34,16 @@ class World:
         self.forget_the_pause()
         self.shelf = Shelf()
         self.diagnose = self.with_logs(self.shelf)
+        self.revision = revision_with(self.tools(self.shelf))
 
     def forget_the_pause(self) -> None:
         self.store.log_bodies = ObjectLogs(self.objects, Telemetry())
 
     def with_logs(self, logs: Shelf | LogFetcher) -> Diagnose:
-        return Diagnose(self.store, logs, ReadingClassifier(), policy.built_in(), self.clock, Telemetry())
+        return diagnose_with(self.tools(logs))
+
+    def tools(self, logs: Shelf | LogFetcher) -> DiagnosisTools:
+        return DiagnosisTools(self.store, logs, ReadingClassifier(), policy.built_in(), self.clock, Telemetry())
 
     def texts(self) -> list[str]:
         return [stream.text for stream in only_failure(self.store).logs[0].streams]
@@ -98,11 +104,11 @@ def test_logs_that_arrive_later_join_the_stored_ones_but_not_while_these_cannot_
     world.shelf.texts["file:///late"] = "second"
     world.clock.at += timedelta(minutes=1)
     world.objects.down = True
-    assert world.diagnose.revise_pending() == 0
+    assert world.revision.by_late_logs() == 0
     world.objects.down = False
     world.forget_the_pause()
     world.clock.at += timedelta(minutes=10)
-    assert world.diagnose.revise_pending() == 1
+    assert world.revision.by_late_logs() == 1
     assert world.texts() == ["first", "second"]
 
 

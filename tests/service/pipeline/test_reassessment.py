@@ -19,10 +19,11 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock
+from tests.service.pipeline.diagnosis import diagnose_with, revision_with
 from tests.service.sample_rows import NOON
 from tests.service.web.world import GUESS, OPEN
 
@@ -45,7 +46,8 @@ class Bench:
     def __init__(self, store: Store, clock: FrozenClock, verdict: Verdict = OPEN) -> None:
         self.store = store
         self.clock = clock
-        self.diagnose = Diagnose(store, LogFetcher(()), Says(verdict), policy.built_in(), clock, Telemetry())
+        tools = DiagnosisTools(store, LogFetcher(()), Says(verdict), policy.built_in(), clock, Telemetry())
+        self.diagnose, self.revision = diagnose_with(tools), revision_with(tools)
         self.tending = NodeStatisticsUpdater(store, clock, SETTINGS)
 
     def say(self, **changes: Any) -> None:
@@ -56,7 +58,7 @@ class Bench:
 
     def idle(self) -> int:
         self.tending()
-        return self.diagnose.revise_late()
+        return self.revision.by_new_evidence()
 
     def messages(self) -> list[str]:
         with self.store.unit_of_work() as work:

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from service.contracts.resubmission import Outcome
+from service.contracts.advice import Outcome
 from service.recommend import policy, replay, replay_report
 from service.recommend.advise import advise
 from service.recommend.facts import ActionRate, Facts, Lineage, OptIn, PastResubmit, StormState

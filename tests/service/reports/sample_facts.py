@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from service.feedback.records import AuditResult
 from service.goodput import figures
 from service.goodput.records import AttemptSum, GoodputCounts, IncidentTimes, Quantiles, RunSums, Times
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports.audit_accuracy import AuditAccuracy, accuracy
 from service.reports.records import Amount
 from service.reports.weekly_facts import (

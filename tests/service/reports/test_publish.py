@@ -10,7 +10,7 @@ import pytest
 
 from service import weeks
 from service.errors import Conflict
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports.publish import ReportService
 from service.web.sessions import FORM_COOKIE
 from tests.service.web.world import World, event, lines, make_world

@@ -9,7 +9,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import html, markdown, pdf, scope, summary
 from service.reports.build import build
 from service.reports.document import Report

@@ -10,7 +10,7 @@ import pytest
 
 from service import weeks
 from service.errors import InvalidInput
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports import html, markdown, summary
 from service.reports.build import title
 from service.reports.document import Report

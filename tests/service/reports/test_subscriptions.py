@@ -21,6 +21,7 @@ from service.deliveries.config import DeliveryConfig, parse, report_receivers
 from service.reports.publish import ReportService
 from service.web.app import create_app
 from service.web.sessions import COOKIE, FORM_COOKIE, LIFETIME
+from tests.service.databases import connection_of
 from tests.service.deliveries.made import SECRET, drain
 from tests.service.deliveries.receivers import Inbox, Receiver, mail_server, receiver
 from tests.service.web.world import HERE, World, event, lines, make_world
@@ -239,7 +240,9 @@ def test_a_scope_whose_jobs_are_gone_does_not_stop_the_others(site: Site) -> Non
             API, json={"endpoint": "people", "user": "bo", "team": team}, headers={"Origin": HERE}
         ).is_success
     with site.world.store.unit_of_work() as work:
-        work.report_subscriptions._connection.exec_driver_sql("UPDATE report_subscriptions SET team='old' WHERE id=1")
+        connection_of(work.report_subscriptions).exec_driver_sql(
+            "UPDATE report_subscriptions SET team='old' WHERE id=1"
+        )
     site.on_monday()
     [mail] = site.inbox.mails
     assert "team vision" in mail["subject"]

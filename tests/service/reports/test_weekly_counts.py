@@ -5,7 +5,7 @@ from datetime import timedelta
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
 from service.incidents.records import NewIncident
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.reports.records import EVERYTHING, PublishedReport
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 

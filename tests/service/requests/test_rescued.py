@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.requests.rescued import gpu_hours_rescued
+from service.requests.repository.rescued import gpu_hours_rescued
 
 END = datetime(2026, 11, 20, tzinfo=UTC)
 

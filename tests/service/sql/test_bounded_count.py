@@ -6,7 +6,7 @@ from sqlalchemy import select
 from service.db.session import Store
 from service.formatting import counted
 from service.jobs.tables import jobs
-from service.sql import bounded_count
+from service.sql import paging
 from tests.service.databases import engine_of
 from tests.service.sample_rows import job, put
 
@@ -14,10 +14,10 @@ from tests.service.sample_rows import job, put
 def test_a_count_stops_one_beyond_its_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, [job(f"e{number}", status=("failed", "hung")[number == 0]) for number in range(7)])
     with engine_of(store).connect() as connection:
-        assert bounded_count.count(connection, select(jobs.c.id)) == 7
-        monkeypatch.setattr(bounded_count, "COUNT_LIMIT", 5)
-        assert bounded_count.count(connection, select(jobs.c.id)) == 6
-        found = bounded_count.by_value(connection, jobs.c.status, ("failed", "hung", "timeout"))
+        assert paging.bounded_count(connection, select(jobs.c.id)) == 7
+        monkeypatch.setattr(paging, "COUNT_LIMIT", 5)
+        assert paging.bounded_count(connection, select(jobs.c.id)) == 6
+        found = paging.bounded_counts(connection, jobs.c.status, ("failed", "hung", "timeout"))
     assert found == {"failed": 6, "hung": 1}
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from service.db.session import Store
 from service.failures.records import NewFailure
-from service.jobs.records import NewJob
-from service.jobs.scope import Scope
+from service.jobs.records import NewJob, Scope
 from service.statistics.records import HourCount, Share
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 

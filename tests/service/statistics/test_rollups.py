@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.db.session import Store
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.statistics.records import Stats
 from service.statistics.repository import rollups
+from tests.service.databases import connection_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=20, minutes=17), NOON + timedelta(minutes=5)
@@ -81,8 +82,8 @@ def test_any_period_is_split_without_gap_or_overlap(store: Store, since: int, le
     begin = NOON - timedelta(days=28) + timedelta(minutes=since)
     end = begin + timedelta(minutes=length)
     with store.unit_of_work() as work:
-        rollups.mark_stale(work.rollups._connection, [begin + timedelta(minutes=length // 2)])
-        parts = rollups.split(work.rollups._connection, begin, end)
+        rollups.mark_stale(connection_of(work.rollups), [begin + timedelta(minutes=length // 2)])
+        parts = rollups.split(connection_of(work.rollups), begin, end)
     whole = (parts.last - parts.first) // timedelta(hours=1) - len(parts.noted) if parts.first < parts.last else 0
     covered = sum((until - since for since, until in parts.ranges), timedelta()) + whole * timedelta(hours=1)
     assert covered == end - begin

@@ -14,7 +14,7 @@ from service.jobs.records import NewJob
 from service.statistics.records import PeriodCount, Stats
 from service.statistics.repository import rollups, sums
 from service.statistics.tables import days, hours
-from tests.service.databases import engine_of
+from tests.service.databases import connection_of, engine_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -121,7 +121,7 @@ def test_a_question_about_all_jobs_reads_sums_only(store: Store) -> None:
     count(store)
     wanted = figures(store)
     with store.unit_of_work() as work:
-        connection = work.rollups._connection
+        connection = connection_of(work.rollups)
         connection.execute(hours.delete().where(hours.c.kind.not_in(KINDS)))
         connection.execute(days.delete().where(days.c.kind == "failures", days.c.scope != "sums"))
     assert figures(store) == wanted

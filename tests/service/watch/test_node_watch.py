@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats import node_events_kubernetes
+from service.formats.node_records import kubernetes
 from service.formats.read_outcome import Skipped
 from service.watch import node_watch
 from service.watch.node_watch import NodeStates, event_line, observed
@@ -68,7 +68,7 @@ def test_nodes_and_events_are_sent_as_the_service_reads_them() -> None:
     small = observed(node(ready="Unknown"), "lab")
     assert "images" not in small["status"]
     assert "labels" not in small["metadata"]
-    read = only(node_events_kubernetes.read(small, None))
+    read = only(kubernetes.read(small, None))
     assert (read["cluster"], read["node"]) == ("lab", "gpu1")
     event = {
         "metadata": {"name": "x", "uid": "u", "managedFields": [1]},
@@ -77,7 +77,7 @@ def test_nodes_and_events_are_sent_as_the_service_reads_them() -> None:
         "message": "boot id",
         "lastTimestamp": "2026-11-21T11:00:00Z",
     }
-    read = only(node_events_kubernetes.read(observed(event, "lab"), None))
+    read = only(kubernetes.read(observed(event, "lab"), None))
     assert (read["cluster"], read["node"], read["text"]) == ("lab", "gpu1", "Rebooted: boot id")
 
 

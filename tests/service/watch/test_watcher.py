@@ -17,7 +17,7 @@ from service.watch.metrics import WatcherMetrics
 from service.watch.node_watch import NodeStates
 from service.watch.pod_logs import PodLogReader
 from service.watch.reflector import Observation, ObservationKind
-from service.watch.watcher import Watcher, collections, without_logs
+from service.watch.watcher import Watcher, WatchOptions, collections, without_logs
 from tests.service.frozen_clock import FrozenClock
 from tests.service.watch.objects import NOW, disruption, ended_container, job, node, pod
 
@@ -93,13 +93,11 @@ class World:
         known = NodeStates()
         self.watcher = Watcher(
             self.cluster,
-            "lab",
-            [JOBS, PODS, NODES, EVENTS],
+            WatchOptions("lab", [JOBS, PODS, NODES, EVENTS], self.path),
             self.sent,
             self.notes.extend,
             EvidenceCollector(self.cluster, known, PodLogReader(self.cluster, known.silent)),
             known,
-            self.path,
             FrozenClock(NOW),
             self.measures,
         )

@@ -14,7 +14,7 @@ from service.watch import watcher
 from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.metrics import WatcherMetrics
 from service.watch.node_watch import NodeStates
-from service.watch.watcher import Watcher, collections
+from service.watch.watcher import Watcher, WatchOptions, collections
 from tests.service.frozen_clock import FrozenClock
 from tests.service.watch.objects import NOW, node, pod
 
@@ -67,8 +67,8 @@ def first_event(folder: Path, *, nodes: bool) -> JobCompletion:
     stop = threading.Event()
     api, sent, known = Cluster(nodes=nodes), Sent(stop), NodeStates()
     started = Watcher(
-        api, "lab", collections([], None, with_nodes=True), sent, None, EvidenceCollector(api, known, None), known,
-        folder / "watch.json", FrozenClock(NOW), WatcherMetrics(),
+        api, WatchOptions("lab", collections([], None, with_nodes=True), folder / "watch.json"), sent, None,
+        EvidenceCollector(api, known, None), known, FrozenClock(NOW), WatcherMetrics(),
     )  # fmt: skip
     given_up = threading.Timer(LONG_S, stop.set)
     given_up.start()

@@ -18,10 +18,10 @@ from sqlalchemy import Connection, Engine, event
 from service.clock import SystemClock
 from service.db.all_tables import metadata
 from service.db.session import Store
-from service.failures.repository import facets, job_search, signature_hits
+from service.failures.repository import facets, search, signature_hits
 from service.failures.repository import listing as failure_listing
 from service.groups.repository import listing as group_listing
-from service.sql import bounded_count
+from service.sql import paging
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
 from service.web import goodput_views
@@ -112,9 +112,9 @@ def set_limits(patch: pytest.MonkeyPatch) -> None:
         (failure_listing, "Q_WINDOW", 500),
         (group_listing, "WINDOW", 10),
         (group_listing, "FEW", 5),
-        (bounded_count, "COUNT_LIMIT", 100),
+        (paging, "COUNT_LIMIT", 100),
         (signature_hits, "MOST", 200),
-        (job_search, "NEWEST", 100),
+        (search, "NEWEST", 100),
     ):
         patch.setattr(module, name, value)
     # Computed in the background: no page waits for it.

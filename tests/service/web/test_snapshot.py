@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from service import weeks
 from service.contracts.event import from_object
 from service.goodput import figures
-from service.jobs.scope import Scope
+from service.jobs.records import Scope
 from service.web import group_views, views
 from tests.service.sample_rows import job, put
 from tests.service.web.world import NOW, World, event

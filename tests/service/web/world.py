@@ -18,13 +18,14 @@ from service.dead_letters.records import DeadLetter
 from service.groups.count_updater import GroupCountUpdater
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchHandler, BatchOutcome
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import ModelInfo, Services
 from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
+from tests.service.pipeline.diagnosis import diagnose_with
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HERE = "http://127.0.0.1:8080"
@@ -132,14 +133,16 @@ def make_world(folder: Path, **changes: Any) -> World:
     services = Services(
         store=store,
         ingest=Folding(
-            Diagnose(
-                store,
-                LogFetcher(()),
-                ByWord(),
-                policy.built_in(),
-                clock,
-                telemetry,
-                automation=Automation(store, policy.built_in(), clock, telemetry),
+            diagnose_with(
+                DiagnosisTools(
+                    store,
+                    LogFetcher(()),
+                    ByWord(),
+                    policy.built_in(),
+                    clock,
+                    telemetry,
+                    automation=Automation(store, policy.built_in(), clock, telemetry),
+                )
             ),
             GroupCountUpdater(store, clock),
         ),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from classifiers.contracts import JobFacts, Verdict
-from service.contracts.resubmission import Plan
+from service.contracts.advice import Plan
 from service.recommend.advise import decide
 from service.recommend.facts import (
     Facts,

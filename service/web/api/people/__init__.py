@@ -1,1 +1,1 @@
-"""API of people: the own account, and sessions of accounts."""
+"""API of people: accounts with their sessions, and the audit log."""

@@ -1,4 +1,4 @@
-"""The own account: GET and DELETE /account/sessions, POST /account:change-password."""
+"""Sessions and passwords: of the own account, and of any account for administrators."""
 
 from typing import Annotated
 
@@ -7,10 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from service.people.passwords import LONGEST
 from service.people.records import SessionRow
-from service.web.auth import OWN, Principal
+from service.web import account_views
+from service.web.auth import ADMIN, OWN, Principal
 from service.web.error_responses import answers
-from service.web.people import account_views
 from service.web.services import InjectedServices
+from service.web.sessions import IDLE
 
 router = APIRouter(tags=["account"])
 SessionId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="the id of a session")]
@@ -78,3 +79,21 @@ def change_password(
         new=body.new_password.get_secret_value(),
     )
     return SessionsEnded(sessions_ended=ended)
+
+
+Name = Annotated[str, Path(max_length=200, description="the name of an account")]
+
+
+@router.get("/accounts/{name:path}/sessions", dependencies=[ADMIN], responses=answers(401, 403, 404, 422, 503))
+def get_sessions_of_account(services: InjectedServices, name: Name) -> SessionsAnswer:
+    """The sessions of an account."""
+    with services.reading() as reading:
+        return SessionsAnswer(items=list(reading.sessions.of_account(reading.accounts.named(name).id, idle=IDLE)))
+
+
+@router.post("/accounts/{name:path}/sessions:end", responses=answers(400, 401, 403, 404, 422, 503))
+def end_sessions_of_account(
+    request: Request, services: InjectedServices, principal: Annotated[Principal, ADMIN], name: Name
+) -> SessionsEnded:
+    """End all sessions of an account; the person has to log in again."""
+    return SessionsEnded(sessions_ended=account_views.end_sessions_of(request, services, principal, name))

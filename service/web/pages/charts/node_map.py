@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from service.nodes.records import NodeRow
-from service.web import fleet_views
+from service.web import node_views
 
 MOST = 500  # cells
 SEVERE = 3.0  # times the rate of the cluster, from which a suspect node has the darkest level
@@ -47,7 +47,7 @@ class Block:
 
 def level(row: NodeRow) -> int:
     """The level of a node: 0 clearly below the average, 1 average or unknown, 2 raised, 3 and 4 suspect."""
-    status = fleet_views.node_status(row)
+    status = node_views.node_status(row)
     if status == "suspect":
         return 4 if row.rate_ratio >= SEVERE else 3
     if status == "clear":

@@ -16,18 +16,26 @@ from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
-from service.web import automation_views, fleet_views, views
+from service.web import automation_views, node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
-from service.web.pages.causes import by_side, categories, mitigations, symptoms
-from service.web.pages.failure import feature_words, neighbours, owner_message, related_failures, second_reading
+from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts, line_addresses
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.failure.to_check import to_check
-from service.web.pages.forms import Text, failure_query, in_url, wrong_times
+from service.web.pages.forms import (
+    Text,
+    categories,
+    causes_by_side,
+    failure_query,
+    in_url,
+    mitigations,
+    symptoms,
+    wrong_times,
+)
 from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import compared_node, render
 from service.web.services import InjectedServices, Services
@@ -97,15 +105,15 @@ def failure(
             "strip": rank_strip(detail),
             "questions": questions(detail.verdict),
             "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
-            "changes": fleet_views.changes_of_failure(snapshot, detail.row),
+            "changes": node_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
-            "neighbours": neighbours.find(snapshot, detail.row, filters if came_from_list else None),
+            "neighbours": related_failures.neighbours_of(snapshot, detail.row, filters if came_from_list else None),
             "kept": kept,
             "came_from_list": came_from_list,
             "feedback": related_failures.feedback_of(snapshot, failure_id),
             "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
             "owner": owner_message.compose(detail),
-            "causes": by_side(),
+            "causes": causes_by_side(),
             "categories": categories(),
             "symptoms": symptoms(),
             "mitigations": mitigations(),

@@ -1,10 +1,11 @@
-"""Failures related to a failure: its group, failures nearby in place and time, and the nearest resolved one."""
+"""Failures related to a failure: of its group, nearby in place and time, the nearest resolved one, list neighbours."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from service.failures.records import FailureDetail, FailureRow
+from service.failures.records import FailureDetail, FailureRow, FailureSort
+from service.failures.repository import listing
 from service.failures.repository.solved import Solved
 from service.feedback.records import Label, StoredFeedback
 from service.feedback.repository.applied_fixes import NearestFix, ReportedFix
@@ -121,3 +122,31 @@ def _fixed(resolved: Solved) -> str:
 
 def _at(at: datetime) -> str:
     return at.isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The next newer and the next older failure of a list that the caller may see; None at an end of the list."""
+
+    newer: FailureRow | None
+    older: FailureRow | None
+
+
+def neighbours_of(services: Services, row: FailureRow, within: FailureQuery | None = None) -> Neighbours:
+    """Find the neighbours of a failure by the end of its job.
+
+    Args:
+        services: of the caller.
+        row: the failure.
+        within: the filters of the list from which the reader came; None: the failures of its cluster.
+    """
+    wanted = FailureQuery({"cluster": row.cluster}) if within is None else within
+    return Neighbours(
+        _next_in_list(services, row, wanted, "ended_at"), _next_in_list(services, row, wanted, "-ended_at")
+    )
+
+
+def _next_in_list(services: Services, row: FailureRow, within: FailureQuery, sort: FailureSort) -> FailureRow | None:
+    after = listing.encode_position(sort, *listing.position_of(row, sort))
+    page = views.failures(services, within, limit=1, cursor=after, sort=sort)
+    return next(iter(page.items), None)

@@ -9,7 +9,7 @@ from typing import Any
 from classifiers.contracts import LogStream
 from classifiers.extraction.line_headers import time_of
 from service.failures.records import FailureDetail
-from service.iso_times import instant_of
+from service.times import instant_of
 
 WIDTH, LANE, LEFT = 1000, 22, 130  # in chart units
 MOST_LANES = 14

@@ -1,1 +1,1 @@
-"""Pages for those who operate the service: automation, deliveries, dead letters, model, settings."""
+"""Pages for those who operate the service: automation, deliveries, dead letters, model, audit log, settings."""

@@ -1,21 +1,21 @@
-"""GET /model: the classifier in use, its accuracy, and undecided groups."""
+"""GET /model: the classifier in use, its accuracy, and undecided groups. GET /model/drift: recent failures compared."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from service.drift.records import DriftMeasure
 from service.groups.records import GroupFilter
 from service.reports.audit_accuracy import DEFINITION, AuditAccuracy, accuracy
 from service.web import group_views, model_views, views
 from service.web.auth import READ
-from service.web.pages.causes import by_side
-from service.web.pages.forms import Text
+from service.web.pages.forms import Text, causes_by_side
 from service.web.pages.operations.model_figures import SIDE, Figures, figures
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
@@ -54,7 +54,7 @@ def model(request: Request, services: InjectedServices, notice: Text = None) -> 
             "audited": audited(snapshot),
             "audit_definition": DEFINITION,
             "contested": contested(snapshot),
-            "causes": by_side(),
+            "causes": causes_by_side(),
             "notice": notice,
         }
         return render(request, "operations/model.html", context, services=snapshot)
@@ -90,3 +90,12 @@ def flat(tree: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[
             yield f"{prefix}{name}", ", ".join(str(one) for one in value[:MAX_LIST_ITEMS]) + more
         else:
             yield f"{prefix}{name}", f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@router.get("/model/drift")
+def drift(request: Request, services: InjectedServices) -> HTMLResponse:
+    """The newest comparison."""
+    with services.snapshot() as snapshot:
+        with snapshot.reading() as reading:
+            context = {"report": reading.drift.latest(), "measures": get_args(DriftMeasure)}
+        return render(request, "operations/drift.html", context, services=snapshot)

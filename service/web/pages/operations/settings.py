@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from service.web import account_views
 from service.web.auth import ADMIN, tokens_required
 from service.web.pages.forms import Text, UserForm, redirect
 from service.web.pages.templating import render
-from service.web.people import account_views
 from service.web.services import InjectedServices
 from service.web.sessions import IDLE
 

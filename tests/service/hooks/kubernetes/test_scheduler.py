@@ -137,8 +137,9 @@ def test_the_controller_or_manager_of_a_job_decides() -> None:
     assert isinstance(inspect(owned), Ready)
 
 
-def test_a_job_with_a_reused_name_is_another_job() -> None:
-    seen = inspect(job(), extra={"ended_before": "2026-11-21T09:00:00+00:00"})
+@pytest.mark.parametrize("ended_before", ["2026-11-21T09:00:00+00:00", "2026-11-21T09:00:00"])
+def test_a_job_with_a_reused_name_is_another_job(ended_before: str) -> None:
+    seen = inspect(job(), extra={"ended_before": ended_before})
     assert isinstance(seen, Settled)
     assert seen.result == "already_done"
     assert isinstance(inspect(job(), extra={"ended_before": "2026-11-21T11:30:00+00:00"}), Ready)

@@ -136,9 +136,12 @@ def test_a_running_job_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None
     assert refused(hook, request(job)) == "it was cancelled"
 
 
-def test_a_later_run_than_the_one_that_was_diagnosed_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
+@pytest.mark.parametrize("zone", ["", "+00:00"])
+def test_a_later_run_than_the_one_that_was_diagnosed_is_left_alone(
+    bench: Bench, hook: SlurmScheduler, zone: str
+) -> None:
     job = bench.failed()
-    before = (datetime.now(UTC) - timedelta(minutes=5)).isoformat()
+    before = (datetime.now(UTC) - timedelta(minutes=5)).replace(tzinfo=None).isoformat() + zone
     seen = hook.inspect(request(job, extra={"ended_before": before}), begun_at=None)
     assert isinstance(seen, Settled)
     assert (seen.result, "run again since" in seen.detail) == ("already_done", True)

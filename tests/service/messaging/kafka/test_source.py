@@ -22,8 +22,7 @@ from service.messaging.dead_letters import DeadLetterSender
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
-from service.messaging.kafka.source import KafkaSource
-from service.messaging.kafka.waiting_consumer import WaitingConsumer
+from service.messaging.kafka.source import KafkaSource, WaitingConsumer
 from service.messaging.record import Message
 from service.telemetry import Telemetry
 from tests.contracts.test_source import take

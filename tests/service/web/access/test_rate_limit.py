@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.settings import read
-from service.web.limits.rate_limit import IntakeLimit
+from service.web.limits.caller_limits import IntakeLimit
 from tests.service.web.access.test_security_events import counted
 from tests.service.web.world import World, event, lines, make_world
 

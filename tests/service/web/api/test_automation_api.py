@@ -14,10 +14,11 @@ from service.automation.service import Automation
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.logs.fetch import LogFetcher
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from tests.service.automation.world import ByWord, job, rules
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import NOW, World, lines, make_world
 
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus"
@@ -33,7 +34,9 @@ def acting(tmp_path: Path) -> Iterator[World]:
     automation = Automation(store, policy, clock, Telemetry())
     services = replace(
         plain.services,
-        ingest=Diagnose(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation),
+        ingest=diagnose_with(
+            DiagnosisTools(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation)
+        ),
         automation=automation,
         feedback_service=Feedback(
             store, clock, Advisor(policy, clock), automation.withdraw_unsupported, zone=ZoneInfo("UTC")

@@ -10,13 +10,14 @@ from fastapi.testclient import TestClient
 from service.automation.service import Automation
 from service.db.session import Store
 from service.logs.fetch import LogFetcher
-from service.pipeline.diagnose import Diagnose
+from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import Services
 from tests.service.automation.world import ByWord, job, rules
 from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
+from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import HERE, NOW, World, lines
 
 REPLAY = "/api/v1/policy:replay"
@@ -29,7 +30,9 @@ def api(tmp_path: Path) -> Iterator[TestClient]:
     url = copy_migrated(tmp_path / "store.sqlite3")
     store, clock, policy = Store(url, clock=FrozenClock(NOW)), FrozenClock(NOW), rules()
     automation = Automation(store, policy, clock, Telemetry())
-    handle = Diagnose(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation)
+    handle = diagnose_with(
+        DiagnosisTools(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation)
+    )
     services = Services(store, handle, clock, Telemetry(), automation=automation)
     with World(store, clock, services, create_app(services)).client(base_url=HERE) as client:
         yield client

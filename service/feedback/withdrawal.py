@@ -1,0 +1,129 @@
+"""Withdrawal of judgements and of a person's labels: they no longer count.
+
+The verdicts before them are current again.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.contracts.verdict import stored_verdict
+from service.db.session import Store, UnitOfWork
+from service.deliveries.records import verdict_message
+from service.errors import Conflict, NotFound
+from service.failures.records import FailureDetail
+from service.failures.revised_verdict import Revised, facts
+from service.feedback.records import JUDGING, StoredFeedback
+
+
+def withdraw_judgement(work: UnitOfWork, failure_id: int, feedback_id: int, by: str, revised: Revised | None) -> bool:
+    """Withdraw a judgement in a transaction; later judgements of the failure, and the verdict from them, stay.
+
+    Args:
+        work: the transaction.
+        failure_id: the failure.
+        feedback_id: the number of the judgement.
+        by: who withdraws it.
+        revised: called with a verdict that is current again; None: not called.
+
+    Returns:
+        False if the failure was judged again since then.
+
+    Raises:
+        NotFound: the failure is not stored any more.
+        Conflict: the judgement was withdrawn before, or the label is protected.
+    """
+    detail = work.failures.get(failure_id)
+    judged = next((one for one in _judgements(work, failure_id) if one.id == feedback_id), None)
+    if judged is None:
+        raise Conflict(f"the judgement of failure {failure_id} was withdrawn meanwhile")
+    label = work.feedback.label(failure_id)
+    if label is not None and label.golden:
+        raise Conflict(f"the label of failure {failure_id} is part of the golden set")
+    work.feedback.withdraw_one(failure_id, feedback_id, by)
+    left = _judgements(work, failure_id)
+    last = all(one.id < feedback_id for one in left)
+    version = _restore(work, detail, judged, left, revised) if last else detail.row.version
+    work.audit_log.append(
+        by,
+        "label.withdrawn",
+        f"failure/{failure_id}",
+        before={"version": detail.row.version} | ({} if judged.who == by else {"who": judged.who}),
+        after={"version": version},
+    )
+    return last
+
+
+def _judgements(work: UnitOfWork, failure_id: int) -> list[StoredFeedback]:
+    return [one for one in work.feedback.of(failure_id) if one.kind in JUDGING]
+
+
+def _restore(
+    work: UnitOfWork,
+    detail: FailureDetail,
+    judged: StoredFeedback,
+    left: Sequence[StoredFeedback],
+    revised: Revised | None,
+) -> int:
+    """Make the verdict before a judgement current again; returns the version of the verdict."""
+    row = detail.row
+    if row.source != "person":
+        return row.version  # the judgement waited for a second person, or the machine judged again
+    wanted = _before(detail, judged.version, work.feedback.withdrawn_versions(row.id), {one.version for one in left})
+    earlier = next((one for one in detail.versions if one.version == wanted != row.version), None)
+    if earlier is None or earlier.body is None:
+        return row.version
+    wire = earlier.body
+    restored = work.failures.revise(row.id, wire, source=earlier.source, over_person=True)
+    if facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict or {})):
+        work.outbox.add([verdict_message("failure.revised", row.id, wire)])
+    if revised is not None:
+        revised(work, {row.id: wire})
+    return restored or row.version
+
+
+def _before(detail: FailureDetail, version: int, withdrawn: Collection[int], left: Collection[int]) -> int:
+    """The newest version, from this one back, that was not made by a judgement that is withdrawn too.
+
+    A judgement given on version N made version N + 1.
+    """
+    by_people = {one.version for one in detail.versions if one.source == "person"}
+    while version in by_people and version - 1 in withdrawn and version - 1 not in left:
+        version -= 1
+    return version
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The number of failures whose label was withdrawn, and of verdicts that returned to the machine's."""
+
+    labels: int
+    verdicts: int
+
+
+def withdraw_labels(store: Store, who: str, since: datetime, *, by: str) -> Withdrawn:
+    """Withdraw a person's judgements since a time, one failure in a transaction. Other people's labels stay.
+
+    Raises:
+        Unavailable: the database does not answer; calling again withdraws the rest.
+    """
+    with store.reading() as reading:
+        failure_ids = reading.feedback.judged_by(who, since)
+    verdicts = 0
+    for failure_id in failure_ids:
+        with store.unit_of_work() as work:
+            left = work.feedback.withdraw(failure_id, who, since, by)
+            restored = False
+            if left is None:
+                try:
+                    detail = work.failures.get(failure_id)
+                except NotFound:
+                    continue
+                machine = next((one.body for one in detail.versions if one.source == "machine" and one.body), None)
+                if detail.row.source == "person" and machine is not None:
+                    restored = work.failures.revise(failure_id, machine, over_person=True) is not None
+            work.audit_log.append(
+                by, "label.withdrawn", f"failure/{failure_id}", before={"who": who}, after={"restored": restored}
+            )
+            verdicts += restored
+    return Withdrawn(len(failure_ids), verdicts)

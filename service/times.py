@@ -1,0 +1,20 @@
+"""Times from outside: read from texts, and limited to a range with which the service can compute."""
+
+from datetime import UTC, datetime
+
+EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+
+
+def instant_of(value: object) -> datetime | None:
+    """The time of an ISO 8601 text, in UTC; a text without a zone is in UTC, as in events. None: it is no such text."""
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return at if at is None else at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def bounded(at: datetime) -> datetime:
+    """The time, or the nearest one within the supported range: a wrong clock (year 1 or 9999) must not stop counts."""
+    return min(max(at, EARLIEST), LATEST)

@@ -1,1 +1,0 @@
-"""GET /signatures: the signatures in use and what each one matched."""

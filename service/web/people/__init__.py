@@ -1,1 +1,0 @@
-"""Functions for the pages and the API of people."""

@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+
+from service.hooks.slurm import scripts
+from tests.service.hooks.slurm.test_submit import job, number
+
+KEPT = b"PATH=/my/bin\0MULTI=a\nb\0"
+
+
+def spool_of(folder: Path, content: bytes, number_of: int = 884120) -> Path:
+    place = folder / f"hash.{number_of % 10}" / f"job.{number_of}"
+    place.mkdir(parents=True)
+    (place / "environment").write_bytes(content)
+    return folder
+
+
+def test_the_jobs_own_variables_are_read_and_slurms_are_left_out(tmp_path: Path) -> None:
+    content = b"\x03\0\0\0" + KEPT + b"SLURM_SUBMIT_DIR=/home/ana\0"
+    assert scripts.spooled_environment(spool_of(tmp_path, content), job()) == KEPT
+
+
+def test_the_tasks_of_an_array_share_one(tmp_path: Path) -> None:
+    task = job(job_id=884127, array_job_id=number(884120), array_task_id=number(7))
+    assert scripts.spooled_environment(spool_of(tmp_path, b"\x02\0\0\0" + KEPT), task) == KEPT
+
+
+@pytest.mark.parametrize("content", [b"", b"\x02\0", b"\x09\0\0\0" + KEPT, b"\x02\0\0\0" + KEPT[:-3]])
+def test_an_incomplete_script_is_not_used(tmp_path: Path, content: bytes) -> None:
+    assert scripts.spooled_environment(spool_of(tmp_path, content), job()) is None
+
+
+def test_a_job_without_a_saved_script_has_none(tmp_path: Path) -> None:
+    assert scripts.spooled_environment(tmp_path, job()) is None
