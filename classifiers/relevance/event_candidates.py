@@ -77,7 +77,8 @@ class JobSeen:
         own_entries: by line on which its processes report a failure of their own, the ids of its catalogue entries.
         other_entries: ids of the entries on its other lines of failure, as lost peers, and of the scheduler's message.
         started: when it started, in seconds into the year; None if unknown. So the further times.
-        last_progress: when its last progress was.
+        last_progress: when about its last progress was; a few lines of progress may follow.
+        latest_progress: finds when its very last line of progress was, None if unknown.
         failed: when its first line of failure was.
         ended: when it ended.
         stalled: since when its processes waited for one another, by the time-outs that they report.
@@ -95,6 +96,7 @@ class JobSeen:
         names_paths: whether its lines of failure name the file or directory that they are about.
         written: finds when the file was written that its failure names, as far as the logs say so.
         nodes_with_logs: short names of the nodes whose logs are known.
+        pod_nodes: finds the short names of the nodes that ran pods of the job, by events of these pods there.
         pods_that_began: finds the pods of which an event says that one of their containers started.
         names_processes: whether its logs may name processes by their ids; few do.
     """
@@ -110,6 +112,7 @@ class JobSeen:
     ended: float | None
     mentions: Callable[[str], bool]
     several: bool = True
+    latest_progress: Callable[[], float | None] = lambda: None
     stalled: float | None = None
     slowed: Callable[[], float | None] = lambda: None
     slow_nodes: Callable[[], frozenset[str]] = frozenset
@@ -123,6 +126,7 @@ class JobSeen:
     names_paths: bool = True
     written: Callable[[], Sequence[float]] = tuple
     nodes_with_logs: frozenset[str] = frozenset()
+    pod_nodes: Callable[[], frozenset[str]] = frozenset
     pods_that_began: Callable[[], frozenset[str]] = frozenset
     names_processes: bool = True
 
