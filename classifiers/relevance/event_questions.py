@@ -22,6 +22,15 @@ _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 _OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that report on GPUs alone
+# What is swapped on a node, by the kind of object that it is or carries; a repair of one says nothing of the others.
+_PARTS: Final = {
+    "gpu": re.compile(r"(?i)\bgpus?\b|\bhgx\b|\bbaseboard\b|\baccelerator"),
+    "port": re.compile(r"(?i)\bcables?\b|\btransceivers?\b|\boptics?\b|\bnics?\b|\bhcas?\b|\badapters?\b|\bports?\b"),
+    "disk": re.compile(r"(?i)\bdisks?\b|\bssds?\b|\bnvme\w*|\bdrives?\b"),
+    "power": re.compile(r"(?i)\bpsus?\b|\bpower suppl"),
+    "cooling": re.compile(r"(?i)\bfans?\b|\bfan tray|\bpump\b"),
+    "memory": re.compile(r"(?i)\bdimms?\b"),
+}
 # A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
 _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
@@ -223,6 +232,9 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
     failed = job.failed_or_ended
     if failed is not None and job.stalled is not None:
         failed = min(failed, job.stalled)  # time-outs are reported long after what the ranks waited for
+    elif job.failed is None and one.fits:
+        # No line tells when it failed: that may have been at once after its last progress.
+        failed = job.latest_progress() or failed
     ends = [(end, objects) for end, objects in ends if _is_in_time(end, one, failed)]
     if not ends:  # most have none; how well the log fits an event is asked later then, or never
         return False
@@ -262,7 +274,13 @@ def _is_in_time(end: EventSeen, one: Candidate, failed: float | None) -> bool:
 
 def _is_of_other_part(end: EventSeen, one: Candidate) -> bool:
     """Whether a report that the GPUs are fine says nothing of what an event is about, as a clock or a disk."""
-    return end.source in _OF_GPUS and one.traits.objects.isdisjoint({"gpu", "node", "process"}) and bool(one.rules)
+    kinds = one.traits.objects
+    if not kinds.isdisjoint({"node", "process"}) or not one.rules:
+        return False
+    if end.source in _OF_GPUS and "gpu" not in kinds:
+        return True
+    named = {kind for kind, words in _PARTS.items() if words.search(end.text) is not None}
+    return bool(named) and not kinds.isdisjoint(_PARTS) and named.isdisjoint(kinds)
 
 
 def _is_of_kubernetes(entry: str) -> bool:
