@@ -251,9 +251,10 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
-        repaired = objects.is_repair and not of_other and not _is_of_other_part(end, one)
+        shares = one.objects.shares(objects)
+        repaired = objects.is_repair and not of_other and (shares or not _is_of_other_part(end, one))
         same_mount = not one.objects.mounts.isdisjoint(objects.mounts)
-        if repaired or whole_node or same_mount or one.objects.shares(objects) or _is_unnamed_of(one, end):
+        if repaired or whole_node or same_mount or shares or _is_unnamed_of(one, end):
             return True
     return False
 
@@ -279,8 +280,12 @@ def _is_of_other_part(end: EventSeen, one: Candidate) -> bool:
         return False
     if end.source in _OF_GPUS and "gpu" not in kinds:
         return True
-    named = {kind for kind, words in _PARTS.items() if words.search(end.text) is not None}
-    return bool(named) and not kinds.isdisjoint(_PARTS) and named.isdisjoint(kinds)
+    named = _parts_in(end.text)
+    return bool(named) and not kinds.isdisjoint(_PARTS) and named.isdisjoint(kinds | _parts_in(one.event.text))
+
+
+def _parts_in(text: str) -> frozenset[str]:
+    return frozenset(kind for kind, words in _PARTS.items() if words.search(text) is not None)
 
 
 def _is_of_kubernetes(entry: str) -> bool:
