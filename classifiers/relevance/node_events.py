@@ -204,7 +204,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
     if one.event.time is None or not (may_slow or stops or is_own_change):
         return False
-    if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
+    errors = of_programs() - waits() if job.timed_out else of_programs()
+    if any(not entries.isdisjoint(errors) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
