@@ -1,5 +1,6 @@
 """The records of judging node events: what is seen of an event and of its job, and what is found."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -10,6 +11,7 @@ from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, joins, timeouts, traits_of, waits
 from classifiers.relevance.words_in_text import is_whole_word_in
 
+_NAMED_GPU: Final = re.compile(r"\b(?:GPU|gpu|[Dd]evice|cuda)(?:[ :#=]|: |=\[)(?P<index>\d{1,2})\b")
 PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process
 
 
@@ -90,6 +92,7 @@ class JobSeen:
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
         gpus: indexes of the GPUs that its logs say it uses.
+        failed_nodes: short names of the nodes whose processes report a failure of their own, empty where unknown.
         failure_text: finds the lines of the failure and those that follow them.
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
         has_more_nodes: whether it has more GPUs than the nodes that are known, so that it ran on others as well.
@@ -120,6 +123,7 @@ class JobSeen:
     job_names: Callable[[], frozenset[str]] = frozenset
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
+    failed_nodes: frozenset[str] = frozenset()
     failure_text: Callable[[], str] = str
     ends_in_words: bool = False
     has_more_nodes: bool = False
@@ -134,6 +138,14 @@ class JobSeen:
         """Whether the lines of the failure name one of some things, none of which is a node of the job."""
         text = self.failure_text().lower()
         return any(is_whole_word_in(name, text) for name in names if short_name(name) not in self.nodes)
+
+    def failed_on(self, node: str | None) -> bool:
+        """Whether processes of a node report the failure, as far as it is known which do."""
+        return node is None or not self.failed_nodes or short_name(node) in self.failed_nodes
+
+    def failed_gpus(self) -> frozenset[int]:
+        """Indexes of the GPUs that the lines of the failure name."""
+        return frozenset(int(hit["index"]) for hit in _NAMED_GPU.finditer(self.failure_text()))
 
     def knows_process(self, pid: str) -> bool:
         """Whether the logs name a process by its id; few logs hold the number at all."""

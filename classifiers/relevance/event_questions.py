@@ -220,6 +220,8 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
             return Reason.OTHER_DEVICE
     if "gpu" in kinds and job.gpus and one.objects.gpus and one.objects.gpus.isdisjoint(job.gpus):
         return Reason.OTHER_DEVICE
+    if "disk" in kinds and not job.failed_on(one.event.node):
+        return Reason.OTHER_DEVICE  # a disk of another node than those whose processes failed
     if "disk" in kinds and one.objects.mounts and not any(map(job.mentions, one.objects.mounts)):
         # A line that does not say where it could not write may be about any disk of its node.
         may_be_it = one.fits and not job.names_paths

@@ -102,7 +102,7 @@ class _Fits:
         explained = explained_by(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        if is_explained or is_named or self._shows_at_once(one):
+        if is_explained or is_named or self._shows_at_once(one) or self._is_on_failed_gpu(one):
             return Fit.LINE
         if _slowed_the_job(one, job):
             return Fit.SLOWER
@@ -113,6 +113,13 @@ class _Fits:
         if self._has_own_failure and (self._own or self._others.isdisjoint(explained - consequences())):
             return Fit.NONE
         return self._by_other_processes(one, explained)
+
+    def _is_on_failed_gpu(self, one: Candidate) -> bool:
+        """Whether the failure may be of a broken GPU or of a program, and its lines name the GPU of the event."""
+        gpus = one.objects.gpus if "gpu" in one.traits.objects else None
+        if not gpus or self._own.isdisjoint(explained_by_name(one.event.entries)):
+            return False
+        return self._job.failed_on(one.event.node) and not gpus.isdisjoint(self._job.failed_gpus())
 
     def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
         """How well what processes say of others fits an event, where none reports a known failure of its own."""

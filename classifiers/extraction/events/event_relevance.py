@@ -222,6 +222,7 @@ def _job_seen(
         or any(one is not None and one.has_several_ranks for one in attributions),
         ports=_with_members({name for text in texts for name in _used_ports(text)}, raw),
         gpus=frozenset(index for text in texts for index in _visible_gpus(text)) if len(nodes) <= 1 else frozenset(),
+        failed_nodes=_nodes_of(own, streams),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
         has_more_nodes=own_of.more,
         names_paths=any(_ABSOLUTE.search(one.text) is not None for one in own),
@@ -248,6 +249,14 @@ def _first_since(started: float | None, times: Sequence[float]) -> float | None:
     """The first time of a failure since the job started: logs of the platform's own daemons begin before it."""
     of_job = [time for time in times if started is None or time >= started - CLOCK_SKEW_S]
     return min(of_job or times, default=None)
+
+
+def _nodes_of(items: Iterable[EvidenceItem], streams: Sequence[StreamText]) -> frozenset[str]:
+    """Short names of the nodes that printed some lines, none where a log may be of several nodes."""
+    sources = [streams[item.stream].source for item in items]
+    if any(one.rank is None or one.node is None for one in sources):
+        return frozenset()
+    return frozenset(short_name(one.node) for one in sources if one.node is not None)
 
 
 def _text_from(item: EvidenceItem, streams: Sequence[StreamText]) -> str:
