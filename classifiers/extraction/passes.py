@@ -37,7 +37,7 @@ from classifiers.extraction.withdrawn.received_pages import withdraw_unreadable
 from classifiers.extraction.withdrawn.unreached import withdraw_unreached
 from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
-from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
+from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT, operations
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
 
@@ -166,6 +166,7 @@ def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Se
     if is_change:
         return tuple(hit for hit in hits if hit.id.startswith(CHANGES) or hit.id in operations())
     trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
+    trouble = tuple(hit for hit in trouble if hit.id == MANY_AFFECTED) or trouble
     if trouble or not hits or is_information_of_daemon(text):
         return trouble
     return tuple(hit for hit in hits if hit.id != ANY_CHANGE)

@@ -17,6 +17,7 @@ from classifiers.relevance.event_chains import effects_of, speaks_for
 from classifiers.relevance.event_places import is_of_silent_node, names_node_of
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
+    MANY_AFFECTED,
     consequences,
     explained_at_once,
     explained_by,
@@ -36,6 +37,7 @@ from classifiers.relevance.event_times import (
     comes_before,
     was_when_written,
 )
+from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -103,6 +105,8 @@ class _Fits:
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
         if is_explained or is_named or self._shows_at_once(one) or self._is_on_failed_gpu(one):
+            return Fit.LINE
+        if MANY_AFFECTED in one.event.entries and quotes(one.event.text, job.failure_text()):
             return Fit.LINE
         if _slowed_the_job(one, job):
             return Fit.SLOWER
