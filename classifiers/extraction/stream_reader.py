@@ -22,6 +22,7 @@ from classifiers.extraction.process_exits import ProcessExit, find_exits, is_roo
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
+from classifiers.extraction.withdrawn.headings import withdraw_headings
 from classifiers.taxonomy import Role
 
 _EXIT_WORDS: Final = frozenset(
@@ -154,6 +155,7 @@ class StreamReader:
             self._read_exits(line, item, findings)
             findings.items.append(item)
         order_chains(findings.items[first:], self._chains, self._stream.text)
+        withdraw_headings(findings.items[first:])
 
     def _find_tracebacks(self) -> list[Traceback]:
         starts = [line for line in self._stream.lines if line.starts_traceback]

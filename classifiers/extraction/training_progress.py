@@ -203,7 +203,8 @@ def _slow_series(text: str) -> tuple[Sequence[tuple[float, float]], int] | None:
     Looked for in the times of the lines that name a step, in the durations and in the rates that lines print; what
     shows it first counts.
     """
-    found = [(paces, number) for paces in _series(text) if (number := first_slow([one for _, one in paces])) is not None]
+    series = ((paces, first_slow([pace for _, pace in paces])) for paces in _series(text))
+    found = [(paces, number) for paces, number in series if number is not None]
     return min(found, key=lambda one: one[0][one[1]][0], default=None)
 
 

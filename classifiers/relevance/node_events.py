@@ -104,9 +104,7 @@ class _Fits:
         explained = explained_by(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        if is_explained or is_named or self._shows_at_once(one) or self._is_on_failed_gpu(one):
-            return Fit.LINE
-        if MANY_AFFECTED in one.event.entries and quotes(one.event.text, job.failure_text()):
+        if is_explained or is_named or self._shows_at_once(one) or self._is_of_failure(one):
             return Fit.LINE
         if _slowed_the_job(one, job):
             return Fit.SLOWER
@@ -118,8 +116,13 @@ class _Fits:
             return Fit.NONE
         return self._by_other_processes(one, explained)
 
-    def _is_on_failed_gpu(self, one: Candidate) -> bool:
-        """Whether the failure may be of a broken GPU or of a program, and its lines name the GPU of the event."""
+    def _is_of_failure(self, one: Candidate) -> bool:
+        """Whether an event of others quotes the failure, or is of the GPU that the lines of the failure name.
+
+        The failure may be of a broken GPU or of a program then.
+        """
+        if MANY_AFFECTED in one.event.entries:
+            return quotes(one.event.text, self._job.failure_text())
         gpus = one.objects.gpus if "gpu" in one.traits.objects else None
         if not gpus or self._own.isdisjoint(explained_by_name(one.event.entries)):
             return False
