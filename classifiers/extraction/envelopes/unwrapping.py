@@ -9,7 +9,7 @@ from typing import Final
 from classifiers.contracts import LogStream
 from classifiers.extraction.envelopes import ignored_exceptions, prefixes, records, relays
 from classifiers.extraction.line_headers import parse_header, time_of
-from classifiers.extraction.line_prefixes import detect_style, sample_lines
+from classifiers.extraction.line_prefixes import LINE_PREFIX, detect_style, sample_lines
 
 _FEWEST_LINES: Final = 4  # judgement: fewer may look alike by chance
 _SAMPLED: Final = 30  # lines at most
@@ -175,9 +175,9 @@ def _names_writer(sample: list[str], prefix: str, *, of_one_rank: bool) -> bool:
 
     The pod of a log of one rank is known already.
     """
-    style = detect_style([sample]).name
-    if style:
-        return not (of_one_rank and style == "pod")
+    if detect_style([sample]).name:
+        found = next((LINE_PREFIX.match(line) for line in sample if prefixes.length_of(line, prefix) is not None), None)
+        return not (of_one_rank and found is not None and found.lastgroup == "pod")
     heads = (line[:at] for line in sample if (at := prefixes.length_of(line, prefix)) is not None)
     header = parse_header(next(heads, ""))
     return header.rank is not None or header.pid is not None or header.host is not None
