@@ -124,4 +124,5 @@ def test_the_latest_time_is_that_of_the_very_last_line_of_progress() -> None:
     progress = ProgressLines(steps, lambda: ([steps.splitlines()[:20], steps.splitlines()[20:40]], 1))
     latest, about = progress.latest_time(), progress.last_time()
     assert latest == time_of("2026-09-01 08:59:00 x")
-    assert about is not None and about < (latest or 0.0)
+    assert about is not None
+    assert about < (latest or 0.0)
