@@ -294,7 +294,8 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
                 one.reason = Reason.OTHER_NODE
         used = known
     best = max(one.fit for one in used)
-    others = [one for one in used if one.fit >= Fit.SLOWER and "changes" not in one.traits.effects]
+    trouble = (one for one in used if "changes" not in one.traits.effects and MANY_AFFECTED not in one.event.entries)
+    others = [one for one in trouble if one.fit >= Fit.SLOWER]
     for one in used:
         if one.fit < best or ("changes" in one.traits.effects and not _explains_all(one, others)):
             one.reason = Reason.NO_TRACE
