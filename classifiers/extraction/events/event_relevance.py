@@ -49,6 +49,8 @@ _WAITS: Final = re.compile(
 )
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
+_LAUNCHERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
+
 
 def judge_node_events(
     raw: RawCase,
@@ -252,11 +254,14 @@ def _first_since(started: float | None, times: Sequence[float]) -> float | None:
 
 
 def _nodes_of(items: Iterable[EvidenceItem], streams: Sequence[StreamText]) -> frozenset[str]:
-    """Short names of the nodes that printed some lines, none where a log may be of several nodes."""
-    sources = [streams[item.stream].source for item in items]
-    if any(one.rank is None or one.node is None for one in sources):
-        return frozenset()
-    return frozenset(short_name(one.node) for one in sources if one.node is not None)
+    """Short names of the nodes that printed some lines, none where these may be of several nodes."""
+    found: set[str] = set()
+    for item in items:
+        source = streams[item.stream].source
+        if source.rank is None or source.node is None or item.message.lstrip().startswith(_LAUNCHERS):
+            return frozenset()  # a launcher reports what other nodes say
+        found.add(short_name(source.node))
+    return frozenset(found)
 
 
 def _text_from(item: EvidenceItem, streams: Sequence[StreamText]) -> str:
