@@ -12,6 +12,7 @@ from typing import Final
 from classifiers.contracts import LogStream, RawCase
 from classifiers.extraction.benign_lines import is_tolerated
 from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem, without_numbers
+from classifiers.extraction.headings import withdraw_headings
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
@@ -22,7 +23,6 @@ from classifiers.extraction.process_exits import ProcessExit, find_exits, is_roo
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
-from classifiers.extraction.withdrawn.headings import withdraw_headings
 from classifiers.taxonomy import Role
 
 _EXIT_WORDS: Final = frozenset(

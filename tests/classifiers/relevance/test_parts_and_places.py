@@ -1,6 +1,7 @@
 """Which part of a node an event or a repair is about, where pods ran, and what several owners report."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,12 @@ def test_what_works_again_at_an_unknown_time_of_failure_may_have_ended_the_job(
 def test_lines_of_progress_far_apart_do_not_end_a_run_early() -> None:
     away = event("Node is shutting down", at=END - 60, entries=("kubernetes.node-shutdown",))
     gone = frozenset({"jax.another-task-died"})
-    seen = {"own_entries": [], "other_entries": gone, "last_progress": END - 700, "nodes": frozenset({"gpu1", "gpu2"})}
+    seen: dict[str, Any] = {
+        "own_entries": [],
+        "other_entries": gone,
+        "last_progress": END - 700,
+        "nodes": frozenset({"gpu1", "gpu2"}),
+    }
     assert judged(away, job(**seen, latest_progress=lambda: END - 70)).reason is None
     assert judged(away, job(**seen)).reason is Reason.LATER
 
@@ -64,7 +70,7 @@ def test_lines_of_progress_far_apart_do_not_end_a_run_early() -> None:
 def test_a_broken_gpu_explains_wrong_numbers_on_it_alone() -> None:
     found = event("memtest: fail on GPU 5", at=END + 900, source="dcgm", entries=("nvidia-health.test-failed",))
     line = "found NaN in the gradients of rank 13. Device: 5"
-    seen = {"own_entries": [NAN], "other_entries": NAN, "failure_text": lambda: line}
+    seen: dict[str, Any] = {"own_entries": [NAN], "other_entries": NAN, "failure_text": lambda: line}
     assert judged(found, job(**seen)).support is Support.LOG
     assert judged(found, job(**seen | {"failure_text": lambda: line.replace("5", "4")})).reason is not None
     assert judged(found, job(**seen, failed_nodes=frozenset({"gpu2"}))).reason is not None
@@ -73,7 +79,7 @@ def test_a_broken_gpu_explains_wrong_numbers_on_it_alone() -> None:
 def test_a_disk_of_a_node_whose_processes_did_not_fail_is_not_the_jobs() -> None:
     full = event("/scratch is 100% full", entries=("storage.disk-full-write", "storage.mount-full"))
     no_space = frozenset({"python.no-space"})
-    seen = {"own_entries": [no_space], "other_entries": no_space, "nodes": frozenset({"gpu1", "gpu2"})}
+    seen: dict[str, Any] = {"own_entries": [no_space], "other_entries": no_space, "nodes": frozenset({"gpu1", "gpu2"})}
     assert judged(full, job(**seen, names_paths=False, failed_nodes=frozenset({"gpu1"}))).reason is None
     assert judged(full, job(**seen, names_paths=False, failed_nodes=frozenset({"gpu2"}))).reason is Reason.OTHER_DEVICE
 
@@ -81,7 +87,11 @@ def test_a_disk_of_a_node_whose_processes_did_not_fail_is_not_the_jobs() -> None
 def test_no_slower_steps_explain_an_error_of_the_program_for_which_others_waited() -> None:
     change = event("security agent 7.4 rolled out", at=END - 3_060, entries=("changes.agents",))
     waited = frozenset({"pytorch.nccl-watchdog-timeout"})
-    seen = {"own_entries": [frozenset({"python.key-error"})], "other_entries": waited, "slowed": lambda: END - 3_000}
+    seen: dict[str, Any] = {
+        "own_entries": [frozenset({"python.key-error"})],
+        "other_entries": waited,
+        "slowed": lambda: END - 3_000,
+    }
     assert judged(change, job(**seen)).reason is Reason.NOT_SHOWN
     assert judged(change, job(**seen | {"own_entries": [waited]})).support is Support.SLOWER
 
@@ -89,7 +99,7 @@ def test_no_slower_steps_explain_an_error_of_the_program_for_which_others_waited
 def test_jobs_of_several_owners_count_where_they_fail_of_the_same() -> None:
     report = event("9 jobs of 4 teams failed: cannot open shared object file", at=END + 600, entries=MANY)
     own = frozenset({"python.shared-object"})
-    seen = {"own_entries": [own], "other_entries": own}
+    seen: dict[str, Any] = {"own_entries": [own], "other_entries": own}
     same = "ImportError: libx.so.2: cannot open shared object file: No such file"
     assert judged(report, job(**seen, failure_text=lambda: same)).support is Support.LOG
     assert judged(report, job(**seen, failure_text=lambda: "ImportError: undefined symbol: f")).reason is not None
@@ -118,6 +128,6 @@ def test_the_nodes_of_a_jobs_pods_are_known_by_events_of_these_pods() -> None:
 def test_an_event_of_a_node_that_ran_a_pod_of_the_job_counts() -> None:
     gone = frozenset({"jax.another-task-died"})
     taken = event("Instance was preempted", node="pool-c", at=END - 30, entries=("cloud.spot",))
-    seen = {"own_entries": [], "other_entries": gone, "nodes": frozenset({"pool-a", "pool-b"})}
+    seen: dict[str, Any] = {"own_entries": [], "other_entries": gone, "nodes": frozenset({"pool-a", "pool-b"})}
     assert judged(taken, job(**seen, pod_nodes=lambda: frozenset({"pool-c"}))).reason is None
     assert judged(taken, job(**seen)).reason is Reason.OTHER_NODE
