@@ -14,6 +14,7 @@ from classifiers.extraction import (
     training_progress,
 )
 from classifiers.extraction.events import event_relevance
+from classifiers.extraction.events.foreign_pods import is_of_foreign_pod
 from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
@@ -36,7 +37,7 @@ from classifiers.extraction.withdrawn.received_pages import withdraw_unreadable
 from classifiers.extraction.withdrawn.unreached import withdraw_unreached
 from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
-from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
+from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT, operations
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
 
@@ -118,7 +119,7 @@ def read_node_events(extraction: Extraction) -> None:
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
-            present = entries_of_node(event.node)
+            present = entries_of_node(event.node).union(hit.id for hit in hits)
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
@@ -147,7 +148,9 @@ def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLin
         extraction: the case.
         own: the texts of the node's events, and what was found in them.
     """
-    found = frozenset(hit.id for _, line in own if line is not None for hit in line.hits)
+    job = [*(one.text for one in extraction.streams), extraction.raw.job.name or ""]
+    known = [line for text, line in own if line is not None and not is_of_foreign_pod(text, job)]
+    found = frozenset(hit.id for line in known for hit in line.hits)
     texts = [text for text, _ in own]
     is_others = holds_more_than_killed(texts) or is_held_by_stranger(texts, [one.text for one in extraction.streams])
     return found | {MEMORY_HELD_BY_OTHERS} if is_others else found
@@ -163,6 +166,7 @@ def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Se
     if is_change:
         return tuple(hit for hit in hits if hit.id.startswith(CHANGES) or hit.id in operations())
     trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
+    trouble = tuple(hit for hit in trouble if hit.id == MANY_AFFECTED) or trouble
     if trouble or not hits or is_information_of_daemon(text):
         return trouble
     return tuple(hit for hit in hits if hit.id != ANY_CHANGE)

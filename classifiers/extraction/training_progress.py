@@ -200,13 +200,12 @@ def slowed_since(text: str) -> float | None:
 def _slow_series(text: str) -> tuple[Sequence[tuple[float, float]], int] | None:
     """The times and durations of steps that became several times as long, and the first long one; None without any.
 
-    Looked for in the times of the lines that name a step, in the durations and in the rates that lines print.
+    Looked for in the times of the lines that name a step, in the durations and in the rates that lines print; what
+    shows it first counts.
     """
-    for paces in _series(text):
-        number = first_slow([pace for _, pace in paces])
-        if number is not None:
-            return paces, number
-    return None
+    series = ((paces, first_slow([pace for _, pace in paces])) for paces in _series(text))
+    found = [(paces, number) for paces, number in series if number is not None]
+    return min(found, key=lambda one: one[0][one[1]][0], default=None)
 
 
 def _series(text: str) -> Iterator[Sequence[tuple[float, float]]]:

@@ -17,6 +17,7 @@ from classifiers.relevance.event_chains import effects_of, speaks_for
 from classifiers.relevance.event_places import is_of_silent_node, names_node_of
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
+    MANY_AFFECTED,
     consequences,
     explained_at_once,
     explained_by,
@@ -36,6 +37,7 @@ from classifiers.relevance.event_times import (
     comes_before,
     was_when_written,
 )
+from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -102,7 +104,7 @@ class _Fits:
         explained = explained_by(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        if is_explained or is_named or self._shows_at_once(one):
+        if is_explained or is_named or self._shows_at_once(one) or self._is_of_failure(one):
             return Fit.LINE
         if _slowed_the_job(one, job):
             return Fit.SLOWER
@@ -113,6 +115,18 @@ class _Fits:
         if self._has_own_failure and (self._own or self._others.isdisjoint(explained - consequences())):
             return Fit.NONE
         return self._by_other_processes(one, explained)
+
+    def _is_of_failure(self, one: Candidate) -> bool:
+        """Whether an event of others quotes the failure, or is of the GPU that the lines of the failure name.
+
+        The failure may be of a broken GPU or of a program then.
+        """
+        if MANY_AFFECTED in one.event.entries:
+            return quotes(one.event.text, self._job.failure_text())
+        gpus = one.objects.gpus if "gpu" in one.traits.objects else None
+        if not gpus or self._own.isdisjoint(explained_by_name(one.event.entries)):
+            return False
+        return self._job.failed_on(one.event.node) and not gpus.isdisjoint(self._job.failed_gpus())
 
     def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
         """How well what processes say of others fits an event, where none reports a known failure of its own."""
@@ -204,7 +218,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
     if one.event.time is None or not (may_slow or stops or is_own_change):
         return False
-    if not job.timed_out and any(not entries.isdisjoint(of_programs()) for entries in job.own_entries):
+    errors = of_programs() - waits() if job.timed_out else of_programs()
+    if any(not entries.isdisjoint(errors) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
@@ -279,7 +294,8 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
                 one.reason = Reason.OTHER_NODE
         used = known
     best = max(one.fit for one in used)
-    others = [one for one in used if one.fit >= Fit.SLOWER and "changes" not in one.traits.effects]
+    trouble = (one for one in used if "changes" not in one.traits.effects and MANY_AFFECTED not in one.event.entries)
+    others = [one for one in trouble if one.fit >= Fit.SLOWER]
     for one in used:
         if one.fit < best or ("changes" in one.traits.effects and not _explains_all(one, others)):
             one.reason = Reason.NO_TRACE

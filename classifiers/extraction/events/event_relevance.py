@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from classifiers.contracts import RawCase
@@ -25,7 +25,7 @@ from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_times import CLOCK_BROKEN_S, CLOCK_SKEW_S, blocked_for
-from classifiers.relevance.own_names import own_names, pods_that_began
+from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
@@ -48,6 +48,8 @@ _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
 )
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
+
+_LAUNCHERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
 def judge_node_events(
@@ -196,6 +198,9 @@ def _job_seen(
     nodes = own_of.names
     # What was around the lines names pods as well.
     written = [*texts, *(one.text for one in raw.streams)] if any(one.source.is_unwrapped for one in streams) else texts
+    mentions = cache(lambda name: any(is_word_in(name, text) for text in written))
+    job_names = cache(lambda: own_names(raw.job, written, raw.node_events))
+    is_own = partial(are_pods_of, job_id=raw.job.job_id, mentions=mentions, job_names=job_names)
     return JobSeen(
         nodes=nodes,
         job_id=raw.job.job_id,
@@ -204,20 +209,22 @@ def _job_seen(
         other_entries=frozenset(hit.id for item in others for hit in item.hits) | (present & OBSERVATIONS),
         started=started,
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
+        latest_progress=cache(lambda: _latest_progress(attributions)) if clock.is_aligned else lambda: None,
         failed=_first_since(started, times) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
         ended=clock.of(raw.job.ended_at),
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
-        mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
-        job_names=cache(lambda: own_names(raw.job, written, raw.node_events)),
+        mentions=mentions,
+        job_names=job_names,
         several=len(nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
         or any(one is not None and one.has_several_ranks for one in attributions),
         ports=_with_members({name for text in texts for name in _used_ports(text)}, raw),
         gpus=frozenset(index for text in texts for index in _visible_gpus(text)) if len(nodes) <= 1 else frozenset(),
+        failed_nodes=_nodes_of(own, streams),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
         has_more_nodes=own_of.more,
         names_paths=any(_ABSOLUTE.search(one.text) is not None for one in own),
@@ -225,10 +232,15 @@ def _job_seen(
             lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
         ),
         nodes_with_logs=frozenset(short_name(one.source.node) for one in streams if one.source.node and one.text),
+        pod_nodes=cache(lambda: nodes_of_pods(raw.node_events, is_own)),
         pods_that_began=cache(lambda: pods_that_began(raw.node_events)),
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
+
+
+def _latest_progress(attributions: Sequence[LineAttribution | None]) -> float | None:
+    return _latest(one.progress_lines.latest_time() for one in attributions if one is not None)
 
 
 def _latest(times: Iterable[float | None]) -> float | None:
@@ -239,6 +251,17 @@ def _first_since(started: float | None, times: Sequence[float]) -> float | None:
     """The first time of a failure since the job started: logs of the platform's own daemons begin before it."""
     of_job = [time for time in times if started is None or time >= started - CLOCK_SKEW_S]
     return min(of_job or times, default=None)
+
+
+def _nodes_of(items: Iterable[EvidenceItem], streams: Sequence[StreamText]) -> frozenset[str]:
+    """Short names of the nodes that printed some lines, none where these may be of several nodes."""
+    found: set[str] = set()
+    for item in items:
+        source = streams[item.stream].source
+        if source.rank is None or source.node is None or item.message.lstrip().startswith(_LAUNCHERS):
+            return frozenset()  # a launcher reports what other nodes say
+        found.add(short_name(source.node))
+    return frozenset(found)
 
 
 def _text_from(item: EvidenceItem, streams: Sequence[StreamText]) -> str:

@@ -30,6 +30,7 @@ from classifiers.extraction.ranks import (
 )
 from classifiers.extraction.suspects.node_and_gpu import suspect_gpu, suspect_node
 from classifiers.observation_names import COLLECTIVES_DIFFER
+from classifiers.relevance.event_rules import waits
 
 _SEQUENCES: Final = (
     re.compile(r"last enqueued (?:NCCL )?work: (\d+)"),
@@ -131,6 +132,18 @@ def _own_error(evidence: SuspectEvidence) -> int | None:
     if len(killed) == 1 and len(complaining) > 1 and errors[0].onset > Onset.DECISIVE_ENTRY:
         return killed.pop()
     return errors[0].rank
+
+
+def _error_of_event(evidence: SuspectEvidence) -> int | None:
+    """The rank with the first error of its own, where an event of a node or of the platform led to it."""
+    first = next((item for item in evidence.items if item.role == "initiating"), None)
+    if first is None or first.line_number is not None or first.from_scheduler or first.derived:
+        return None
+    errors = (item for item in evidence.complaints if item.line_number is not None and not item.reports_exit)
+    return next(
+        (one.rank for one in errors if any(hit.role == "initiating" and hit.id not in waits() for hit in one.hits)),
+        None,
+    )
 
 
 def _recorded_rank(evidence: SuspectEvidence) -> int | None:
@@ -354,6 +367,7 @@ def _in_another_collective(evidence: SuspectEvidence) -> int | None:
 _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _in_another_collective,
     _own_error,
+    _error_of_event,
     _recorded_rank,
     _violent_exit,
     _named_process,

@@ -19,6 +19,7 @@ _ASKED_TO_END: Final = re.compile(
     r"|\bSIG(?:TERM|INT|USR[12])\b[^\n]{0,20}\b(?:received|caught|handler)\b"
 )
 _SIGNAL_WORDS: Final = ("SIG", "sig", "Sig")
+_CRASHED: Final = "wordings.crashed"
 # Where a file holds several attempts of one job: the first line of a later one.
 _NEXT_ATTEMPT: Final = re.compile(
     r"(?i)(?:\b|_)(?:restart[ _]?count[ =:]{1,3}[1-9]|(?:job|run) attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
@@ -176,17 +177,22 @@ def withdraw_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[b
         several_ranks: whether several ranks print to a log, by stream.
     """
     asked: dict[tuple[int, int | None], int] = {}
+    lost: dict[tuple[int, int | None], int] = {}
     for item in items:
-        if _is_own_line(item, several_ranks) and (_is_asked_to_end(item) or _has_lost_others(item)):
+        if _is_own_line(item, several_ranks):
             key = _process_of(item, several_ranks)
-            asked[key] = min(asked.get(key, item.offset), item.offset)
+            if _is_asked_to_end(item) or _has_lost_others(item):
+                asked[key] = min(asked.get(key, item.offset), item.offset)
+            if _reports_loss(item):
+                lost[key] = min(lost.get(key, item.offset), item.offset)
     is_late = False
     for item in items:
         if item.role != "initiating" or not _is_own_line(item, several_ranks) or not _is_of_program(item):
             continue
         if "ignal" in item.message:
             continue  # it reports the signal itself
-        if item.start_offset > asked.get(_process_of(item, several_ranks), item.start_offset):
+        ends = lost if _is_abort(item) else asked
+        if item.start_offset > ends.get(_process_of(item, several_ranks), item.start_offset):
             item.role, item.onset, item.is_late = "teardown", Onset.NEUTRAL, True
             is_late = True
     if is_late and not any(item.role == "initiating" and item.onset < Onset.ERROR_WORDS for item in items):
@@ -215,6 +221,16 @@ def _is_asked_to_end(item: EvidenceItem) -> bool:
 def _has_lost_others(item: EvidenceItem) -> bool:
     """Whether a process gave up waiting for the others, after which it only ends."""
     return item.role == "cascade" and not item.survived and any(hit.id in timeouts() for hit in item.hits)
+
+
+def _reports_loss(item: EvidenceItem) -> bool:
+    """Whether a process says that others are gone, or that it waited for them in vain."""
+    return item.role == "cascade" and not item.survived and any(hit.id in waits() for hit in item.hits)
+
+
+def _is_abort(item: EvidenceItem) -> bool:
+    """Whether a line only says that a process aborted itself, which it does for a reason that it printed before."""
+    return "Aborted" in item.message and any(hit.id == _CRASHED for hit in item.hits)
 
 
 def _is_of_program(item: EvidenceItem) -> bool:

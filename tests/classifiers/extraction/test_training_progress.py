@@ -214,3 +214,12 @@ def test_rates_that_lines_print_tell_a_slow_down(line: str, usual: float, late: 
         line.format(at=f"2026-11-20 09:{minute:02}:00", rate=rate) + "\n" for minute, rate in enumerate(rates)
     )
     assert (training_progress.slowed_since(text) is not None) is slowed
+
+
+def test_a_slow_down_is_dated_by_what_shows_it_first() -> None:
+    form = "{at:%Y-%m-%d %H:%M:%S} step {step} | elapsed time per iteration (ms): "
+    lines = steps_that_take([60] * 12 + [600] * 12, form + "\n").splitlines()
+    printed = [f"{line}{1000.0 if number < 6 else 9000.0}" for number, line in enumerate(lines)]
+    since = training_progress.slowed_since("\n".join(printed))
+    assert since is not None
+    assert since < (training_progress.slowed_since("\n".join(lines)) or 0.0)
