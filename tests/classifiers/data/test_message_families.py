@@ -21,6 +21,19 @@ FAMILIES = {
         "Execution server rejected request MSG=cannot send job to mom, state=PRERUN",
         "Task g0/7 is FAILED due to VM reporting timeout with exit code 50002.",
     ),
+    "launches.platform-script": (
+        "pbs_mom: prologue failed: /pbs/prologue: line 4: dcgmi: command not found",
+        "/usr/local/sbin/health: line 12: NODE: unbound variable",
+        "slurmd[7]: spank-epilog: error: rmdir: cannot remove '/raid/x': Permission denied",
+    ),
+    "queues.limit": (
+        "flux-job: exception: type=timeout severity=0",
+        "job 7.1 exceeded hard wallclock time - initiate terminate method",
+    ),
+    "sharing.layer": (
+        "[HAMI-core Msg]: cannot open shared region",
+        "RuntimeError: CUDA_ERROR_MPS_CONNECTION_FAILED",
+    ),
     "spools.full": (
         "slurmstepd: error: write of slurm_script failed: No space left on device",
         "sge_execd: can't write environment of job 71: No space left on device",
@@ -60,3 +73,8 @@ def test_a_path_of_one_name_belongs_to_the_root_and_a_longer_one_to_a_mount(scan
     assert "paths.of-the-image" in entries(scanner, "OSError: [Errno 30] Read-only file system: '/exports'")
     assert "paths.of-the-image" not in entries(scanner, "OSError: [Errno 30] Read-only file system: '/exports/a/b.pt'")
     assert "paths.of-the-image" in entries(scanner, "OSError: [Errno 30] Read-only file system: '/opt/conda/pkgs'")
+
+
+def test_a_script_of_the_job_in_the_spool_of_a_daemon_is_no_script_of_the_platform(scanner: Scanner) -> None:
+    line = "/var/spool/slurmd/job71/slurm_script: line 14: modul: command not found"
+    assert "launches.platform-script" not in entries(scanner, line)
