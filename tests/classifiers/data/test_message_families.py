@@ -23,7 +23,7 @@ FAMILIES = {
     ),
     "launches.platform-script": (
         "pbs_mom: prologue failed: /pbs/prologue: line 4: dcgmi: command not found",
-        "/usr/local/sbin/health: line 12: NODE: unbound variable",
+        "/usr/sbin/health: line 12: NODE: unbound variable",
         "slurmd[7]: spank-epilog: error: rmdir: cannot remove '/raid/x': Permission denied",
     ),
     "queues.limit": (
@@ -67,6 +67,7 @@ def test_the_wordings_of_several_programs_are_one_entry(scanner: Scanner, entry:
 
 def test_a_full_directory_of_the_job_is_no_full_disk_of_the_daemons(scanner: Scanner) -> None:
     assert "spools.full" not in entries(scanner, "OSError: [Errno 28] No space left on device: '/scratch/ana/ckpt.pt'")
+    assert "spools.full" not in entries(scanner, "tee: /proj/ana/run/out.log: No space left on device")
 
 
 def test_a_path_of_one_name_belongs_to_the_root_and_a_longer_one_to_a_mount(scanner: Scanner) -> None:
@@ -75,6 +76,16 @@ def test_a_path_of_one_name_belongs_to_the_root_and_a_longer_one_to_a_mount(scan
     assert "paths.of-the-image" in entries(scanner, "OSError: [Errno 30] Read-only file system: '/opt/conda/pkgs'")
 
 
-def test_a_script_of_the_job_in_the_spool_of_a_daemon_is_no_script_of_the_platform(scanner: Scanner) -> None:
-    line = "/var/spool/slurmd/job71/slurm_script: line 14: modul: command not found"
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/var/spool/slurmd/job71/slurm_script: line 14: modul: command not found",
+        "/usr/local/bin/entrypoint.sh: line 3: exec: pyton: not found",
+    ],
+)
+def test_a_script_of_the_job_or_its_image_is_no_script_of_the_platform(scanner: Scanner, line: str) -> None:
     assert "launches.platform-script" not in entries(scanner, line)
+
+
+def test_a_login_that_ran_out_is_no_difference_of_clocks(scanner: Scanner) -> None:
+    assert "launches.clocks" not in entries(scanner, "the request uses an expired credential of ana")
