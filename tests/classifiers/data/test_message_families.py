@@ -81,6 +81,7 @@ def test_a_path_of_one_name_belongs_to_the_root_and_a_longer_one_to_a_mount(scan
     [
         "/var/spool/slurmd/job71/slurm_script: line 14: modul: command not found",
         "/usr/local/bin/entrypoint.sh: line 3: exec: pyton: not found",
+        "/usr/bin/bash: line 1: pyton: command not found",
     ],
 )
 def test_a_script_of_the_job_or_its_image_is_no_script_of_the_platform(scanner: Scanner, line: str) -> None:
