@@ -62,7 +62,9 @@ _COMMAND_COMPLAINS: Final = re.compile(
     r"|does not exist|No such process|no \S+ in \(|cannot find name for|are the same file)"
 )
 _NAMED: Final = re.compile(r"['\"\u2018]([^'\"\u2019]{3,200})['\"\u2019]")
-_PROGRAM_FAILED: Final = re.compile(r"\n(?:Traceback \(most recent call last\)|[A-Za-z_][\w.]{1,80}?(?:Error|Exception): )")
+_PROGRAM_FAILED: Final = re.compile(
+    r"\n(?:Traceback \(most recent call last\)|[A-Za-z_][\w.]{1,80}?(?:Error|Exception): )"
+)
 _FAR: Final = 65_536  # characters below such a command in which a program may have failed (judgement)
 _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
 

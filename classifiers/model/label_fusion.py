@@ -192,9 +192,7 @@ class LabelFusion:
             found.append((none, *others) if leads else (others[0], none, *others[1:]))
         return found
 
-    def _outlooks(
-        self, shares: Floats, text: Floats, sides: Sequence[str], inputs: Sequence[FusionInput]
-    ) -> list[str]:
+    def _outlooks(self, shares: Floats, text: Floats, sides: Sequence[str], inputs: Sequence[FusionInput]) -> list[str]:
         """The likeliest retry outlook; a retry that may well be futile, or needs a repair first, is held back.
 
         The text alone holds no job back where a decisive entry on the first line says itself that a retry helps: its

@@ -9,7 +9,7 @@ FAMILIES = {
     "databases.pool": (
         "HikariPool-3 - Connection is not available, request timed out after 30002ms",
         "psycopg_pool.PoolTimeout: couldn't get a connection after 20.00 sec",
-        "FATAL: too many connections for role \"loader\"",
+        'FATAL: too many connections for role "loader"',
     ),
     "launches.clocks": (
         "ssl.SSLCertVerificationError: certificate verify failed: certificate is not yet valid",
