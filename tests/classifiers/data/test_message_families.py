@@ -11,10 +11,10 @@ FAMILIES = {
         "psycopg_pool.PoolTimeout: couldn't get a connection after 20.00 sec",
         'FATAL: too many connections for role "loader"',
     ),
-    "launches.clocks": (
+    "service.clock-skew": (
         "ssl.SSLCertVerificationError: certificate verify failed: certificate is not yet valid",
         "kinit: Clock skew too great while getting initial credentials",
-        "error: Munge decode failed: Rewound credential",
+        "slurmd[3]: error: step 9.1 refused: Job credential expired",
     ),
     "launches.node-failed": (
         "job 5517 was ended (node failure)",
@@ -89,4 +89,4 @@ def test_a_script_of_the_job_or_its_image_is_no_script_of_the_platform(scanner: 
 
 
 def test_a_login_that_ran_out_is_no_difference_of_clocks(scanner: Scanner) -> None:
-    assert "launches.clocks" not in entries(scanner, "the request uses an expired credential of ana")
+    assert "service.clock-skew" not in entries(scanner, "the request uses an expired credential of ana")
