@@ -156,12 +156,14 @@ def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLin
 def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Sequence[Signature]:
     """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
 
-    General words of failure count where no other entry matches. What a daemon logs as information of its own work is
+    General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
+    event of that kind. What a daemon logs as information of its own work is
     no record of a change.
     """
     hits = tuple(hit for hit in hits if hit.id != NAMED_OBJECT) or hits
     if is_change:
-        return tuple(hit for hit in hits if hit.id.startswith(CHANGES) or hit.id in operations())
+        done = tuple(hit for hit in hits if hit.id in operations())
+        return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
     trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
     if trouble or not hits or is_information_of_daemon(text):
         return trouble
