@@ -208,6 +208,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return False  # it failed of an error of its program, slow or not
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
+    if traits.slows and "node" in traits.objects and _is_of_late_node(one, job):
+        return True
     since = job.slowed()
     if since is None or not _stayed_slow(since, job):
         return False
@@ -217,6 +219,14 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
         return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
+
+
+def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is of the node for which the others waited, and not of a time before the job."""
+    time = one.event.time
+    if time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
+        return False
+    return job.timed_out and short_name(one.event.node or "") in job.late_nodes()
 
 
 def _stayed_slow(since: float, job: JobSeen) -> bool:

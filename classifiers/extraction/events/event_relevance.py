@@ -17,6 +17,7 @@ from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.observed.phases import write_times
 from classifiers.extraction.onset import Onset
+from classifiers.extraction.observed.late_nodes import late_nodes
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.withdrawn import survival
 from classifiers.node_names import short_name
@@ -208,6 +209,7 @@ def _job_seen(
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
+        late_nodes=cache(lambda: late_nodes(streams, attributions)),
         ended=clock.of(raw.job.ended_at),
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
         mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
