@@ -170,10 +170,20 @@ def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or first.line_number is not None or first.from_scheduler or first.derived:
         return set()
-    if traits_of(tuple([hit.id for hit in first.hits])).objects.isdisjoint(_OF_NODES):
+    objects = traits_of(tuple([hit.id for hit in first.hits])).objects
+    if objects.isdisjoint(_OF_NODES) and not ("filesystem" in objects and _is_of_one_client(raw, items, first)):
         return set()
     ranks = (ranks_on_node(raw, items, node, exits) for node in nodes_of_event(raw, first))
     return next((there for there in ranks if there), set())
+
+
+def _is_of_one_client(raw: RawCase, items: Sequence[EvidenceItem], first: EvidenceItem) -> bool:
+    """Whether the event of a file server was reported by one node of the job and by no other."""
+    nodes = {node.split(".", 1)[0] for node in raw.job.nodes}
+    entries = {hit.id for hit in first.hits}
+    reports = (one for one in items if one.line_number is None and one.node and not one.from_scheduler)
+    told = {one.node.split(".", 1)[0] for one in reports if one.node and any(hit.id in entries for hit in one.hits)}
+    return first.node is not None and told & nodes == {first.node.split(".", 1)[0]}
 
 
 def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:

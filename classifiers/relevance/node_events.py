@@ -104,7 +104,7 @@ class _Fits:
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
         if is_explained or is_named or self._shows_at_once(one):
             return Fit.LINE
-        if _slowed_the_job(one, job):
+        if _slowed_the_job(one, job) or _is_of_late_node(one, job):
             return Fit.SLOWER
         if _stopped_its_log(one, job):
             return Fit.LINE
@@ -208,8 +208,6 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return False  # it failed of an error of its program, slow or not
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
-    if traits.slows and "node" in traits.objects and _is_of_late_node(one, job):
-        return True
     since = job.slowed()
     if since is None or not _stayed_slow(since, job):
         return False
@@ -222,8 +220,10 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
 
 
 def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:
-    """Whether an event is of the node for which the others waited, and not of a time before the job."""
+    """Whether an event that slows a node down is of the one for which the others waited, and not of before the job."""
     time = one.event.time
+    if not one.traits.slows or "node" not in one.traits.objects:
+        return False
     if time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
         return False
     return job.timed_out and short_name(one.event.node or "") in job.late_nodes()

@@ -15,9 +15,9 @@ from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, 
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.observed.late_nodes import late_nodes
 from classifiers.extraction.observed.phases import write_times
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.observed.late_nodes import late_nodes
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.withdrawn import survival
 from classifiers.node_names import short_name

@@ -24,7 +24,7 @@ _NEXT_ATTEMPT: Final = re.compile(
     r"(?i)(?:\b|_)(?:restart[ _]?count[ =:]{1,3}[1-9]|(?:job|run) attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
     r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:of|for) (?:the |this )?(?:job|run)\b"
     r"|(?:requeu|re-?start|re-?submitt|re-?launch)(?:ed|ing)\b[^\n]{0,30}\battempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
-    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:after|since) (?:the |a )?(?:requeue|restart|resubmission)\b)"
+    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:after|since) (?:the |a )?(?:requeue|re-?start|re-?launch))"
 )
 _ATTEMPT_WORDS: Final = ("attempt", "Attempt", "estart count", "estart_count", "RESTART_COUNT")
 # What Slurm writes into the log of a job that it takes back and starts again.
