@@ -14,6 +14,7 @@ from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.observed.asked_to_end import ASKED_TO_END, is_asked_to_end_first
 from classifiers.extraction.observed.device_memory import OUT_OF_MEMORY, is_held_by_self
+from classifiers.extraction.observed.memory_growth import ENDED_FOR_MEMORY, grew_without_end
 from classifiers.extraction.observed.paths import LOST_PATHS, REFUSED_PATHS, is_of_announced_work, was_written_before
 from classifiers.extraction.observed.phases import (
     COLLECTIVE_TIMEOUTS,
@@ -34,6 +35,7 @@ from classifiers.observation_names import (
     EVICTED_AGAIN,
     FAULT_ON_SEVERAL_RANKS,
     LEFT_EARLY,
+    MEMORY_GREW,
     MEMORY_HELD_BY_OTHERS,
     MEMORY_HELD_BY_SELF,
     ONE_RANK_NOT_FINITE,
@@ -352,6 +354,7 @@ _Holds: TypeAlias = Callable[[JobFacts, Sequence[StreamText]], bool]
 _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Holds]]] = {
     EVICTED_AGAIN: (lambda: OWN_USE, lambda _job, streams: is_evicted_again(streams)),
     FAULT_ON_SEVERAL_RANKS: (lambda: _MEMORY_FAULTS, _fault_on_several_ranks),
+    MEMORY_GREW: (lambda: ENDED_FOR_MEMORY, lambda _job, streams: grew_without_end(streams)),
     MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | OUT_OF_MEMORY, _memory_held_by_others),
     MEMORY_HELD_BY_SELF: (lambda: OUT_OF_MEMORY, lambda _job, streams: is_held_by_self(streams)),
     ONE_RANK_NOT_FINITE: (lambda: _NOT_FINITE, _one_rank_not_finite),

@@ -107,7 +107,7 @@ def _with_ranks_of_nodes(evidence: SuspectEvidence) -> SuspectEvidence:
     nodes = len(evidence.raw.job.nodes)
     exits = list(evidence.exits)
     for number, one in enumerate(exits):
-        if one.rank is None or one.node is None or not one.sees_all_ranks or not 0 < one.rank < nodes:
+        if one.rank is None or one.node is None or one.reported_first or not 0 < one.rank < nodes:
             continue
         there = {
             log.rank
