@@ -36,6 +36,7 @@ from classifiers.relevance.event_times import (
     comes_before,
     was_when_written,
 )
+from classifiers.relevance.raised_limits import raises_limit
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
 _SLOWER_WITHIN_S: Final = 900.0
@@ -131,6 +132,8 @@ class _Fits:
         return Fit.WAITS if ports or (job.several and shows) else Fit.NONE
 
     def _of_change(self, one: Candidate) -> Fit:
+        if raises_limit(one.event.text, one.event.entries):
+            return Fit.NONE
         if self._is_of_changed(one):
             return Fit.LINE
         if _slowed_the_job(one, self._job):
