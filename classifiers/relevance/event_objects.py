@@ -118,6 +118,9 @@ _STANDS: Final = re.compile(
     r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b|\b(?:drained|draining)\b[^\n]{0,60}?\bplanned\b"
     # It ended, and what would have kept its state was not there.
     r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)? [1-9]\d{0,2}|crashed|panicked)\b[^\n]{0,120}\bnot configured\b"
+    # Who takes the processors or the memory of a node.
+    r"|\b(?:load\d{0,2}|v?cpus?|cores|processors|threads|memory)\b[^\n]{0,80}\b(?:another|other) (?:job|tenant|user)"
+    r"|\banother (?:job|tenant|user)\b[^\n]{0,80}\b(?:load|v?cpus?|cores|processors|threads|memory)\b"
     # Beside what recovered, it names what did not.
     r"|\b[1-9]\d* (?:writes?|transactions?|replies) (?:were )?(?:lost|discarded|dropped)\b"
     r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
