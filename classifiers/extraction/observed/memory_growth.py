@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from classifiers.extraction.stream_reader import StreamText
@@ -52,5 +53,5 @@ def _grows(values: Sequence[float]) -> bool:
     if len(values) < _FEWEST or values[-1] < _GREW * values[0] or values[-1] < max(values):
         return False
     half = values[len(values) // 2]
-    shrinks = sum(later < earlier for earlier, later in zip(values, values[1:], strict=False))
+    shrinks = sum(later < earlier for earlier, later in pairwise(values))
     return shrinks <= _MOST_SHRINKS * len(values) and values[0] < half < values[-1]

@@ -175,12 +175,9 @@ def _exit_order(one: ProcessExit) -> tuple[bool, float]:
 
 
 def _named_process(evidence: SuspectEvidence) -> int | None:
-    """The rank of the process that a node event names, or an event of the same node that the first one caused."""
-    first = next((item for item in evidence.items if item.role == "initiating"), None)
+    """The rank of the process that a node event names."""
     for item in evidence.items:
-        if item.role not in {"initiating", "cascade"} or item.line_number is not None or item.from_scheduler:
-            continue
-        if item.role == "cascade" and (first is None or first.line_number is not None or item.node != first.node):
+        if item.role != "initiating" or item.line_number is not None or item.from_scheduler:
             continue
         found = _PROCESS.search(item.text, 0, _RANGE)
         if found is None:

@@ -9,7 +9,9 @@ from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
+from classifiers.relevance.event_candidates import Reason
 from classifiers.relevance.raised_limits import raises_limit
+from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -24,9 +26,7 @@ def items(log: str, *events: tuple[str, str, float], status: str = "failed") -> 
 
     Those of changes and the scheduler are reported for a machine of the operators, the others for gk1.
     """
-    job = JobFacts(
-        status=status, nodes=("gk1", "gk2"), gpus=16, started_at=ENDED - timedelta(hours=1), ended_at=ENDED
-    )
+    job = JobFacts(status=status, nodes=("gk1", "gk2"), gpus=16, started_at=ENDED - timedelta(hours=1), ended_at=ENDED)
     happened = tuple(
         NodeEvent(text, ENDED - timedelta(seconds=before_s), "gk1" if source == "kernel" else "ops", source)
         for text, source, before_s in events
@@ -83,11 +83,14 @@ def test_jobs_that_operators_end_on_a_range_of_nodes_are_those_on_it() -> None:
     assert first(STEPS, (other, "change", 30), (killed, "slurmctld", 2), status="cancelled") == killed
 
 
-def test_a_report_of_ansible_is_about_the_machine_that_it_names() -> None:
-    lost = "srun: error: Node failure on gk1\n"
-    recap = "{} : ok=41 changed=2 unreachable=0 failed=0 (node_exporter)"
-    away = ("Nodes gk1 not responding, setting DOWN", "slurmctld", 20.0)
-    assert "elsewhere7" not in first(STEPS + lost, (recap.format("elsewhere7"), "change", 600), away)
+@pytest.mark.parametrize(("machine", "is_other"), [("elsewhere7", True), ("gpu1", False)])
+def test_a_report_of_ansible_is_about_the_machine_that_it_names(machine: str, *, is_other: bool) -> None:
+    recap = event(
+        f"{machine} : ok=41 changed=2 failed=0 (node_exporter)", at=END - 600, node="ops", source="change",
+        entries=("changes.agents",),
+    )  # fmt: skip
+    lost = job(own_entries=[], other_entries=frozenset({"slurm.node-fail"}), status="node_fail")
+    assert (judged(recap, lost).reason is Reason.OTHER_NODE) is is_other
 
 
 def test_a_server_that_came_back_at_once_had_ended_what_was_in_progress() -> None:

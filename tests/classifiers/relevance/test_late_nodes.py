@@ -13,7 +13,9 @@ EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 BEGAN = datetime(2026, 11, 20, 9, tzinfo=UTC)
 LOAD = "monitoring: load5 1730 on 96 cores, mostly of another user's render job"
 STEPS = "".join(f"2026-11-20 09:{minute:02d}:00 step {minute} of 900, 4 files/s\n" for minute in range(1, 36))
-GAVE_UP = "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete\n"
+GAVE_UP = (
+    "Error: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete\n"
+)
 
 
 def beginnings(*, node: str = "k2", minute: int = 3, second: str = STEPS) -> list[str]:

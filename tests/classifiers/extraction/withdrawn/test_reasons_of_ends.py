@@ -6,7 +6,9 @@ import pytest
 
 from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.extraction.benign_lines import is_variable
 from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.ranks import rank_of_device, ranks_of_event
 from classifiers.extraction.scan import Scanner
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
@@ -32,12 +34,12 @@ def test_who_ended_a_job_comes_before_what_its_logs_show_of_it(reason: str) -> N
     assert first_line(reason + "\n", STOPPED) == reason
 
 
-def test_how_a_variable_is_set_is_no_beginning() -> None:
-    raw = RawCase(
-        JobFacts(status="cancelled", nodes=("hc1",), ended_at=ENDED),
-        (LogStream("SLURM_GPUS_ON_NODE=8\nSLURM_NNODES=4\n" + STEPS + STOPPED, rank=0, node="hc1"),),
-    )
-    assert not any("SLURM_" in item.text for item in EXTRACTOR.extract(raw).items if item.role == "initiating")
+@pytest.mark.parametrize(
+    ("line", "is_setting"),
+    [("SLURM_GPUS_ON_NODE=8", True), ("export NCCL_DEBUG=INFO", True), ("EXIT_CODE=137", False), ("loss=2.0", False)],
+)
+def test_how_a_variable_is_set_is_no_beginning(line: str, *, is_setting: bool) -> None:
+    assert is_variable(line) is is_setting
 
 
 @pytest.mark.parametrize(("ranks", "suspect"), [((0, 8, 16), 16), ((0, 1, 2), 2)])
@@ -50,17 +52,29 @@ def test_the_number_of_a_task_is_no_rank_where_each_task_starts_several(ranks: t
     assert found.rank == suspect
 
 
-@pytest.mark.parametrize(("nodes", "suspect"), [(("hc2",), 16), (("hc1", "hc2"), None)])
-def test_the_one_client_of_a_file_server_that_lost_it_has_the_suspect_rank(
-    nodes: tuple[str, ...], suspect: int | None
-) -> None:
-    error = "OSError: [Errno 5] Input/output error: '/ckpt/step-57/part'\n"
-    logs = tuple(LogStream(STEPS + error, rank=8 * number, node=f"hc{number}") for number in range(3))
+@pytest.mark.parametrize(("nodes", "ranks"), [(("hc2",), {16}), (("hc1", "hc2"), set())])
+def test_a_file_server_that_one_node_misses_points_to_the_ranks_there(nodes: tuple[str, ...], ranks: set[int]) -> None:
+    logs = tuple(LogStream(STEPS, rank=8 * number, node=f"hc{number}") for number in range(3))
     lost = tuple(
         NodeEvent("nfs: server fs9 not responding, timed out", ENDED - timedelta(seconds=160), node, "kernel")
         for node in nodes
     )
+    error = LogStream(STEPS + "OSError: [Errno 5] Input/output error: '/ckpt/part'\n", rank=17, node="hc2")
     job = JobFacts(status="failed", nodes=("hc0", "hc1", "hc2"), gpus=24, ended_at=ENDED)
-    found = EXTRACTOR.extract(RawCase(job, logs, node_events=lost)).case.suspect
-    assert found is not None
-    assert (found.rank == 16) is (suspect == 16)
+    raw = RawCase(job, (*logs, error), node_events=lost)
+    assert ranks_of_event(raw, EXTRACTOR.extract(raw).items) == (ranks | {17} if ranks else set())
+
+
+@pytest.mark.parametrize(("bus", "suspect"), [("9b000", 3), ("1b000", None)])
+def test_the_rank_that_uses_the_device_at_the_address_of_an_event_is_the_suspect(bus: str, suspect: int | None) -> None:
+    begin = (
+        "hc1:4{0}:5{0} [{0}] NCCL INFO comm 0x5f rank {0} nranks 8 cudaDev {0} nvmlDev {0} busId {1} - Init COMPLETE\n"
+    )
+    error = "RuntimeError: CUDA error: unspecified launch failure\n"
+    buses = {1: "3b000", 3: bus}
+    logs = tuple(LogStream(begin.format(rank, at) + STEPS + error, rank=rank, node="hc1") for rank, at in buses.items())
+    fault = "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+    event = NodeEvent(fault, ENDED - timedelta(seconds=100), "hc1", "kernel")
+    job = JobFacts(status="failed", nodes=("hc1",), gpus=8, ended_at=ENDED)
+    raw = RawCase(job, logs, node_events=(event,))
+    assert rank_of_device(raw, EXTRACTOR.extract(raw).items) == suspect
