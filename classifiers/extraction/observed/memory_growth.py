@@ -25,6 +25,7 @@ _LINE: Final = 400
 # Judgement: what grows in so many reports, hardly ever shrinks, and becomes so many times as large does not stop.
 _FEWEST: Final = 6
 _GREW: Final = 1.5
+_STILL_GREW: Final = 1.1  # in its second half
 _MOST_SHRINKS: Final = 0.1
 
 
@@ -54,4 +55,4 @@ def _grows(values: Sequence[float]) -> bool:
         return False
     half = values[len(values) // 2]
     shrinks = sum(later < earlier for earlier, later in pairwise(values))
-    return shrinks <= _MOST_SHRINKS * len(values) and values[0] < half < values[-1]
+    return shrinks <= _MOST_SHRINKS * len(values) and values[0] < half and _STILL_GREW * half <= values[-1]
