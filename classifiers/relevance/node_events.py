@@ -46,6 +46,8 @@ _SLOWER_AT_ONCE_S: Final = 120.0
 _SLOWER_CHANGED_S: Final = 300.0
 # Judgement: a job that was slow for a shorter time may have had a step with more work.
 _SLOW_FOR_S: Final = 60.0
+_ASKED_TO_END: Final = "shell.asked-to-end-first"
+_ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
 
@@ -134,13 +136,19 @@ class _Fits:
     def _of_change(self, one: Candidate) -> Fit:
         if raises_limit(one.event.text, one.event.entries):
             return Fit.NONE
-        if self._is_of_changed(one):
+        if self._is_of_changed(one) or self._asked_to_end_then(one):
             return Fit.LINE
         if _slowed_the_job(one, self._job):
             return Fit.SLOWER
         if not one.traits.stalls:
             return Fit.NONE
         return Fit.WAITS if self._stopped_then(one) or self._never_began(one) else Fit.NONE
+
+    def _asked_to_end_then(self, one: Candidate) -> bool:
+        """Whether a process was asked to end, for no other reason that is known, at once after a change of its node."""
+        if _ASKED_TO_END not in self._own | self._others or _ROUTINE.issuperset(one.event.entries):
+            return False
+        return _is_at_once(one, self._job) and names_node_of(one, self._job)
 
     def _stopped_then(self, one: Candidate) -> bool:
         """Whether the processes made no progress from the moment on, and waited until a limit."""
@@ -224,10 +232,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
 
 def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:
     """Whether an event that slows a node down is of the one for which the others waited, and not of before the job."""
-    time = one.event.time
-    if not one.traits.slows or "node" not in one.traits.objects:
-        return False
-    if time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
+    time, may_slow = one.event.time, one.traits.slows and "node" in one.traits.objects
+    if not may_slow or time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
         return False
     return job.timed_out and short_name(one.event.node or "") in job.late_nodes()
 

@@ -21,7 +21,9 @@ SHM = "RuntimeError: unable to write to file </torch_88_41_3>: No space left on 
 ASKED = "2026-11-20 09:58:40 received SIGTERM, leaving the loop\n"
 
 
-def items(log: str, *events: tuple[str, str, float], status: str = "failed") -> list[EvidenceItem]:
+def items(
+    log: str, *events: tuple[str, str, float], status: str = "failed", peer: LogStream | None = None
+) -> list[EvidenceItem]:
     """Evidence of a run on two nodes with events of (text, source, seconds before the end).
 
     Those of changes and the scheduler are reported for a machine of the operators, the others for gk1.
@@ -31,11 +33,12 @@ def items(log: str, *events: tuple[str, str, float], status: str = "failed") -> 
         NodeEvent(text, ENDED - timedelta(seconds=before_s), "gk1" if source == "kernel" else "ops", source)
         for text, source, before_s in events
     )
-    return EXTRACTOR.extract(RawCase(job, (LogStream(log, rank=0, node="gk1"),), node_events=happened)).items
+    logs = (LogStream(log, rank=0, node="gk1"), *([] if peer is None else [peer]))
+    return EXTRACTOR.extract(RawCase(job, logs, node_events=happened)).items
 
 
-def first(log: str, *events: tuple[str, str, float], status: str = "failed") -> str:
-    return next(item.text for item in items(log, *events, status=status) if item.role == "initiating")
+def first(log: str, *events: tuple[str, str, float], status: str = "failed", peer: LogStream | None = None) -> str:
+    return next(item.text for item in items(log, *events, status=status, peer=peer) if item.role == "initiating")
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,24 @@ def test_a_change_that_says_what_was_done_to_the_node_is_that_and_no_regression(
     found = next(item for item in items(STEPS + ASKED, (drain, "change", 81)) if item.role == "initiating")
     assert found.text == drain
     assert [hit.id for hit in found.hits] == ["nodes.drain-command"]
+
+
+@pytest.mark.parametrize(
+    ("change", "before_s", "is_reason"),
+    [
+        ("change 72: driver of gk1 replaced by 570.8", 85, True),
+        ("change 72: driver of gk7 replaced by 570.8", 85, False),
+        ("change 72: driver of gk1 replaced by 570.8", 900, False),
+        ("puppet: motd of gk1 changed", 85, False),
+    ],
+)
+def test_a_change_of_a_node_at_once_before_its_process_was_asked_to_end_is_why(
+    change: str, before_s: float, *, is_reason: bool
+) -> None:
+    peer = LogStream(
+        STEPS + "2026-11-20 09:59:10 RuntimeError: Connection closed by peer [10.0.0.1]:41\n", rank=8, node="gk2"
+    )
+    assert (first(STEPS + ASKED, (change, "change", before_s), peer=peer) == change) is is_reason
 
 
 def test_jobs_that_operators_end_on_a_range_of_nodes_are_those_on_it() -> None:
