@@ -67,7 +67,7 @@ def test_a_limit_that_was_lowered_explains_what_met_it(log: str, change: str, *,
         ("agent 1.30 -> 1.31: memory limit by default", False),
     ],
 )
-def test_a_greater_limit_is_told_from_a_smaller_one(text: str, *, is_raised: bool) -> None:
+def test_a_greater_limit_is_no_smaller_one(text: str, *, is_raised: bool) -> None:
     assert raises_limit(text, ("changes.memory-limit",)) is is_raised
 
 
@@ -122,7 +122,7 @@ def test_a_server_that_came_back_at_once_had_ended_what_was_in_progress() -> Non
     assert first(STEPS + failed, (evicted, "kernel", 1_800), (restored, "kernel", 1_797)) == failed.strip()
 
 
-def test_a_full_table_of_connections_explains_that_nobody_could_connect() -> None:
+def test_a_full_table_of_connections_explains_that_none_could_be_made() -> None:
     full = "nf_conntrack: nf_conntrack: table full, dropping packet"
     late = "torch.distributed.DistNetworkError: The client socket has timed out after 300s while trying to connect\n"
     assert first(STEPS + late, (full, "kernel", 150)) == full

@@ -90,7 +90,7 @@ def test_what_a_scheduler_says_of_the_end_is_the_beginning_also_after_the_signal
 
 
 @pytest.mark.parametrize(("minute", "is_beginning"), [(19, False), (31, True)])
-def test_trouble_of_a_node_that_ended_an_earlier_attempt_did_not_end_the_last_one(
+def test_a_fault_of_a_node_that_ended_an_earlier_attempt_did_not_end_the_last_one(
     minute: int, *, is_beginning: bool
 ) -> None:
     lost = "slurmstepd: error: *** STEP 7.0 ON n0 CANCELLED AT 2026-11-20T10:20:00 DUE TO NODE FAILURE ***\n"
