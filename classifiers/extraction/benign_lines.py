@@ -49,6 +49,8 @@ _BLOCK_MARKS: Final = (" ", "\t", "\u2502")
 _SETTING: Final = re.compile(r"[\w.-]{2,80} \.{4,}")
 # A setting of a file in YAML, TOML or INI, by its name in parts; what names an end or its reason is none.
 _FILE_SETTING: Final = re.compile(r"\s*-?\s*[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+\s?[:=]\s?[\w./'\"\[\]{}-]{0,60}\s*$")
+# A variable of the environment, as scripts print all of theirs.
+_VARIABLE: Final = re.compile(r"(?:export )?[A-Z][A-Z0-9_]{2,80}=\S{0,200}\s*$")
 _OF_END: Final = re.compile(r"exit|code|status|reason|signal|message|msg|cause|state")
 # The settings of an object on one line: Namespace(...), TrainingArguments(...).
 _SETTINGS: Final = re.compile(r"(?:Namespace|\w*(?:Arguments|Args|Config|Options|Settings))\(")
@@ -110,6 +112,11 @@ def says_none_failed(message: str, words: Iterable[str]) -> bool:
     if "/" in rest:
         rest = _PATH.sub(" ", rest)
     return rest != low and not any(word in rest for word in words)
+
+
+def is_variable(message: str) -> bool:
+    """Whether a line only says how a variable of the environment is set, and not how something ended."""
+    return _VARIABLE.match(message) is not None and _OF_END.search(message.lower()) is None
 
 
 def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:

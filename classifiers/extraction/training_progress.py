@@ -50,7 +50,7 @@ _BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
 _DURATION: Final = re.compile(
     r"(?i)\b(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:(?:[ _]per[ _]|/)(?:step|it(?:er\w*)?|batch))?"
     r"|elapsed time per iteration \(ms\)|s(?:ec(?:onds)?)?(?:/| per )(?:step|it(?:er\w*)?|batch))"
-    r"[\"']?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}(?:\.\d{1,6})?)"
+    r"[\"']?(?: ?\((?:ms|s|sec(?:onds)?)\))?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}(?:\.\d{1,6})?)"
 )
 # How much a run does in a second, as programs print it: the name before the value, or behind it.
 _WORK_PER_S: Final = re.compile(
@@ -283,9 +283,19 @@ def _printed_durations(text: str) -> list[tuple[float, float]]:
     """When a line says how long its step took, and how long, in the unit of the log, in order."""
     if "time" not in text and "/step" not in text and "/it" not in text:
         return []
-    found = ((line, _DURATION.search(line, 0, _LINE_RANGE)) for line in text[-_PACE_RANGE:].split("\n"))
-    timed = ((time_of(line), match) for line, match in found if match is not None)
-    return [(time, float(match["value"])) for time, match in timed if time is not None]
+    found = ((time, _DURATION.search(line, 0, _LINE_RANGE)) for line, time in _timed_lines(text))
+    return [(time, float(match["value"])) for time, match in found if match is not None]
+
+
+def _timed_lines(text: str) -> Iterator[tuple[str, float]]:
+    """The lines of a log with their times; a line without one has that of the line before, if that has one."""
+    before = None
+    for line in text[-_PACE_RANGE:].split("\n"):
+        own = time_of(line)
+        time = before if own is None else own
+        if time is not None:
+            yield line, time
+        before = own
 
 
 def _printed_rates(text: str) -> list[list[tuple[float, float]]]:

@@ -87,7 +87,10 @@ def fit(texts: Sequence[EventText], seed: int = 0) -> EventWeights:
     solver.fit(matrix, labels, sample_weight=weights)
     coefficients, intercepts = solver.coef_, solver.intercept_
     if len(solver.classes_) == 2:  # noqa: PLR2004 - one row stands for both classes
-        coefficients, intercepts = np.vstack([-coefficients, coefficients]) / 2, np.hstack([-intercepts, intercepts]) / 2
+        coefficients, intercepts = (
+            np.vstack([-coefficients, coefficients]) / 2,
+            np.hstack([-intercepts, intercepts]) / 2,
+        )
     kept: dict[str, dict[int, float]] = {}
     for name, column in zip(names, coefficients.T.tolist(), strict=True):
         rounded = {

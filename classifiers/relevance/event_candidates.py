@@ -86,6 +86,7 @@ class JobSeen:
         stalled: since when its processes waited for one another, by the time-outs that they report.
         slowed: finds since when its steps took several times as long as before, None if they did not.
         slow_nodes: finds the node of the rank that its logs name as the slowest again and again.
+        late_nodes: finds the node whose ranks still worked while those of the others waited for them until a limit.
         stopped: finds when the logs of a node stopped, for nodes whose logs show no failure while others do.
         mentions: whether a name is in its logs, as a whole word.
         job_names: finds the names that its logs call jobs.
@@ -119,6 +120,7 @@ class JobSeen:
     stalled: float | None = None
     slowed: Callable[[], float | None] = lambda: None
     slow_nodes: Callable[[], frozenset[str]] = frozenset
+    late_nodes: Callable[[], frozenset[str]] = frozenset
     stopped: Callable[[], Mapping[str, float]] = dict
     job_names: Callable[[], frozenset[str]] = frozenset
     ports: frozenset[str] = frozenset()

@@ -15,6 +15,8 @@ _CLIENT: Final = re.compile(
     r"\bnfs: server \S+ (?:not responding|OK)|-(?:osc|mdc|mgc)-[0-9a-f]|\bptlrpc_expire_one_request\b"
     r"|\bclient was evicted by\b|\blibceph: |\bceph: mds|\bCIFS: (?:VFS|fs)"
 )
+# What Ansible reports of a machine when it has worked through a play.
+_RECAP: Final = re.compile(r"(?<![\w.-])(?P<host>[a-zA-Z][\w.-]{1,60}) {0,30}: ok=\d+ ")
 
 
 def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
@@ -37,6 +39,8 @@ def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
 def names_other_node(one: Candidate, job: JobSeen) -> bool:
     """Whether the text names nodes, and none of them is one of the job's."""
     named = set(_hosts_like(job.nodes, written_out(one.event.text)))
+    if " ok=" in one.event.text and (recap := _RECAP.search(one.event.text)) is not None:
+        named.add(short_name(recap["host"]))
     if "node" in one.traits.objects and _are_hosts(one.objects.nodes):
         named |= one.objects.nodes
     return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))

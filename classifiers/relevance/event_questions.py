@@ -9,7 +9,7 @@ from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, Jo
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import of_redundant_parts, rules_of
-from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
+from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S, asks_time, comes_before, is_shown_until_repair
 from classifiers.relevance.words_in_text import is_word_in
 
 _Read = tuple[EventSeen, EventObjects]
@@ -243,7 +243,7 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
-    has_hit = _is_just_before(one, failed) and one.fits
+    has_hit = (_is_just_before(one, failed) or _is_when_stopped(one, job)) and one.fits
     for end, objects in ends:
         if has_hit and not objects.is_repair:
             continue
@@ -298,6 +298,12 @@ def _is_just_before(one: Candidate, failed: float | None) -> bool:
     """Whether the failure shows within the time that output may be buffered."""
     time = one.event.time
     return time is not None and failed is not None and 0 <= failed - time <= BUFFERED_S
+
+
+def _is_when_stopped(one: Candidate, job: JobSeen) -> bool:
+    """Whether a run whose failure has no time of its own made no progress after the event, but until then."""
+    time, last = one.event.time, job.last_progress
+    return job.failed is None and time is not None and last is not None and 0 <= time - last <= READ_AHEAD_S
 
 
 def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:

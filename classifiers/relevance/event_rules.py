@@ -233,6 +233,12 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
     )
 
 
+@cache
+def ended_by_request() -> frozenset[str]:
+    """Ids of the entries by which a scheduler or an operator says who, or which policy, ended a job; read once."""
+    return frozenset(_resolve(_read()["ended_by_request"], _known(), "ended_by_request"))
+
+
 @lru_cache(maxsize=4_096)
 def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries that such an event makes a log show: none that only a program is the cause of."""

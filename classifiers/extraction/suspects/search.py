@@ -10,7 +10,7 @@ cause" counts only where nothing else does: it is the first failure that one age
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from signal import SIGABRT, SIGTERM
 from typing import Final
@@ -29,6 +29,7 @@ from classifiers.extraction.ranks import (
     ranks_on_node,
 )
 from classifiers.extraction.suspects.node_and_gpu import suspect_gpu, suspect_node
+from classifiers.node_names import short_name
 from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_rules import waits
 
@@ -99,8 +100,29 @@ class SuspectEvidence:
         return own
 
 
+def _with_ranks_of_nodes(evidence: SuspectEvidence) -> SuspectEvidence:
+    """The same evidence with ranks in place of the numbers of tasks, where a launcher started one task on each node.
+
+    The logs of the node of such a task are then of later ranks than its number.
+    """
+    nodes = len(evidence.raw.job.nodes)
+    exits = list(evidence.exits)
+    for number, one in enumerate(exits):
+        if one.rank is None or one.node is None or one.reported_first or not 0 < one.rank < nodes:
+            continue
+        there = {
+            log.rank
+            for log in evidence.raw.streams
+            if log.rank is not None and log.node and short_name(log.node) == short_name(one.node)
+        }
+        if there and min(there) > one.rank and min(there) % one.rank == 0:
+            exits[number] = replace(one, rank=min(there))
+    return replace(evidence, exits=exits) if exits != list(evidence.exits) else evidence
+
+
 def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
     """The suspect, None where nothing points to one."""
+    evidence = _with_ranks_of_nodes(evidence)
     rank = _suspect_rank(evidence)
     node = suspect_node(evidence.raw, evidence.items, evidence.exits, rank)
     gpu = suspect_gpu(evidence.items, rank)

@@ -23,12 +23,14 @@ _CRASHED: Final = "wordings.crashed"
 # Where a file holds several attempts of one job: the first line of a later one.
 _NEXT_ATTEMPT: Final = re.compile(
     r"(?i)(?:\b|_)(?:restart[ _]?count[ =:]{1,3}[1-9]|(?:job|run) attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
-    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:of|for) (?:the |this )?(?:job|run)\b)"
+    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:of|for) (?:the |this )?(?:job|run)\b"
+    r"|(?:requeu|re-?start|re-?submitt|re-?launch)(?:ed|ing)\b[^\n]{0,30}\battempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
+    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:after|since) (?:the |a )?(?:requeue|re-?start|re-?launch))"
 )
 _ATTEMPT_WORDS: Final = ("attempt", "Attempt", "estart count", "estart_count", "RESTART_COUNT")
 # What Slurm writes into the log of a job that it takes back and starts again.
 _REQUEUED: Final = re.compile(
-    r"\*\*\* JOB \d{1,12} ON \S{1,200} CANCELLED AT (?P<at>\S{1,40}) DUE TO "
+    r"\*\*\* (?:JOB|STEP) \d{1,12}(?:\.\w{1,12})? ON \S{1,200} CANCELLED AT (?P<at>\S{1,40}) DUE TO "
     r"(?:PREEMPTION|NODE FAILURE|JOB REQUEUE)\b[^\n]*"
 )
 _REQUEUED_WORDS: Final = " DUE TO "
@@ -275,6 +277,10 @@ def last_attempt_since(text: str) -> float | None:
     It began after its predecessor was ended, and before its first line with a time.
     """
     begin, ended = _begin_after_requeue(text)
+    if not begin and _REQUEUED_WORDS in text and any(word in text for word in _ATTEMPT_WORDS):
+        begin = _last_attempt(text)
+        before = [found["at"] for found in _REQUEUED.finditer(text, 0, begin)]
+        ended = time_of(before[-1]) if before else None
     if not begin or ended is None:
         return None
     timed = (time_of(line) for line in text[begin : begin + _ATTEMPT_RANGE].split("\n"))

@@ -223,3 +223,10 @@ def test_a_slow_down_is_dated_by_what_shows_it_first() -> None:
     since = training_progress.slowed_since("\n".join(printed))
     assert since is not None
     assert since < (training_progress.slowed_since("\n".join(lines)) or 0.0)
+
+
+@pytest.mark.parametrize("line", ["[2026-11-20 09:{:02d}:00] [INFO] step={}\nsteps: {} iter time (s): {}\n"])
+def test_a_duration_on_a_line_without_a_time_is_of_the_time_of_the_line_before(line: str) -> None:
+    log = "".join(line.format(number, number, number, 6.1 if number < 20 else 61.0) for number in range(40))
+    since = training_progress.slowed_since(log)
+    assert since == time_of("2026-11-20 09:20:00")
