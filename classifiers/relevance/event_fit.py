@@ -26,6 +26,14 @@ from classifiers.relevance.words_in_text import quotes
 _SLOWER_WITHIN_S: Final = 900.0
 # Judgement: steps are logged so much later at the latest than a part of the node failed.
 _SLOWER_AT_ONCE_S: Final = 120.0
+# Judgement: steps are logged so much later at the latest than something of their node was changed.
+_SLOWER_CHANGED_S: Final = 300.0
+# Judgement: a job that was slow for a shorter time may have had a step with more work.
+_SLOW_FOR_S: Final = 60.0
+_ASKED_TO_END: Final = "shell.asked-to-end-first"
+_ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
+# Judgement: a process that meets a fault reports it within this time, in seconds.
+_AT_ONCE_S: Final = 120.0
 
 
 class Fits:
@@ -41,6 +49,7 @@ class Fits:
         self._is_unanswered = not job.other_entries.union(*job.own_entries).isdisjoint(unanswered())
 
     def of(self, one: Candidate) -> Fit:
+        """How well log and scheduler fit an event."""
         return self._of_change(one) if "changes" in one.traits.effects else self._of_event(one)
 
     def _of_event(self, one: Candidate) -> Fit:

@@ -8,7 +8,6 @@ scheduler confirms it, or where the log shows no failure of its own.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Final
 
 from classifiers.node_names import short_name
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
@@ -26,15 +25,6 @@ from classifiers.relevance.event_times import (
     asks_time,
     comes_before,
 )
-
-# Judgement: steps are logged so much later at the latest than something of their node was changed.
-_SLOWER_CHANGED_S: Final = 300.0
-# Judgement: a job that was slow for a shorter time may have had a step with more work.
-_SLOW_FOR_S: Final = 60.0
-_ASKED_TO_END: Final = "shell.asked-to-end-first"
-_ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
-# Judgement: a process that meets a fault reports it within this time, in seconds.
-_AT_ONCE_S: Final = 120.0
 
 
 def judge(
