@@ -43,6 +43,9 @@ SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
 # Limits of what is read, in characters (judgement).
 _END_LENGTH: Final = 65_536
 _NEAR_LENGTH: Final = 2_000
+# Judgement: a log of so many characters is short; so few lines that name steps show progress in it.
+_SHORT_LOG: Final = 6_000
+_FEWEST_IN_SHORT_LOG: Final = 2
 _LINE_RANGE: Final = 500
 # The count and the rate of a progress bar of tqdm.
 _BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
@@ -106,6 +109,19 @@ def step_of(line: str) -> int | None:
                 break
             at = low.rfind(word, 0, at)
     return step
+
+
+def last_step_time(text: str) -> float | None:
+    """The time of the last line of a short log that names a step, None where fewer than two lines name one.
+
+    A short log has too few lines for `progress_lines` to find by their shape.
+    """
+    if len(text) > _SHORT_LOG:
+        return None
+    steps = [(step, line) for line in text.split("\n") if (step := step_of(line)) is not None]
+    if len(steps) < _FEWEST_IN_SHORT_LOG or steps[-1][0] < steps[-2][0]:
+        return None
+    return time_of(steps[-1][1])
 
 
 def _step_at(line: str, at: int) -> re.Match[str] | None:

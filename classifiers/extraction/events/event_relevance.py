@@ -194,7 +194,7 @@ def _job_seen(
     started = _latest([clock.of(raw.job.started_at), *map(survival.last_attempt_since, texts)])
     last_progress = [
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
-    ]
+    ] or [time for text in texts if (time := training_progress.last_step_time(text)) is not None]
     own_of = own_nodes(raw.job, texts)
     nodes = own_of.names
     # What was around the lines names pods as well.
