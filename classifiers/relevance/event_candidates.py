@@ -53,13 +53,22 @@ class EventSeen:
         source: who reports it, None if unknown.
         time: seconds into the year by the clock of the log, None if unknown.
         entries: ids of the catalogue entries that match it.
+        causes: causes of the platform's sides for which these entries speak.
     """
 
-    __slots__ = ("entries", "index", "node", "source", "text", "time")
+    __slots__ = ("causes", "entries", "index", "node", "source", "text", "time")
 
-    def __init__(
-        self, index: int, text: str, node: str | None, source: str | None, time: float | None, entries: tuple[str, ...]
+    def __init__(  # noqa: PLR0913, PLR0917 - a record
+        self,
+        index: int,
+        text: str,
+        node: str | None,
+        source: str | None,
+        time: float | None,
+        entries: tuple[str, ...],
+        causes: frozenset[str] = frozenset(),
     ) -> None:
+        self.causes = causes
         self.index = index
         self.text = text
         self.node = node
@@ -77,6 +86,7 @@ class JobSeen:
         job_id: its id, None if unknown.
         status: how it ended.
         own_entries: by line on which its processes report a failure of their own, the ids of its catalogue entries.
+        own_causes: the causes for which these entries speak, however little.
         other_entries: ids of the entries on its other lines of failure, as lost peers, and of the scheduler's message.
         started: when it started, in seconds into the year; None if unknown. So the further times.
         last_progress: when about its last progress was; a few lines of progress may follow.
@@ -135,6 +145,7 @@ class JobSeen:
     pod_nodes: Callable[[], frozenset[str]] = frozenset
     pods_that_began: Callable[[], frozenset[str]] = frozenset
     names_processes: bool = True
+    own_causes: frozenset[str] = frozenset()
 
     def failure_names(self, names: frozenset[str]) -> bool:
         """Whether the lines of the failure name one of some things, none of which is a node of the job."""

@@ -59,6 +59,8 @@ class Fits:
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
         if is_explained or is_named or self._shows_at_once(one) or self._is_of_failure(one):
             return Fit.LINE
+        if self._shares_cause_at_once(one):
+            return Fit.LINE
         if _slowed_the_job(one, job) or _is_of_late_node(one, job):
             return Fit.SLOWER
         if _stopped_its_log(one, job):
@@ -139,6 +141,11 @@ class Fits:
         if shown.isdisjoint(explained_at_once(one.event.entries)):
             return False
         return _is_at_once(one, self._job) or was_when_written(one, self._job)
+
+    def _shares_cause_at_once(self, one: Candidate) -> bool:
+        """Whether the log shows, at once after an event, an error that may have a cause for which the event speaks."""
+        causes = {code for code in one.event.causes if not code.startswith("USER")}
+        return not causes.isdisjoint(self._job.own_causes) and _is_at_once(one, self._job)
 
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""

@@ -48,6 +48,8 @@ _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
 )
+_LIKELY: Final = 0.2
+_POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
 _LAUNCHERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
@@ -123,6 +125,11 @@ def _is_called_overcome(item: EvidenceItem) -> bool:
     return known and item.role == "context" and is_overcome(item.text) and read_objects(item.text).stands
 
 
+def causes_of(hits: Iterable[Signature], least: float) -> frozenset[str]:
+    """The causes for which entries speak with some weight or more."""
+    return frozenset(code for hit in hits for code, share in hit.causes.items() if share >= least)
+
+
 def _is_refuted(hit: Signature) -> bool:
     """Whether an entry says nothing of an event since another entry explains its words (`unless`)."""
     return hit.role == "context" and bool(hit.unless)
@@ -140,6 +147,7 @@ class _EventsSeen:
         self._events = raw.node_events
         self._clock = clock
         self._entries = {one.index: tuple([hit.id for hit in one.hits if not _is_refuted(hit)]) for one in suspects}
+        self._causes = {one.index: causes_of(one.hits, _LIKELY) for one in suspects}
         self._made: dict[int, EventSeen] = {}
         self._offsets = clock_offsets(raw.node_events)
 
@@ -153,7 +161,7 @@ class _EventsSeen:
                 time -= blocked_for(one.text)
             if time is not None and self._offsets:
                 time -= self._offsets.get((one.node, one.source), 0.0)
-            made = EventSeen(index, one.text, one.node, one.source, time, entries)
+            made = EventSeen(index, one.text, one.node, one.source, time, entries, self._causes.get(index, frozenset()))
             self._made[index] = made
         return made
 
@@ -236,6 +244,7 @@ def _job_seen(
         nodes_with_logs=frozenset(short_name(one.source.node) for one in streams if one.source.node and one.text),
         pod_nodes=cache(lambda: nodes_of_pods(raw.node_events, is_own)),
         pods_that_began=cache(lambda: pods_that_began(raw.node_events)),
+        own_causes=causes_of((hit for item in own for hit in item.hits), _POSSIBLE),
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
