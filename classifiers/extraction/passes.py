@@ -27,7 +27,8 @@ from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks,
 from classifiers.extraction.sampled_lines import last_of_only_log, sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
-from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
+from classifiers.extraction.suspects.evidence import SuspectEvidence
+from classifiers.extraction.suspects.search import find_suspect
 from classifiers.extraction.withdrawn import survival
 from classifiers.extraction.withdrawn.earlier_reports import withdraw_earlier_reports
 from classifiers.extraction.withdrawn.harmless import without_harmless

@@ -58,7 +58,7 @@ class EventSeen:
 
     __slots__ = ("causes", "entries", "index", "node", "source", "text", "time")
 
-    def __init__(  # noqa: PLR0913, PLR0917 - a record
+    def __init__(
         self,
         index: int,
         text: str,

@@ -57,9 +57,8 @@ class Fits:
         explained = explained_by(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        if is_explained or is_named or self._shows_at_once(one) or self._is_of_failure(one):
-            return Fit.LINE
-        if self._shares_cause_at_once(one):
+        is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._shares_cause_at_once(one)
+        if is_explained or is_named or is_shown:
             return Fit.LINE
         if _slowed_the_job(one, job) or _is_of_late_node(one, job):
             return Fit.SLOWER

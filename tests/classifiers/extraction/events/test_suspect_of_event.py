@@ -6,7 +6,8 @@ from classifiers import signatures
 from classifiers.contracts import JobFacts, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
+from classifiers.extraction.suspects.evidence import SuspectEvidence
+from classifiers.extraction.suspects.search import find_suspect
 
 CATALOGUE = {entry.id: entry for entry in signatures.packaged().entries}
 CHANGE = EvidenceItem("dshm sizeLimit now 64Mi", "initiating", Onset.DECISIVE_ENTRY, 3, 0, 0, None)
