@@ -4,6 +4,11 @@ import re
 from typing import Final
 
 _LIST: Final = re.compile(r"(?<![\w.-])(?P<stem>[A-Za-z][\w-]{0,40}?)\[(?P<numbers>\d{1,6}(?:[,-]\d{1,6}){0,64})\]")
+# The first and the last of some nodes: gpu03..gpu05, gpu03 to gpu05.
+_FROM_TO: Final = re.compile(
+    r"(?<![\w.-])(?P<stem>[A-Za-z](?:[\w-]{0,40}[A-Za-z-])?)(?P<first>\d{1,6})(?:\.\.\.?| to | through | - )"
+    r"(?P=stem)(?P<last>\d{1,6})(?![\w.-])"
+)
 _MOST: Final = 1_024  # nodes of a list that are written out (judgement)
 
 
@@ -13,8 +18,20 @@ def short_name(node: str) -> str:
 
 
 def written_out(text: str) -> str:
-    """A text with each list of nodes written out: gpu[03-05,9] becomes gpu03,gpu04,gpu05,gpu9."""
-    return _LIST.sub(_names, text) if "[" in text else text
+    """A text with each list of nodes written out: gpu[03-05,9] becomes gpu03,gpu04,gpu05,gpu9; and gpu03..gpu05."""
+    text = _LIST.sub(_names, text) if "[" in text else text
+    return _FROM_TO.sub(_between, text) if ".." in text or " to " in text or " - " in text else text
+
+
+def _between(found: re.Match[str]) -> str:
+    return ",".join(_numbered(found["stem"], found["first"], found["last"], _MOST)) or found[0]
+
+
+def _numbered(stem: str, first: str, last: str, most: int) -> list[str]:
+    """The names from a first to a last number, with as many digits; none for a list that is too long or reversed."""
+    if int(last) < int(first) or int(last) - int(first) >= most:
+        return []
+    return [f"{stem}{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
 
 
 def _names(found: re.Match[str]) -> str:
@@ -22,7 +39,8 @@ def _names(found: re.Match[str]) -> str:
     for part in found["numbers"].split(","):
         ends = part.split("-")
         first, last = ends[0], ends[-1]
-        if len(ends) > 2 or int(last) < int(first) or len(names) + int(last) - int(first) >= _MOST:  # noqa: PLR2004
+        some = _numbered(found["stem"], first, last, _MOST - len(names)) if len(ends) <= 2 else []  # noqa: PLR2004
+        if not some:
             return found[0]
-        names += [f"{found['stem']}{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
+        names += some
     return ",".join(names)

@@ -49,12 +49,25 @@ _BLOCK_MARKS: Final = (" ", "\t", "\u2502")
 _SETTING: Final = re.compile(r"[\w.-]{2,80} \.{4,}")
 # A setting of a file in YAML, TOML or INI, by its name in parts; what names an end or its reason is none.
 _FILE_SETTING: Final = re.compile(r"\s*-?\s*[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+\s?[:=]\s?[\w./'\"\[\]{}-]{0,60}\s*$")
+# A variable of the environment, as scripts print all of theirs.
+_VARIABLE: Final = re.compile(r"(?:export )?[A-Z][A-Z0-9_]{2,80}=\S{0,200}\s*$")
 _OF_END: Final = re.compile(r"exit|code|status|reason|signal|message|msg|cause|state")
 # The settings of an object on one line: Namespace(...), TrainingArguments(...).
 _SETTINGS: Final = re.compile(r"(?:Namespace|\w*(?:Arguments|Args|Config|Options|Settings))\(")
 _PLAIN_SETTING: Final = re.compile(r"\b\w+=(?:true|false|none|[\d.]+(?:e[+-]?\d+)?)(?=[,)\s])")
 # After a line that ends with its trouble, as HTTP clients print it.
 _RETRY_ANNOUNCED: Final = re.compile(r"(?i)\b(?:retrying|retry|trying again|will retry) (?:in|after) \d")
+# A standard command that did not find or make something; a shell goes on after it unless its script says otherwise.
+_COMMAND_COMPLAINS: Final = re.compile(
+    r"(?:/[\w./-]{1,40}/)?(?:ls|cp|mv|rm|mkdir|rmdir|cat|ln|touch|find|stat|du|df|head|tail|grep|p?kill|killall|which"
+    r"|xauth|chmod|chown|readlink|diff|id): [^\n]{0,200}(?:No such file or directory|File exists|omitting directory"
+    r"|does not exist|No such process|no \S+ in \(|cannot find name for|are the same file)"
+)
+_NAMED: Final = re.compile(r"['\"\u2018]([^'\"\u2019]{3,200})['\"\u2019]")
+_PROGRAM_FAILED: Final = re.compile(
+    r"\n(?:Traceback \(most recent call last\)|[A-Za-z_][\w.]{1,80}?(?:Error|Exception): )"
+)
+_FAR: Final = 65_536  # characters below such a command in which a program may have failed (judgement)
 _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
 
 
@@ -101,6 +114,11 @@ def says_none_failed(message: str, words: Iterable[str]) -> bool:
     return rest != low and not any(word in rest for word in words)
 
 
+def is_variable(message: str) -> bool:
+    """Whether a line only says how a variable of the environment is set, and not how something ended."""
+    return _VARIABLE.match(message) is not None and _OF_END.search(message.lower()) is None
+
+
 def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines that may be about a failure; all of them where no other was printed."""
     kept = tuple(line for line in lines if not is_benign(line))
@@ -120,7 +138,18 @@ def is_tolerated(text: str, offset: int, end: int) -> bool:
         return True
     if _SHELL_TRACE.match(following) and is_overcome(following):
         return True
+    if _COMMAND_COMPLAINS.match(text, offset, min(end, offset + _RANGE)) and _program_failed_later(text, offset, end):
+        return True
     return text.startswith(_BLOCK_MARKS, offset) and _is_in_warning(text, offset)
+
+
+def _program_failed_later(text: str, offset: int, end: int) -> bool:
+    """Whether a program ran and failed below a command, and not of what the command missed."""
+    failed = _PROGRAM_FAILED.search(text, end, end + _FAR)
+    if failed is None:
+        return False
+    named = _NAMED.search(text, offset, end)
+    return named is None or text.find(named[1], failed.start(), failed.start() + _FAR) < 0
 
 
 def _announces_retry(line: str) -> bool:

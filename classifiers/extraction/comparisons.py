@@ -11,8 +11,10 @@ from typing import Final, TypeAlias
 
 from classifiers.contracts import JobFacts
 from classifiers.extraction import training_progress
-from classifiers.extraction.line_headers import parse_header, time_of
+from classifiers.extraction.line_headers import parse_header
+from classifiers.extraction.observed.asked_to_end import ASKED_TO_END, is_asked_to_end_first
 from classifiers.extraction.observed.device_memory import OUT_OF_MEMORY, is_held_by_self
+from classifiers.extraction.observed.memory_growth import ENDED_FOR_MEMORY, grew_without_end
 from classifiers.extraction.observed.paths import LOST_PATHS, REFUSED_PATHS, is_of_announced_work, was_written_before
 from classifiers.extraction.observed.phases import (
     COLLECTIVE_TIMEOUTS,
@@ -33,6 +35,7 @@ from classifiers.observation_names import (
     EVICTED_AGAIN,
     FAULT_ON_SEVERAL_RANKS,
     LEFT_EARLY,
+    MEMORY_GREW,
     MEMORY_HELD_BY_OTHERS,
     MEMORY_HELD_BY_SELF,
     ONE_RANK_NOT_FINITE,
@@ -98,9 +101,6 @@ _VERSION_LINES: Final = {
 _SMI_ROW: Final = re.compile(
     r"(?m)^.*\|\s+\d+\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+\d+\s+[CGM+]{1,3}\s.*\|\s*$|^\d{2,8}, [^\n]*MiB\s*$"
 )
-_ASKED_TO_END: Final = frozenset({"shell.asked-to-end-first"})
-# Judgement: a process that is asked to end because of a failure is asked at once.
-_ASKED_WITHIN_S: Final = 120.0
 _FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
 # What scripts that look after a failed job say of a process on a device of the job.
 _STRANGER: Final = re.compile(
@@ -349,33 +349,12 @@ def _versions_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     return False
 
 
-def _asked_to_end_first(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
-    """Whether a process was asked to end before another one lost it, and nothing had failed before.
-
-    A process that dies, or whose node does, is asked nothing: somebody, or the platform, ended this one.
-    """
-    logs = [stream for stream in streams if not stream.is_scheduler]
-    asked = [(time, stream.index) for stream, line in _lines_with(logs, _ASKED_TO_END) if (time := time_of(line.text))]
-    if not asked:
-        return False
-    first, where = min(asked)
-    lost = [(time_of(line.text), stream.index) for stream, line in _lines_with(logs, waits())]
-    if not lost or any(time is None or time <= first or index == where for time, index in lost):
-        return False
-    return not any(
-        hit.role == "initiating" and hit.strength != "weak" and hit.id not in waits() | _ASKED_TO_END
-        for stream in logs
-        for line in stream.lines
-        for hit in line.hits
-        if first - _ASKED_WITHIN_S <= (time_of(line.text) or 0.0) <= first
-    )
-
-
 _Holds: TypeAlias = Callable[[JobFacts, Sequence[StreamText]], bool]
 # By observation: the entries of which one has to match a line, None where it is not about such lines; how it is made.
 _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Holds]]] = {
     EVICTED_AGAIN: (lambda: OWN_USE, lambda _job, streams: is_evicted_again(streams)),
     FAULT_ON_SEVERAL_RANKS: (lambda: _MEMORY_FAULTS, _fault_on_several_ranks),
+    MEMORY_GREW: (lambda: ENDED_FOR_MEMORY, lambda _job, streams: grew_without_end(streams)),
     MEMORY_HELD_BY_OTHERS: (lambda: _MEMORY_OF_NODE | OUT_OF_MEMORY, _memory_held_by_others),
     MEMORY_HELD_BY_SELF: (lambda: OUT_OF_MEMORY, lambda _job, streams: is_held_by_self(streams)),
     ONE_RANK_NOT_FINITE: (lambda: _NOT_FINITE, _one_rank_not_finite),
@@ -388,7 +367,7 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     PATH_OF_ANNOUNCED_WORK: (lambda: LOST_PATHS, lambda _job, streams: is_of_announced_work(streams)),
     SAME_STEP_AGAIN: (lambda: DEVICE_FAULTS, lambda _job, streams: is_at_same_step(streams)),
     VERSIONS_DIFFER: (None, _versions_differ),
-    ASKED_TO_END_FIRST: (lambda: _ASKED_TO_END, _asked_to_end_first),
+    ASKED_TO_END_FIRST: (lambda: ASKED_TO_END, lambda _job, streams: is_asked_to_end_first(streams)),
     BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),
     ALIVE_WHEN_GIVEN_UP: (lambda: MISSED_HEARTBEATS, lambda _job, streams: is_alive_when_given_up(streams)),
     WORKED_MEANWHILE: (lambda: COLLECTIVE_TIMEOUTS, lambda _job, streams: works_while_others_wait(streams)),

@@ -30,7 +30,7 @@ LINE_PREFIX: Final = re.compile(
     r"|<(?P<angle>\d{1,4})> ?"
     r"|(?P<bar>\d{1,4}) ?\| ?"
     r"|\[?(?:pod/)?(?P<pod>[a-z][a-z0-9.-]{0,60}-\d{1,4}(?:-[a-z0-9]{5})?)(?:/[\w.-]{1,40})?"
-    r"(?:\] | {1,12}\| ?|: | [a-z][\w-]{1,30} (?=\S))"
+    r"(?:\] | {1,12}\| ?|: | [a-z][\w-]{1,30}(?: |$))"  # stern: an indented or an empty message follows as it is
     r"|\[(?P<place>[A-Za-z][\w.-]{0,60}:\d{1,4})\] ?"
     r"|(?P<host>[A-Za-z][A-Za-z.-]{0,40}\d[A-Za-z0-9.-]{0,40}): (?! )"
     r")",

@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from classifiers.extraction import training_progress
+from classifiers.extraction.benign_lines import is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import names_timeout
 from classifiers.extraction.observed.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.withdrawn.harmless import is_harmless
+from classifiers.relevance.event_rules import ended_by_request
 from classifiers.taxonomy import Role
 
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
@@ -129,7 +131,9 @@ def _most_telling(items: Sequence[EvidenceItem], least: float, log_odds: LogOdds
     for item in items:
         if item.role in {"initiating", "context"} and item.line_number is not None and not item.from_scheduler:
             odds = log_odds(item.message)
-            if odds is not None and odds > least and not _went_on(item) and not is_harmless(item):
+            if odds is None or odds <= least or _went_on(item):
+                continue
+            if not is_harmless(item) and not is_variable(item.message):
                 best, least = item, odds
     return best
 
@@ -240,7 +244,7 @@ def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
         Whether a line was promoted.
     """
     first = next((item for item in items if item.role == "initiating"), None)
-    if first is None or not first.from_scheduler:
+    if first is None or not first.from_scheduler or _says_who_ended_it(first):
         return False
     shown = [item for item in items if item.line_number and not item.from_scheduler and _is_sign_of_end(item)]
     if not shown:
@@ -250,6 +254,11 @@ def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
     line.role, line.onset = "initiating", min(first.onset, Onset.SCHEDULER_STRONG_ENTRY)
     line.time = first.time = None if first.time is None else line.time
     return True
+
+
+def _says_who_ended_it(item: EvidenceItem) -> bool:
+    """Whether a line of the scheduler's log says who or which policy ended the job: what logs show follows from it."""
+    return item.line_number is not None and any(hit.id in ended_by_request() for hit in item.hits)
 
 
 def _is_sign_of_end(item: EvidenceItem) -> bool:

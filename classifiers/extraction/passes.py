@@ -14,6 +14,7 @@ from classifiers.extraction import (
     training_progress,
 )
 from classifiers.extraction.events import event_relevance
+from classifiers.extraction.events.foreign_pods import is_of_foreign_pod
 from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
@@ -26,7 +27,8 @@ from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks,
 from classifiers.extraction.sampled_lines import last_of_only_log, sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
-from classifiers.extraction.suspects.search import SuspectEvidence, find_suspect
+from classifiers.extraction.suspects.evidence import SuspectEvidence
+from classifiers.extraction.suspects.search import find_suspect
 from classifiers.extraction.withdrawn import survival
 from classifiers.extraction.withdrawn.earlier_reports import withdraw_earlier_reports
 from classifiers.extraction.withdrawn.harmless import without_harmless
@@ -36,9 +38,10 @@ from classifiers.extraction.withdrawn.received_pages import withdraw_unreadable
 from classifiers.extraction.withdrawn.unreached import withdraw_unreached
 from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
-from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, NAMED_OBJECT, operations
+from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT, operations
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
+from classifiers.taxonomy import Role
 
 IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
 _LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)
@@ -118,7 +121,7 @@ def read_node_events(extraction: Extraction) -> None:
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
-            present = entries_of_node(event.node)
+            present = entries_of_node(event.node).union(hit.id for hit in hits)
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
@@ -147,7 +150,9 @@ def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLin
         extraction: the case.
         own: the texts of the node's events, and what was found in them.
     """
-    found = frozenset(hit.id for _, line in own if line is not None for hit in line.hits)
+    job = [*(one.text for one in extraction.streams), extraction.raw.job.name or ""]
+    known = [line for text, line in own if line is not None and not is_of_foreign_pod(text, job)]
+    found = frozenset(hit.id for line in known for hit in line.hits)
     texts = [text for text, _ in own]
     is_others = holds_more_than_killed(texts) or is_held_by_stranger(texts, [one.text for one in extraction.streams])
     return found | {MEMORY_HELD_BY_OTHERS} if is_others else found
@@ -156,13 +161,16 @@ def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLin
 def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Sequence[Signature]:
     """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
 
-    General words of failure count where no other entry matches. What a daemon logs as information of its own work is
+    General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
+    event of that kind. What a daemon logs as information of its own work is
     no record of a change.
     """
     hits = tuple(hit for hit in hits if hit.id != NAMED_OBJECT) or hits
     if is_change:
-        return tuple(hit for hit in hits if hit.id.startswith(CHANGES) or hit.id in operations())
+        done = tuple(hit for hit in hits if hit.id in operations())
+        return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
     trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
+    trouble = tuple(hit for hit in trouble if hit.id == MANY_AFFECTED) or trouble
     if trouble or not hits or is_information_of_daemon(text):
         return trouble
     return tuple(hit for hit in hits if hit.id != ANY_CHANGE)
@@ -172,41 +180,35 @@ def read_collectives(extraction: Extraction) -> None:
     """Add what the Flight Recorder dumps show; a failure that names ranks is a beginning."""
     collectives = extraction.raw.collectives
     for failure in collectives.failures if collectives is not None else ():
-        named = bool(failure.ranks)
-        extraction.items.append(
-            EvidenceItem(
-                text=failure.text,
-                role="initiating" if named else "cascade",
-                onset=Onset.PROCESS_END if named else Onset.NEUTRAL,
-                stream=next(one.index for one in extraction.streams if one.source.stream == FLIGHT_RECORDER),
-                position=len(extraction.items) + len(extraction.node_hits),
-                offset=0,
-                line_number=None,
-                rank=failure.ranks[0] if named else None,
-                derived=True,
-            )
-        )
+        role: Role = "initiating" if failure.ranks else "cascade"
+        rank = failure.ranks[0] if failure.ranks else None
+        _add_derived(extraction, failure.text, role, FLIGHT_RECORDER, Suspect(rank, None, None))
 
 
 def read_diagnostics(extraction: Extraction) -> None:
     """Add what the diagnostic files show."""
     diagnostics = extraction.raw.diagnostics
-    for finding in diagnostics.findings if diagnostics is not None else ():
-        extraction.items.append(
-            EvidenceItem(
-                text=finding.text,
-                role=finding.role,
-                onset=Onset.PROCESS_END if finding.role == "initiating" else Onset.NEUTRAL,
-                stream=next(one.index for one in extraction.streams if one.source.stream == finding.kind),
-                position=len(extraction.items) + len(extraction.node_hits),
-                offset=0,
-                line_number=None,
-                rank=finding.rank,
-                node=finding.node,
-                gpu=finding.gpu,
-                derived=True,
-            )
+    for one in diagnostics.findings if diagnostics is not None else ():
+        _add_derived(extraction, one.text, one.role, one.kind, Suspect(one.rank, one.node, one.gpu))
+
+
+def _add_derived(extraction: Extraction, text: str, role: Role, stream: str, place: Suspect) -> None:
+    """Add an item that no process printed."""
+    extraction.items.append(
+        EvidenceItem(
+            text=text,
+            role=role,
+            onset=Onset.PROCESS_END if role == "initiating" else Onset.NEUTRAL,
+            stream=next(one.index for one in extraction.streams if one.source.stream == stream),
+            position=len(extraction.items) + len(extraction.node_hits),
+            offset=0,
+            line_number=None,
+            rank=place.rank,
+            node=place.node,
+            gpu=place.gpu,
+            derived=True,
         )
+    )
 
 
 def set_aside_lines_of_good_run(extraction: Extraction) -> None:

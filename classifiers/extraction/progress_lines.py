@@ -64,13 +64,15 @@ class ProgressLines:
         self._load_samples = load_samples
         self._last_offset: int | None = None
         self._ranks = 1
+        self._shapes: Sequence[tuple[Shape, str]] = ()
 
     def last_offset(self) -> int:
         """The offset of about the last two progress lines of each rank, 0 where there are fewer."""
         if self._last_offset is None:
             samples, self._ranks = self._load_samples()
             from_end = max(_FEWEST_LINES, 2 * self._ranks + 2)
-            offsets = (self._offset_from_end(shape, anchor, from_end) for shape, anchor in _find_shapes(samples))
+            self._shapes = _find_shapes(samples)
+            offsets = (self._offset_from_end(shape, anchor, from_end) for shape, anchor in self._shapes)
             self._last_offset = max(offsets, default=0)
         return self._last_offset
 
@@ -105,9 +107,17 @@ class ProgressLines:
     def last_time(self) -> float | None:
         """The time of about the last progress lines, None where they have none."""
         at = self.last_offset()
-        if at <= 0:
+        return self._time_at(at) if at > 0 else None
+
+    def latest_time(self) -> float | None:
+        """The time of the very last progress line, None where it has none."""
+        if self.last_offset() <= 0:
             return None
-        begin = self._text.rfind("\n", 0, at) + 1
+        times = (self._time_at(self._offset_from_end(shape, anchor, 1)) for shape, anchor in self._shapes)
+        return max((time for time in times if time is not None), default=None)
+
+    def _time_at(self, offset: int) -> float | None:
+        begin = self._text.rfind("\n", 0, offset) + 1
         return time_of(self._text[begin : begin + _TIME_RANGE])
 
 

@@ -7,6 +7,7 @@ the rank of a single log.
 
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
@@ -170,10 +171,20 @@ def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or first.line_number is not None or first.from_scheduler or first.derived:
         return set()
-    if traits_of(tuple([hit.id for hit in first.hits])).objects.isdisjoint(_OF_NODES):
+    objects = traits_of(tuple([hit.id for hit in first.hits])).objects
+    if objects.isdisjoint(_OF_NODES) and not ("filesystem" in objects and _is_of_one_client(raw, items, first)):
         return set()
     ranks = (ranks_on_node(raw, items, node, exits) for node in nodes_of_event(raw, first))
     return next((there for there in ranks if there), set())
+
+
+def _is_of_one_client(raw: RawCase, items: Sequence[EvidenceItem], first: EvidenceItem) -> bool:
+    """Whether the event of a file server was reported by one node of the job and by no other."""
+    nodes = {node.split(".", 1)[0] for node in raw.job.nodes}
+    entries = {hit.id for hit in first.hits}
+    reports = (one for one in items if one.line_number is None and one.node and not one.from_scheduler)
+    told = {one.node.split(".", 1)[0] for one in reports if one.node and any(hit.id in entries for hit in one.hits)}
+    return first.node is not None and told & nodes == {first.node.split(".", 1)[0]}
 
 
 def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
@@ -193,6 +204,31 @@ def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
     return found or ([event.node] if event.node else [])
 
 
+# How NCCL names the rank that uses a device when a communicator begins, and the address of one in an event.
+_BUS: Final = re.compile(
+    r"\brank (?P<rank>\d{1,6}) nranks \d{1,6} cudaDev \d{1,2}[^\n]{0,20} busId (?P<bus>[0-9a-f]{4,12})\b"
+)
+_PCI: Final = re.compile(r"\bPCI:(?:[0-9a-fA-F]{4,8}:)?(?P<bus>[0-9a-fA-F]{2}):[0-9a-fA-F]{2}\b")
+_BUS_BITS: Final = 12  # of a device and its function, below the number of the bus
+_BUSES: Final = 256
+
+
+def _rank_at_address(raw: RawCase, event: EvidenceItem, there: AbstractSet[int]) -> int | None:
+    """The one rank on a node that uses the device at the address that an event names, as NCCL says it in the logs."""
+    named = _PCI.search(event.text)
+    if named is None:
+        return None
+    bus = int(named["bus"], 16)
+    logs = (one.text for one in raw.streams if one.rank in there and " busId " in one.text)
+    ranks = {
+        int(found["rank"])
+        for text in logs
+        for found in _BUS.finditer(text)
+        if (int(found["bus"], 16) >> _BUS_BITS) % _BUSES == bus
+    } & there
+    return next(iter(ranks)) if len(ranks) == 1 else None
+
+
 def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()) -> int | None:
     """The rank that uses the device that the event names with which the failure began; None if it is not known.
 
@@ -203,6 +239,9 @@ def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[
     gpus = raw.job.gpus or 0
     if not there or first is None or "gpu" not in traits_of(tuple([hit.id for hit in first.hits])).objects:
         return None
+    by_address = _rank_at_address(raw, first, there)
+    if by_address is not None:
+        return by_address
     named = read_objects(first.text).gpus
     nodes = len(raw.job.nodes)
     ranks = [one.rank for one in raw.streams] + [one.rank for one in items]

@@ -43,6 +43,9 @@ SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
 # Limits of what is read, in characters (judgement).
 _END_LENGTH: Final = 65_536
 _NEAR_LENGTH: Final = 2_000
+# Judgement: a log of so many characters is short; so few lines that name steps show progress in it.
+_SHORT_LOG: Final = 6_000
+_FEWEST_IN_SHORT_LOG: Final = 2
 _LINE_RANGE: Final = 500
 # The count and the rate of a progress bar of tqdm.
 _BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
@@ -50,7 +53,7 @@ _BAR: Final = re.compile(r"\b(?P<count>\d{1,12})/\d{1,12} \[")
 _DURATION: Final = re.compile(
     r"(?i)\b(?:(?:step|iter(?:ation)?|batch)[ _]?time|time(?:(?:[ _]per[ _]|/)(?:step|it(?:er\w*)?|batch))?"
     r"|elapsed time per iteration \(ms\)|s(?:ec(?:onds)?)?(?:/| per )(?:step|it(?:er\w*)?|batch))"
-    r"[\"']?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}(?:\.\d{1,6})?)"
+    r"[\"']?(?: ?\((?:ms|s|sec(?:onds)?)\))?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}(?:\.\d{1,6})?)"
 )
 # How much a run does in a second, as programs print it: the name before the value, or behind it.
 _WORK_PER_S: Final = re.compile(
@@ -106,6 +109,19 @@ def step_of(line: str) -> int | None:
                 break
             at = low.rfind(word, 0, at)
     return step
+
+
+def last_step_time(text: str) -> float | None:
+    """The time of the last line of a short log that names a step, None where fewer than two lines name one.
+
+    A short log has too few lines for `progress_lines` to find by their shape.
+    """
+    if len(text) > _SHORT_LOG:
+        return None
+    steps = [(step, line) for line in text.split("\n") if (step := step_of(line)) is not None]
+    if len(steps) < _FEWEST_IN_SHORT_LOG or steps[-1][0] < steps[-2][0]:
+        return None
+    return time_of(steps[-1][1])
 
 
 def _step_at(line: str, at: int) -> re.Match[str] | None:
@@ -200,13 +216,12 @@ def slowed_since(text: str) -> float | None:
 def _slow_series(text: str) -> tuple[Sequence[tuple[float, float]], int] | None:
     """The times and durations of steps that became several times as long, and the first long one; None without any.
 
-    Looked for in the times of the lines that name a step, in the durations and in the rates that lines print.
+    Looked for in the times of the lines that name a step, in the durations and in the rates that lines print; what
+    shows it first counts.
     """
-    for paces in _series(text):
-        number = first_slow([pace for _, pace in paces])
-        if number is not None:
-            return paces, number
-    return None
+    series = ((paces, first_slow([pace for _, pace in paces])) for paces in _series(text))
+    found = [(paces, number) for paces, number in series if number is not None]
+    return min(found, key=lambda one: one[0][one[1]][0], default=None)
 
 
 def _series(text: str) -> Iterator[Sequence[tuple[float, float]]]:
@@ -284,9 +299,19 @@ def _printed_durations(text: str) -> list[tuple[float, float]]:
     """When a line says how long its step took, and how long, in the unit of the log, in order."""
     if "time" not in text and "/step" not in text and "/it" not in text:
         return []
-    found = ((line, _DURATION.search(line, 0, _LINE_RANGE)) for line in text[-_PACE_RANGE:].split("\n"))
-    timed = ((time_of(line), match) for line, match in found if match is not None)
-    return [(time, float(match["value"])) for time, match in timed if time is not None]
+    found = ((time, _DURATION.search(line, 0, _LINE_RANGE)) for line, time in _timed_lines(text))
+    return [(time, float(match["value"])) for time, match in found if match is not None]
+
+
+def _timed_lines(text: str) -> Iterator[tuple[str, float]]:
+    """The lines of a log with their times; a line without one has that of the line before, if that has one."""
+    before = None
+    for line in text[-_PACE_RANGE:].split("\n"):
+        own = time_of(line)
+        time = before if own is None else own
+        if time is not None:
+            yield line, time
+        before = own
 
 
 def _printed_rates(text: str) -> list[list[tuple[float, float]]]:

@@ -81,6 +81,7 @@ class LabelFusion:
         self.votes = VoteMatrix(catalogue, voted, self._sides)
         self._program = np.array([code in constants.PROGRAM_CAUSES for code in self.classes["cause"]])
         self._no_category = np.array([code == NONE for code in self.classes["category"]])
+        self._said_to_help = {one.id for one in catalogue.entries if (one.retry or "").startswith("helps")}
         outlooks = self.classes["retry"]
         self._retry_by_cause = np.array(
             [[retry_by_cause.get(code, {}).get(one, 0.0) for one in outlooks] for code in self.classes["cause"]],
@@ -152,7 +153,7 @@ class LabelFusion:
         causes = self._causes(fused["cause"], sides)
         categories = self._categories(fused["category"], sides)
         symptoms = self._symptoms(fused["symptom"], inputs)
-        outlooks = self._outlooks(fused["retry"], text["retry"], sides)
+        outlooks = self._outlooks(fused["retry"], text["retry"], sides, inputs)
         confidence = self._confidence_features(inputs, text["side"], fused["side"], known_words)
         columns = (sides, causes, categories, symptoms, outlooks, confidence, [one.deciding_entry for one in inputs])
         return [FusedLabels(*row) for row in zip(*columns, strict=True)]
@@ -191,18 +192,23 @@ class LabelFusion:
             found.append((none, *others) if leads else (others[0], none, *others[1:]))
         return found
 
-    def _outlooks(self, shares: Floats, text: Floats, sides: Sequence[str]) -> list[str]:
-        """The likeliest retry outlook; a retry that may well be futile, or needs a repair first, is held back."""
+    def _outlooks(self, shares: Floats, text: Floats, sides: Sequence[str], inputs: Sequence[FusionInput]) -> list[str]:
+        """The likeliest retry outlook; a retry that may well be futile, or needs a repair first, is held back.
+
+        The text alone holds no job back where a decisive entry on the first line says itself that a retry helps: its
+        words are those of all lines, most of which tell what followed.
+        """
         codes = self.classes["retry"]
         labels = []
-        for best, fused_row, text_row, side in zip(
-            shares.argmax(axis=1), shares.tolist(), text.tolist(), sides, strict=True
+        for best, fused_row, text_row, side, one in zip(
+            shares.argmax(axis=1), shares.tolist(), text.tolist(), sides, inputs, strict=True
         ):
             label = codes[best]
             if label.startswith("helps"):
-                outlooks = [dict(zip(codes, row, strict=True)) for row in (fused_row, text_row)]
+                rows = (fused_row,) if one.deciding_entry in self._said_to_help else (fused_row, text_row)
+                outlooks = [dict(zip(codes, row, strict=True)) for row in rows]
                 futile = side != "user" and any(
-                    one.get("futile", 0.0) >= constants.FUTILE_THRESHOLD for one in outlooks
+                    outlook.get("futile", 0.0) >= constants.FUTILE_THRESHOLD for outlook in outlooks
                 )
                 label = "after_repair" if futile or any(map(_needs_repair, outlooks)) else label
             labels.append(label)

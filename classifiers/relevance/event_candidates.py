@@ -1,5 +1,6 @@
 """The records of judging node events: what is seen of an event and of its job, and what is found."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -10,6 +11,7 @@ from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, joins, timeouts, traits_of, waits
 from classifiers.relevance.words_in_text import is_whole_word_in
 
+_NAMED_GPU: Final = re.compile(r"\b(?:GPU|gpu|[Dd]evice|cuda)(?:[ :#=]|: |=\[)(?P<index>\d{1,2})\b")
 PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process
 
 
@@ -51,13 +53,22 @@ class EventSeen:
         source: who reports it, None if unknown.
         time: seconds into the year by the clock of the log, None if unknown.
         entries: ids of the catalogue entries that match it.
+        causes: causes of the platform's sides for which these entries speak.
     """
 
-    __slots__ = ("entries", "index", "node", "source", "text", "time")
+    __slots__ = ("causes", "entries", "index", "node", "source", "text", "time")
 
     def __init__(
-        self, index: int, text: str, node: str | None, source: str | None, time: float | None, entries: tuple[str, ...]
+        self,
+        index: int,
+        text: str,
+        node: str | None,
+        source: str | None,
+        time: float | None,
+        entries: tuple[str, ...],
+        causes: frozenset[str] = frozenset(),
     ) -> None:
+        self.causes = causes
         self.index = index
         self.text = text
         self.node = node
@@ -75,26 +86,31 @@ class JobSeen:
         job_id: its id, None if unknown.
         status: how it ended.
         own_entries: by line on which its processes report a failure of their own, the ids of its catalogue entries.
+        own_causes: the causes for which these entries speak, however little.
         other_entries: ids of the entries on its other lines of failure, as lost peers, and of the scheduler's message.
         started: when it started, in seconds into the year; None if unknown. So the further times.
-        last_progress: when its last progress was.
+        last_progress: when about its last progress was; a few lines of progress may follow.
+        latest_progress: finds when its very last line of progress was, None if unknown.
         failed: when its first line of failure was.
         ended: when it ended.
         stalled: since when its processes waited for one another, by the time-outs that they report.
         slowed: finds since when its steps took several times as long as before, None if they did not.
         slow_nodes: finds the node of the rank that its logs name as the slowest again and again.
+        late_nodes: finds the node whose ranks still worked while those of the others waited for them until a limit.
         stopped: finds when the logs of a node stopped, for nodes whose logs show no failure while others do.
         mentions: whether a name is in its logs, as a whole word.
         job_names: finds the names that its logs call jobs.
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
         gpus: indexes of the GPUs that its logs say it uses.
+        failed_nodes: short names of the nodes whose processes report a failure of their own, empty where unknown.
         failure_text: finds the lines of the failure and those that follow them.
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
         has_more_nodes: whether it has more GPUs than the nodes that are known, so that it ran on others as well.
         names_paths: whether its lines of failure name the file or directory that they are about.
         written: finds when the file was written that its failure names, as far as the logs say so.
         nodes_with_logs: short names of the nodes whose logs are known.
+        pod_nodes: finds the short names of the nodes that ran pods of the job, by events of these pods there.
         pods_that_began: finds the pods of which an event says that one of their containers started.
         names_processes: whether its logs may name processes by their ids; few do.
     """
@@ -110,26 +126,39 @@ class JobSeen:
     ended: float | None
     mentions: Callable[[str], bool]
     several: bool = True
+    latest_progress: Callable[[], float | None] = lambda: None
     stalled: float | None = None
     slowed: Callable[[], float | None] = lambda: None
     slow_nodes: Callable[[], frozenset[str]] = frozenset
+    late_nodes: Callable[[], frozenset[str]] = frozenset
     stopped: Callable[[], Mapping[str, float]] = dict
     job_names: Callable[[], frozenset[str]] = frozenset
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
+    failed_nodes: frozenset[str] = frozenset()
     failure_text: Callable[[], str] = str
     ends_in_words: bool = False
     has_more_nodes: bool = False
     names_paths: bool = True
     written: Callable[[], Sequence[float]] = tuple
     nodes_with_logs: frozenset[str] = frozenset()
+    pod_nodes: Callable[[], frozenset[str]] = frozenset
     pods_that_began: Callable[[], frozenset[str]] = frozenset
     names_processes: bool = True
+    own_causes: frozenset[str] = frozenset()
 
     def failure_names(self, names: frozenset[str]) -> bool:
         """Whether the lines of the failure name one of some things, none of which is a node of the job."""
         text = self.failure_text().lower()
         return any(is_whole_word_in(name, text) for name in names if short_name(name) not in self.nodes)
+
+    def failed_on(self, node: str | None) -> bool:
+        """Whether processes of a node report the failure, as far as it is known which do."""
+        return node is None or not self.failed_nodes or short_name(node) in self.failed_nodes
+
+    def failed_gpus(self) -> frozenset[int]:
+        """Indexes of the GPUs that the lines of the failure name."""
+        return frozenset(int(hit["index"]) for hit in _NAMED_GPU.finditer(self.failure_text()))
 
     def knows_process(self, pid: str) -> bool:
         """Whether the logs name a process by its id; few logs hold the number at all."""

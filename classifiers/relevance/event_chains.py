@@ -49,8 +49,9 @@ def speaks_for(one: Candidate, effects: Sequence[Candidate], companions: Compani
     reason = reason_against(one, companions, job) or companions.reason(one)
     if reason is Reason.OTHER_NODE:
         # A service's failure is reported where the service runs. The node of a pod that never started is in no log.
-        of_service = "service" in one.traits.objects and not names_other_node(one, job)
-        return of_service or any(_is_of_node(one, other) for other in effects)
+        if "service" in one.traits.objects:
+            return not names_other_node(one, job)
+        return any(_is_of_node(one, other) for other in effects)
     return reason is None or reason in _UNSUPPORTED
 
 

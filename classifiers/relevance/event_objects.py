@@ -61,7 +61,10 @@ _RESOURCE: Final = re.compile(
     r"(?:requests\.|limits\.)?(?:nvidia|amd|intel|habana|aws\.amazon|google)\.(?:com|ai)/[\w.-]+"
 )
 _OWN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,40}-[a-z0-9-]{1,60}")
-_SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
+# Not the scope of slurmstepd, which holds the groups of jobs.
+_SLICE: Final = re.compile(
+    r"/((?:system|user|machine)\.slice)(?:[^\w/]|$|/(?:$|[^s]|s[^l]|sl[^u]|slu[^r]|slur[^m]|slurm[^s]))"
+)
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
 _CORRECTED: Final = re.compile(
@@ -113,6 +116,11 @@ _DISCLAIMED: Final = re.compile(
 _STANDS: Final = re.compile(
     r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
     r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b|\b(?:drained|draining)\b[^\n]{0,60}?\bplanned\b"
+    # It ended, and what would have kept its state was not there.
+    r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)? [1-9]\d{0,2}|crashed|panicked)\b[^\n]{0,120}\bnot configured\b"
+    # Who takes the processors or the memory of a node.
+    r"|\b(?:load\d{0,2}|v?cpus?|cores|processors|threads|memory)\b[^\n]{0,80}\b(?:another|other) (?:job|tenant|user)"
+    r"|\banother (?:job|tenant|user)\b[^\n]{0,80}\b(?:load|v?cpus?|cores|processors|threads|memory)\b"
     # Beside what recovered, it names what did not.
     r"|\b[1-9]\d* (?:writes?|transactions?|replies) (?:were )?(?:lost|discarded|dropped)\b"
     r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"

@@ -7,7 +7,7 @@ from typing import Final
 from classifiers.node_names import short_name, written_out
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import EventObjects
-from classifiers.relevance.own_names import names_of_pod
+from classifiers.relevance.own_names import are_pods_of
 from classifiers.relevance.words_in_text import is_word_in
 
 # What the kernel of a client of NFS, Lustre, Ceph or SMB says of its server.
@@ -15,6 +15,8 @@ _CLIENT: Final = re.compile(
     r"\bnfs: server \S+ (?:not responding|OK)|-(?:osc|mdc|mgc)-[0-9a-f]|\bptlrpc_expire_one_request\b"
     r"|\bclient was evicted by\b|\blibceph: |\bceph: mds|\bCIFS: (?:VFS|fs)"
 )
+# What Ansible reports of a machine when it has worked through a play.
+_RECAP: Final = re.compile(r"(?<![\w.-])(?P<host>[a-zA-Z][\w.-]{1,60}) {0,30}: ok=\d+ ")
 
 
 def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
@@ -37,6 +39,8 @@ def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
 def names_other_node(one: Candidate, job: JobSeen) -> bool:
     """Whether the text names nodes, and none of them is one of the job's."""
     named = set(_hosts_like(job.nodes, written_out(one.event.text)))
+    if " ok=" in one.event.text and (recap := _RECAP.search(one.event.text)) is not None:
+        named.add(short_name(recap["host"]))
     if "node" in one.traits.objects and _are_hosts(one.objects.nodes):
         named |= one.objects.nodes
     return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
@@ -51,6 +55,8 @@ def names_node_of(one: Candidate, job: JobSeen) -> bool:
 def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     node = one.event.node
     if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
+        return True
+    if short_name(node) in job.pod_nodes():
         return True
     text = written_out(one.event.text)
     named = any(is_word_in(name, text) for name in job.nodes) or job.mentions(short_name(node))
@@ -136,17 +142,4 @@ def _are_hosts(names: frozenset[str]) -> bool:
 
 def is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
     """Whether a pod that an event names is one of the job."""
-    name = (job.job_id or "").rsplit("/", 1)[-1]
-    pods = [pod.rsplit("/", 1)[-1] for pod in objects.pods]
-    return any(
-        (name and name in pod)
-        or any(map(job.mentions, _with_first_of_role(pod)))
-        or not job.job_names().isdisjoint(names_of_pod(pod))
-        for pod in pods
-    )
-
-
-def _with_first_of_role(pod: str) -> tuple[str, ...]:
-    """A pod, and the first pod of its role, which the logs of all pods name as the meeting point: name-worker-0."""
-    stem, _, number = pod.rpartition("-")
-    return (pod, f"{stem}-0") if stem and number.isdigit() else (pod,)
+    return are_pods_of(objects.pods, job.job_id, job.mentions, job.job_names)

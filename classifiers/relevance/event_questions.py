@@ -9,7 +9,7 @@ from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, Jo
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import of_redundant_parts, rules_of
-from classifiers.relevance.event_times import BUFFERED_S, asks_time, comes_before, is_shown_until_repair
+from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S, asks_time, comes_before, is_shown_until_repair
 from classifiers.relevance.words_in_text import is_word_in
 
 _Read = tuple[EventSeen, EventObjects]
@@ -22,6 +22,15 @@ _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 _OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that report on GPUs alone
+# What is swapped on a node, by the kind of object that it is or carries; a repair of one says nothing of the others.
+_PARTS: Final = {
+    "gpu": re.compile(r"(?i)\bgpus?\b|\bhgx\b|\bbaseboard\b|\baccelerator"),
+    "port": re.compile(r"(?i)\bcables?\b|\btransceivers?\b|\boptics?\b|\bnics?\b|\bhcas?\b|\badapters?\b|\bports?\b"),
+    "disk": re.compile(r"(?i)\bdisks?\b|\bssds?\b|\bnvme\w*|\bdrives?\b"),
+    "power": re.compile(r"(?i)\bpsus?\b|\bpower suppl"),
+    "cooling": re.compile(r"(?i)\bfans?\b|\bfan tray|\bpump\b"),
+    "memory": re.compile(r"(?i)\bdimms?\b"),
+}
 # A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
 _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
@@ -211,6 +220,8 @@ def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
             return Reason.OTHER_DEVICE
     if "gpu" in kinds and job.gpus and one.objects.gpus and one.objects.gpus.isdisjoint(job.gpus):
         return Reason.OTHER_DEVICE
+    if "disk" in kinds and not job.failed_on(one.event.node):
+        return Reason.OTHER_DEVICE  # a disk of another node than those whose processes failed
     if "disk" in kinds and one.objects.mounts and not any(map(job.mentions, one.objects.mounts)):
         # A line that does not say where it could not write may be about any disk of its node.
         may_be_it = one.fits and not job.names_paths
@@ -223,13 +234,16 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
     failed = job.failed_or_ended
     if failed is not None and job.stalled is not None:
         failed = min(failed, job.stalled)  # time-outs are reported long after what the ranks waited for
+    elif job.failed is None and one.fits:
+        # No line tells when it failed: that may have been at once after its last progress.
+        failed = job.latest_progress() or failed
     ends = [(end, objects) for end, objects in ends if _is_in_time(end, one, failed)]
     if not ends:  # most have none; how well the log fits an event is asked later then, or never
         return False
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
-    has_hit = _is_just_before(one, failed) and one.fits
+    has_hit = (_is_just_before(one, failed) or _is_when_stopped(one, job)) and one.fits
     for end, objects in ends:
         if has_hit and not objects.is_repair:
             continue
@@ -239,9 +253,10 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
-        repaired = objects.is_repair and not of_other and not _is_of_other_part(end, one)
+        shares = one.objects.shares(objects)
+        repaired = objects.is_repair and not of_other and (shares or not _is_of_other_part(end, one))
         same_mount = not one.objects.mounts.isdisjoint(objects.mounts)
-        if repaired or whole_node or same_mount or one.objects.shares(objects) or _is_unnamed_of(one, end):
+        if repaired or whole_node or same_mount or shares or _is_unnamed_of(one, end):
             return True
     return False
 
@@ -262,7 +277,17 @@ def _is_in_time(end: EventSeen, one: Candidate, failed: float | None) -> bool:
 
 def _is_of_other_part(end: EventSeen, one: Candidate) -> bool:
     """Whether a report that the GPUs are fine says nothing of what an event is about, as a clock or a disk."""
-    return end.source in _OF_GPUS and one.traits.objects.isdisjoint({"gpu", "node", "process"}) and bool(one.rules)
+    kinds = one.traits.objects
+    if not kinds.isdisjoint({"node", "process"}) or not one.rules:
+        return False
+    if end.source in _OF_GPUS and "gpu" not in kinds:
+        return True
+    named = _parts_in(end.text)
+    return bool(named) and not kinds.isdisjoint(_PARTS) and named.isdisjoint(kinds | _parts_in(one.event.text))
+
+
+def _parts_in(text: str) -> frozenset[str]:
+    return frozenset(kind for kind, words in _PARTS.items() if words.search(text) is not None)
 
 
 def _is_of_kubernetes(entry: str) -> bool:
@@ -273,6 +298,12 @@ def _is_just_before(one: Candidate, failed: float | None) -> bool:
     """Whether the failure shows within the time that output may be buffered."""
     time = one.event.time
     return time is not None and failed is not None and 0 <= failed - time <= BUFFERED_S
+
+
+def _is_when_stopped(one: Candidate, job: JobSeen) -> bool:
+    """Whether a run whose failure has no time of its own made no progress after the event, but until then."""
+    time, last = one.event.time, job.last_progress
+    return job.failed is None and time is not None and last is not None and 0 <= time - last <= READ_AHEAD_S
 
 
 def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:

@@ -43,6 +43,8 @@ CHANGES: Final = "changes."
 ANY_CHANGE: Final = "changes.other"
 """Its entry of words that are telling only in a report of changes."""
 NAMED_OBJECT: Final = "events.named-object"
+# An event with it counts where it quotes the error of the job, and says nothing else of that error.
+MANY_AFFECTED: Final = "nodes.many-affected"
 """The entry of general words of failure: such an event counts where the failure names what it names."""
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
@@ -229,6 +231,12 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
         unchecked=bool(rules) and all(rule.unchecked for rule in rules),
         found_later=any(rule.found_later for rule in rules),
     )
+
+
+@cache
+def ended_by_request() -> frozenset[str]:
+    """Ids of the entries by which a scheduler or an operator says who, or which policy, ended a job; read once."""
+    return frozenset(_resolve(_read()["ended_by_request"], _known(), "ended_by_request"))
 
 
 @lru_cache(maxsize=4_096)

@@ -67,7 +67,7 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     within = traits.within_s or _DEFAULT_WITHIN_S
     goes_on_for = BUFFERED_S if effects & {"ends", "follows"} else READ_AHEAD_S if "stalls" in effects else within
     last = job.last_progress
-    when_stopped = last is not None and last - goes_on_for <= time <= last + _STOPPED_WITHIN_S
+    when_stopped = last is not None and last - goes_on_for <= time <= _latest_progress(last, job) + _STOPPED_WITHIN_S
     waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
     # A service of all jobs that is away when a job starts is what the job meets first.
     lasts = one.fits and any(rule.shared or rule.object == "filesystem" for rule in one.rules)
@@ -101,7 +101,15 @@ def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
     last = job.last_progress
     if last is None or one.fit is not Fit.WAITS:
         return False
-    return time > max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S)
+    if time <= max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S):
+        return False
+    return job.stalled is not None or time > _latest_progress(last, job) + _STOPPED_WITHIN_S
+
+
+def _latest_progress(last: float, job: JobSeen) -> float:
+    """When the very last progress was: where lines of progress are far apart, long after about the last one."""
+    latest = job.latest_progress()
+    return last if latest is None else max(last, latest)
 
 
 def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:

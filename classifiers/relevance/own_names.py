@@ -1,12 +1,15 @@
 """The names of a job: what its logs, the scheduler's message and the events at its start call it."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from itertools import islice
 from typing import Final
 
 from classifiers.contracts import JobFacts, NodeEvent
+from classifiers.node_names import short_name
+from classifiers.relevance.event_objects import read_objects
 
 # What a text in lower case calls a job: "pytorchjob ml/bert", "job.batch/bert", "job_name=bert", "job bert-7",
 # "job bert: 2 of 4 ready".
@@ -28,6 +31,7 @@ _OWN_HOST: Final = re.compile(
     r"(?m)(?:^[ \t]*host[ \t]{1,9}: |(?=[^\n]{1,200}:\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL )(?:^|(?<=[ \]|])))"
     r"(?P<name>[a-z0-9][a-z0-9-]{1,80}?)-(?:worker|master|launcher|head|chief|leader|ps|trainer|replica|node)s?-\d{1,4}\b"
 )
+_NOT_PLACED: Final = re.compile(r"(?i)schedul(?:ing|able)\b|scale-up|insufficient ")  # a pod that waits for a node
 _MOST_HOSTS: Final = 64  # of a log (judgement: all are of one job)
 # What Kubernetes and the operators of training jobs add to the name of a job: a role, an index, random letters.
 _ADDED_TO_NAME: Final = re.compile(
@@ -63,6 +67,52 @@ def names_of_pod(pod: str) -> Iterator[str]:
     yield pod
     while len(parts) > 1 and _ADDED_TO_NAME.fullmatch(parts.pop()) is not None:
         yield "-".join(parts)
+
+
+def are_pods_of(
+    pods: Iterable[str],
+    job_id: str | None,
+    mentions: Callable[[str], bool],
+    job_names: Callable[[], AbstractSet[str]],
+) -> bool:
+    """Whether one of some pods, as namespace/name, is of a job.
+
+    Args:
+        pods: the pods.
+        job_id: the id of the job.
+        mentions: whether a name is in the logs of the job.
+        job_names: finds the names of the job.
+    """
+    name = (job_id or "").rsplit("/", 1)[-1]
+    return any(
+        (name and name in pod)
+        or any(map(mentions, _with_first_of_role(pod)))
+        or not job_names().isdisjoint(names_of_pod(pod))
+        for pod in (one.rsplit("/", 1)[-1] for one in pods)
+    )
+
+
+def _with_first_of_role(pod: str) -> tuple[str, ...]:
+    """A pod, and the first pod of its role, which the logs of all pods name as the meeting point: name-worker-0."""
+    stem, _, number = pod.rpartition("-")
+    return (pod, f"{stem}-0") if stem and number.isdigit() else (pod,)
+
+
+def nodes_of_pods(events: Iterable[NodeEvent], is_own: Callable[[Iterable[str]], bool]) -> frozenset[str]:
+    """Short names of the nodes that ran pods of a job, by the events of these pods there.
+
+    Args:
+        events: the events.
+        is_own: whether one of some pods is of the job.
+    """
+    found: set[str] = set()
+    for event in events:
+        node = short_name(event.node) if event.node else None
+        if node is None or node in found or "pod" not in event.text or _NOT_PLACED.search(event.text) is not None:
+            continue
+        if is_own(read_objects(event.text).pods):
+            found.add(node)
+    return frozenset(found)
 
 
 def pods_that_began(events: Sequence[NodeEvent]) -> frozenset[str]:

@@ -1,4 +1,11 @@
-"""Whether a text holds a name as a word."""
+"""Whether a text holds a name as a word, or quotes another text."""
+
+import re
+from typing import Final
+
+_WORD: Final = re.compile(r"[a-z0-9_]+")
+_QUOTED_WORDS: Final = 4  # in a row (judgement: fewer are in many texts)
+_QUOTED_LENGTH: Final = 16  # characters of them (judgement)
 
 
 def is_word_in(name: str, text: str) -> bool:
@@ -19,4 +26,15 @@ def is_whole_word_in(name: str, text: str) -> bool:
         if not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
             return True
         at = text.find(name, at + 1)
+    return False
+
+
+def quotes(text: str, other: str) -> bool:
+    """Whether some words in a row of a text are in another one, whatever stands between the words."""
+    words = _WORD.findall(text.lower())
+    rest = f" {' '.join(_WORD.findall(other.lower()))} "
+    for at in range(len(words) - _QUOTED_WORDS + 1):
+        part = " ".join(words[at : at + _QUOTED_WORDS])
+        if len(part) >= _QUOTED_LENGTH and f" {part} " in rest:
+            return True
     return False

@@ -14,6 +14,9 @@ from classifiers.suspected_place import suspect_of_job
         ("reboot of ai[3,11-12]", "reboot of ai3,ai11,ai12"),
         ("sssd[812] and ai[9-2]", "sssd812 and ai[9-2]"),
         ("ai[1-999999]", "ai[1-999999]"),
+        ("jobs on ai08..ai10 end", "jobs on ai08,ai09,ai10 end"),
+        ("ai-r2 to ai-r4", "ai-r2,ai-r3,ai-r4"),
+        ("ai9..ai3 and step 2 to 4", "ai9..ai3 and step 2 to 4"),
     ],
 )
 def test_lists_of_nodes_are_written_out(text: str, written: str) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from classifiers.contracts import LogStream
 from classifiers.extraction.envelopes import ignored_exceptions, prefixes, records, relays
 from classifiers.extraction.line_headers import parse_header, time_of
-from classifiers.extraction.line_prefixes import detect_style, sample_lines
+from classifiers.extraction.line_prefixes import LINE_PREFIX, detect_style, sample_lines
 
 _FEWEST_LINES: Final = 4  # judgement: fewer may look alike by chance
 _SAMPLED: Final = 30  # lines at most
@@ -37,7 +37,7 @@ def unwrapped(stream: LogStream) -> LogStream:
     it. A line behind a prefix keeps the time of the prefix where the program writes none. Lines of exceptions that
     Python ignored are empty. Numbers of lines stay those of the file.
     """
-    unwrap = _reader_of(stream.text)
+    unwrap = _reader_of(stream.text, of_one_rank=stream.rank is not None)
     if unwrap is not None:
         stream = _rewritten(stream, unwrap)
     if not ignored_exceptions.may_be_in(stream.text):
@@ -84,11 +84,16 @@ def _numbered_lines(stream: LogStream) -> Iterator[tuple[str, int | None, bool]]
         number = None if number is None else number + 1
 
 
-def _reader_of(text: str) -> Unwrap | None:
-    """What takes the envelope of a line off, None where the lines of a log have none."""
+def _reader_of(text: str, *, of_one_rank: bool) -> Unwrap | None:
+    """What takes the envelope of a line off, None where the lines of a log have none.
+
+    Args:
+        text: the log.
+        of_one_rank: whether it is known which rank printed it.
+    """
     envelope: Unwrap | None = relays.of_text(text)
     if envelope is None and _may_have_envelopes(text):
-        envelope = _envelope_reader(text)
+        envelope = _envelope_reader(text, of_one_rank=of_one_rank)
     if _BAR_SIGN not in text or _BAR.search(text) is None:
         return envelope
     return lambda line: _without_bar(line if envelope is None else envelope(line) or line)
@@ -103,7 +108,7 @@ def _without_bar(line: str) -> str:
     return line if bar is None else f"{last[: bar.end()]}\n{last[bar.end() :]}"
 
 
-def _envelope_reader(text: str) -> Unwrap | None:
+def _envelope_reader(text: str, *, of_one_rank: bool) -> Unwrap | None:
     sample = [line for part in sample_lines(text) for line in part]
     sample = sample[:: len(sample) // _SAMPLED + 1]
     if len(sample) < _FEWEST_LINES:
@@ -112,7 +117,7 @@ def _envelope_reader(text: str) -> Unwrap | None:
     if found:
         return _record_reader(found)
     prefix = prefixes.common_prefix(sample, text)
-    if prefix is None or _names_writer(sample, prefix):
+    if prefix is None or _names_writer(sample, prefix, of_one_rank=of_one_rank):
         return None
     return _prefix_reader(sample, prefix)
 
@@ -165,10 +170,14 @@ def _have_times(lines: list[str]) -> bool:
     return sum(time_of(line) is not None for line in lines) > _SHARE_WITH_TIME * len(lines)
 
 
-def _names_writer(sample: list[str], prefix: str) -> bool:
-    """Whether a prefix says which rank, process or pod printed a line: it is read where lines are attributed."""
+def _names_writer(sample: list[str], prefix: str, *, of_one_rank: bool) -> bool:
+    """Whether a prefix says which rank, process or pod printed a line: it is read where lines are attributed.
+
+    The pod of a log of one rank is known already.
+    """
     if detect_style([sample]).name:
-        return True
+        found = next((LINE_PREFIX.match(line) for line in sample if prefixes.length_of(line, prefix) is not None), None)
+        return not (of_one_rank and found is not None and found.lastgroup == "pod")
     heads = (line[:at] for line in sample if (at := prefixes.length_of(line, prefix)) is not None)
     header = parse_header(next(heads, ""))
     return header.rank is not None or header.pid is not None or header.host is not None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from classifiers.contracts import RawCase
@@ -15,6 +15,7 @@ from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, 
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.observed.late_nodes import late_nodes
 from classifiers.extraction.observed.phases import write_times
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
@@ -25,7 +26,7 @@ from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_times import CLOCK_BROKEN_S, CLOCK_SKEW_S, blocked_for
-from classifiers.relevance.own_names import own_names, pods_that_began
+from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
@@ -47,7 +48,11 @@ _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
 )
+_LIKELY: Final = 0.2
+_POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
+
+_LAUNCHERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
 def judge_node_events(
@@ -120,6 +125,11 @@ def _is_called_overcome(item: EvidenceItem) -> bool:
     return known and item.role == "context" and is_overcome(item.text) and read_objects(item.text).stands
 
 
+def causes_of(hits: Iterable[Signature], least: float) -> frozenset[str]:
+    """The causes for which entries speak with some weight or more."""
+    return frozenset(code for hit in hits for code, share in hit.causes.items() if share >= least)
+
+
 def _is_refuted(hit: Signature) -> bool:
     """Whether an entry says nothing of an event since another entry explains its words (`unless`)."""
     return hit.role == "context" and bool(hit.unless)
@@ -137,6 +147,7 @@ class _EventsSeen:
         self._events = raw.node_events
         self._clock = clock
         self._entries = {one.index: tuple([hit.id for hit in one.hits if not _is_refuted(hit)]) for one in suspects}
+        self._causes = {one.index: causes_of(one.hits, _LIKELY) for one in suspects}
         self._made: dict[int, EventSeen] = {}
         self._offsets = clock_offsets(raw.node_events)
 
@@ -150,7 +161,7 @@ class _EventsSeen:
                 time -= blocked_for(one.text)
             if time is not None and self._offsets:
                 time -= self._offsets.get((one.node, one.source), 0.0)
-            made = EventSeen(index, one.text, one.node, one.source, time, entries)
+            made = EventSeen(index, one.text, one.node, one.source, time, entries, self._causes.get(index, frozenset()))
             self._made[index] = made
         return made
 
@@ -191,11 +202,14 @@ def _job_seen(
     started = _latest([clock.of(raw.job.started_at), *map(survival.last_attempt_since, texts)])
     last_progress = [
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
-    ]
+    ] or [time for text in texts if (time := training_progress.last_step_time(text)) is not None]
     own_of = own_nodes(raw.job, texts)
     nodes = own_of.names
     # What was around the lines names pods as well.
     written = [*texts, *(one.text for one in raw.streams)] if any(one.source.is_unwrapped for one in streams) else texts
+    mentions = cache(lambda name: any(is_word_in(name, text) for text in written))
+    job_names = cache(lambda: own_names(raw.job, written, raw.node_events))
+    is_own = partial(are_pods_of, job_id=raw.job.job_id, mentions=mentions, job_names=job_names)
     return JobSeen(
         nodes=nodes,
         job_id=raw.job.job_id,
@@ -204,20 +218,23 @@ def _job_seen(
         other_entries=frozenset(hit.id for item in others for hit in item.hits) | (present & OBSERVATIONS),
         started=started,
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
+        latest_progress=cache(lambda: _latest_progress(attributions)) if clock.is_aligned else lambda: None,
         failed=_first_since(started, times) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
+        late_nodes=cache(lambda: late_nodes(streams, attributions)),
         ended=clock.of(raw.job.ended_at),
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
-        mentions=cache(lambda name: any(is_word_in(name, text) for text in written)),
-        job_names=cache(lambda: own_names(raw.job, written, raw.node_events)),
+        mentions=mentions,
+        job_names=job_names,
         several=len(nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
         or any(one is not None and one.has_several_ranks for one in attributions),
         ports=_with_members({name for text in texts for name in _used_ports(text)}, raw),
         gpus=frozenset(index for text in texts for index in _visible_gpus(text)) if len(nodes) <= 1 else frozenset(),
+        failed_nodes=_nodes_of(own, streams),
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
         has_more_nodes=own_of.more,
         names_paths=any(_ABSOLUTE.search(one.text) is not None for one in own),
@@ -225,10 +242,16 @@ def _job_seen(
             lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
         ),
         nodes_with_logs=frozenset(short_name(one.source.node) for one in streams if one.source.node and one.text),
+        pod_nodes=cache(lambda: nodes_of_pods(raw.node_events, is_own)),
         pods_that_began=cache(lambda: pods_that_began(raw.node_events)),
+        own_causes=causes_of((hit for item in own for hit in item.hits), _POSSIBLE),
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
+
+
+def _latest_progress(attributions: Sequence[LineAttribution | None]) -> float | None:
+    return _latest(one.progress_lines.latest_time() for one in attributions if one is not None)
 
 
 def _latest(times: Iterable[float | None]) -> float | None:
@@ -239,6 +262,17 @@ def _first_since(started: float | None, times: Sequence[float]) -> float | None:
     """The first time of a failure since the job started: logs of the platform's own daemons begin before it."""
     of_job = [time for time in times if started is None or time >= started - CLOCK_SKEW_S]
     return min(of_job or times, default=None)
+
+
+def _nodes_of(items: Iterable[EvidenceItem], streams: Sequence[StreamText]) -> frozenset[str]:
+    """Short names of the nodes that printed some lines, none where these may be of several nodes."""
+    found: set[str] = set()
+    for item in items:
+        source = streams[item.stream].source
+        if source.rank is None or source.node is None or item.message.lstrip().startswith(_LAUNCHERS):
+            return frozenset()  # a launcher reports what other nodes say
+        found.add(short_name(source.node))
+    return frozenset(found)
 
 
 def _text_from(item: EvidenceItem, streams: Sequence[StreamText]) -> str:

@@ -9,15 +9,11 @@ cause" counts only where nothing else does: it is the first failure that one age
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
 from signal import SIGABRT, SIGTERM
 from typing import Final
 
-from classifiers.contracts import RawCase, Suspect
-from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.contracts import Suspect
 from classifiers.extraction.line_shapes import names_timeout
 from classifiers.extraction.observed.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
@@ -28,8 +24,10 @@ from classifiers.extraction.ranks import (
     ranks_of_event,
     ranks_on_node,
 )
+from classifiers.extraction.suspects.evidence import SuspectEvidence, with_ranks_of_nodes
 from classifiers.extraction.suspects.node_and_gpu import suspect_gpu, suspect_node
 from classifiers.observation_names import COLLECTIVES_DIFFER
+from classifiers.relevance.event_rules import waits
 
 _SEQUENCES: Final = (
     re.compile(r"last enqueued (?:NCCL )?work: (\d+)"),
@@ -50,56 +48,13 @@ _RANGE: Final = 600
 _SEQUENCE_RANGE: Final = 2_000
 _NODE_SIZES: Final = frozenset({2, 4, 8})  # devices of a node, as vendors build them
 _PAIR: Final = 2
-_LAUNCHERS: Final = ("slurmstepd", "srun: ", "mpirun", "prterun", "torchrun")
 _NO_TIME: Final = 1e12  # sorts last
 _SENT_TO_OTHERS: Final = frozenset({SIGABRT, SIGTERM})  # by launchers and watchdogs: mostly consequences
 
 
-@dataclass(frozen=True)
-class SuspectEvidence:
-    """All that the search for a suspect reads.
-
-    Attributes:
-        raw: the case.
-        items: its evidence items in order.
-        exits: the process exits that launchers report.
-        missing: ranks that other ranks report as missing, once for each report.
-        attributions: who printed which line, one for each log with text.
-    """
-
-    raw: RawCase
-    items: Sequence[EvidenceItem]
-    exits: Sequence[ProcessExit] = ()
-    missing: Sequence[int] = ()
-    attributions: Sequence[LineAttribution] = ()
-
-    @cached_property
-    def complaints(self) -> list[EvidenceItem]:
-        """The items by which a rank reports trouble."""
-        return [item for item in self.items if item.rank is not None and item.role in {"cascade", "initiating"}]
-
-    @cached_property
-    def own_beginnings(self) -> list[EvidenceItem]:
-        """The items by which a rank reports a beginning of its own; where a node began it those of the node's ranks."""
-        own = [
-            item
-            for item in self.items
-            if item.role == "initiating"
-            and item.onset < Onset.ERROR_WORDS
-            and not (item.hits and all(hit.role != "initiating" for hit in item.hits))
-            and item.rank is not None
-            and (not item.missing_ranks or item.rank in item.missing_ranks)
-            and not item.message.lstrip().startswith(_LAUNCHERS)  # labelled with the rank of the step, not said by it
-        ]
-        first = next((item for item in self.items if item.role == "initiating"), None)
-        if first is not None and first.rank is None and first.node is not None:
-            there = ranks_on_node(self.raw, self.items, first.node, self.exits)
-            return [item for item in own if item.rank in there] or own
-        return own
-
-
 def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
     """The suspect, None where nothing points to one."""
+    evidence = with_ranks_of_nodes(evidence)
     rank = _suspect_rank(evidence)
     node = suspect_node(evidence.raw, evidence.items, evidence.exits, rank)
     gpu = suspect_gpu(evidence.items, rank)
@@ -131,6 +86,18 @@ def _own_error(evidence: SuspectEvidence) -> int | None:
     if len(killed) == 1 and len(complaining) > 1 and errors[0].onset > Onset.DECISIVE_ENTRY:
         return killed.pop()
     return errors[0].rank
+
+
+def _error_of_event(evidence: SuspectEvidence) -> int | None:
+    """The rank with the first error of its own, where an event of a node or of the platform led to it."""
+    first = next((item for item in evidence.items if item.role == "initiating"), None)
+    if first is None or first.line_number is not None or first.from_scheduler or first.derived:
+        return None
+    errors = (item for item in evidence.complaints if item.line_number is not None and not item.reports_exit)
+    return next(
+        (one.rank for one in errors if any(hit.role == "initiating" and hit.id not in waits() for hit in one.hits)),
+        None,
+    )
 
 
 def _recorded_rank(evidence: SuspectEvidence) -> int | None:
@@ -354,6 +321,7 @@ def _in_another_collective(evidence: SuspectEvidence) -> int | None:
 _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _in_another_collective,
     _own_error,
+    _error_of_event,
     _recorded_rank,
     _violent_exit,
     _named_process,

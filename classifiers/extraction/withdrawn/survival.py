@@ -19,15 +19,18 @@ _ASKED_TO_END: Final = re.compile(
     r"|\bSIG(?:TERM|INT|USR[12])\b[^\n]{0,20}\b(?:received|caught|handler)\b"
 )
 _SIGNAL_WORDS: Final = ("SIG", "sig", "Sig")
+_CRASHED: Final = "wordings.crashed"
 # Where a file holds several attempts of one job: the first line of a later one.
 _NEXT_ATTEMPT: Final = re.compile(
     r"(?i)(?:\b|_)(?:restart[ _]?count[ =:]{1,3}[1-9]|(?:job|run) attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
-    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:of|for) (?:the |this )?(?:job|run)\b)"
+    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:of|for) (?:the |this )?(?:job|run)\b"
+    r"|(?:requeu|re-?start|re-?submitt|re-?launch)(?:ed|ing)\b[^\n]{0,30}\battempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b"
+    r"|attempt[ #:=]{1,2}(?:[2-9]|[1-9]\d)\b[^\n]{0,20}?\b(?:after|since) (?:the |a )?(?:requeue|re-?start|re-?launch))"
 )
 _ATTEMPT_WORDS: Final = ("attempt", "Attempt", "estart count", "estart_count", "RESTART_COUNT")
 # What Slurm writes into the log of a job that it takes back and starts again.
 _REQUEUED: Final = re.compile(
-    r"\*\*\* JOB \d{1,12} ON \S{1,200} CANCELLED AT (?P<at>\S{1,40}) DUE TO "
+    r"\*\*\* (?:JOB|STEP) \d{1,12}(?:\.\w{1,12})? ON \S{1,200} CANCELLED AT (?P<at>\S{1,40}) DUE TO "
     r"(?:PREEMPTION|NODE FAILURE|JOB REQUEUE)\b[^\n]*"
 )
 _REQUEUED_WORDS: Final = " DUE TO "
@@ -176,17 +179,22 @@ def withdraw_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[b
         several_ranks: whether several ranks print to a log, by stream.
     """
     asked: dict[tuple[int, int | None], int] = {}
+    lost: dict[tuple[int, int | None], int] = {}
     for item in items:
-        if _is_own_line(item, several_ranks) and (_is_asked_to_end(item) or _has_lost_others(item)):
+        if _is_own_line(item, several_ranks):
             key = _process_of(item, several_ranks)
-            asked[key] = min(asked.get(key, item.offset), item.offset)
+            if _is_asked_to_end(item) or _has_lost_others(item):
+                asked[key] = min(asked.get(key, item.offset), item.offset)
+            if _reports_loss(item):
+                lost[key] = min(lost.get(key, item.offset), item.offset)
     is_late = False
     for item in items:
         if item.role != "initiating" or not _is_own_line(item, several_ranks) or not _is_of_program(item):
             continue
         if "ignal" in item.message:
             continue  # it reports the signal itself
-        if item.start_offset > asked.get(_process_of(item, several_ranks), item.start_offset):
+        ends = lost if _is_abort(item) else asked
+        if item.start_offset > ends.get(_process_of(item, several_ranks), item.start_offset):
             item.role, item.onset, item.is_late = "teardown", Onset.NEUTRAL, True
             is_late = True
     if is_late and not any(item.role == "initiating" and item.onset < Onset.ERROR_WORDS for item in items):
@@ -215,6 +223,16 @@ def _is_asked_to_end(item: EvidenceItem) -> bool:
 def _has_lost_others(item: EvidenceItem) -> bool:
     """Whether a process gave up waiting for the others, after which it only ends."""
     return item.role == "cascade" and not item.survived and any(hit.id in timeouts() for hit in item.hits)
+
+
+def _reports_loss(item: EvidenceItem) -> bool:
+    """Whether a process says that others are gone, or that it waited for them in vain."""
+    return item.role == "cascade" and not item.survived and any(hit.id in waits() for hit in item.hits)
+
+
+def _is_abort(item: EvidenceItem) -> bool:
+    """Whether a line only says that a process aborted itself, which it does for a reason that it printed before."""
+    return "Aborted" in item.message and any(hit.id == _CRASHED for hit in item.hits)
 
 
 def _is_of_program(item: EvidenceItem) -> bool:
@@ -259,6 +277,10 @@ def last_attempt_since(text: str) -> float | None:
     It began after its predecessor was ended, and before its first line with a time.
     """
     begin, ended = _begin_after_requeue(text)
+    if not begin and _REQUEUED_WORDS in text and any(word in text for word in _ATTEMPT_WORDS):
+        begin = _last_attempt(text)
+        before = [found["at"] for found in _REQUEUED.finditer(text, 0, begin)]
+        ended = time_of(before[-1]) if before else None
     if not begin or ended is None:
         return None
     timed = (time_of(line) for line in text[begin : begin + _ATTEMPT_RANGE].split("\n"))

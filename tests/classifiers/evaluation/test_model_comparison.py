@@ -14,6 +14,7 @@ def test_every_family_of_models_answers_for_programs_it_has_not_seen(
 ) -> None:
     monkeypatch.setattr(model_comparison, "_CHARS", 300)  # small models: a dozen cases tell no more to large ones
     monkeypatch.setattr(model_comparison, "_TREES", 2)
+    monkeypatch.setattr(model_comparison, "_TOLERANCE", 0.1)  # on a dozen cases the solver may not get any closer
     with threadpool_limits(limits=1):  # on a busy machine threads would wait for one another, for minutes
         rows = model_comparison.compare(cases[::6], signatures.packaged())
     names = [row.name for row in rows]

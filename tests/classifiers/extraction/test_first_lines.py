@@ -140,6 +140,26 @@ def test_a_fault_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerat
     assert first_line(f"{tolerated}\ncp: cannot stat 'src': No such file or directory\n").startswith("cp: ")
 
 
+PYTHON_FAILED = "Traceback (most recent call last):\n  File 'a.py', line 3, in <module>\nKeyError: '{}'"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir: cannot create directory 'out': File exists",
+        "ls: cannot access 'runs/*.pt': No such file or directory",
+        "which: no nvcc in (/usr/local/bin:/usr/bin)",
+    ],
+)
+def test_a_command_that_complains_is_no_beginning_where_a_program_ran_after_it(command: str) -> None:
+    assert first_line(f"{command}\n{PYTHON_FAILED.format('labels')}\n") == "KeyError: 'labels'"
+
+
+def test_a_command_that_missed_what_the_program_missed_later_is_the_beginning() -> None:
+    text = "cp: cannot stat 'shards/train': No such file or directory\n" + PYTHON_FAILED.format("shards/train")
+    assert first_line(text).startswith("cp: ")
+
+
 @pytest.mark.parametrize(
     "routine",
     [

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_prefixes import sample_lines
 from classifiers.extraction.progress_lines import ProgressLines
 
@@ -116,3 +117,12 @@ def test_the_last_offset_is_within_any_text(text: str, ranks: int) -> None:
 def test_seconds_of_waiting_for_others_are_no_progress() -> None:
     waiting = "".join(f"[rank0] waiting for 1 more peer ({20 * number}/900 s)\n" for number in range(46))
     assert progress_of(waiting).last_offset() == 0
+
+
+def test_the_latest_time_is_that_of_the_very_last_line_of_progress() -> None:
+    steps = "".join(f"2026-09-01 08:{minute:02}:00 step {minute} loss 1.0\n" for minute in range(60))
+    progress = ProgressLines(steps, lambda: ([steps.splitlines()[:20], steps.splitlines()[20:40]], 1))
+    latest, about = progress.latest_time(), progress.last_time()
+    assert latest == time_of("2026-09-01 08:59:00 x")
+    assert about is not None
+    assert about < (latest or 0.0)

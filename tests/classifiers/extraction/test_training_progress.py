@@ -214,3 +214,36 @@ def test_rates_that_lines_print_tell_a_slow_down(line: str, usual: float, late: 
         line.format(at=f"2026-11-20 09:{minute:02}:00", rate=rate) + "\n" for minute, rate in enumerate(rates)
     )
     assert (training_progress.slowed_since(text) is not None) is slowed
+
+
+def test_a_slow_down_is_dated_by_what_shows_it_first() -> None:
+    form = "{at:%Y-%m-%d %H:%M:%S} step {step} | elapsed time per iteration (ms): "
+    lines = steps_that_take([60] * 12 + [600] * 12, form + "\n").splitlines()
+    printed = [f"{line}{1000.0 if number < 6 else 9000.0}" for number, line in enumerate(lines)]
+    since = training_progress.slowed_since("\n".join(printed))
+    assert since is not None
+    assert since < (training_progress.slowed_since("\n".join(lines)) or 0.0)
+
+
+@pytest.mark.parametrize("line", ["[2026-11-20 09:{:02d}:00] [INFO] step={}\nsteps: {} iter time (s): {}\n"])
+def test_a_duration_on_a_line_without_a_time_is_of_the_time_of_the_line_before(line: str) -> None:
+    log = "".join(line.format(number, number, number, 6.1 if number < 20 else 61.0) for number in range(40))
+    since = training_progress.slowed_since(log)
+    assert since == time_of("2026-11-20 09:20:00")
+
+
+@pytest.mark.parametrize(
+    ("log", "last"),
+    [
+        (
+            "2026-11-20 09:01:00 step 10 loss 2.1\n2026-11-20 09:02:00 step 20 loss 2.0\nno new step\n",
+            "2026-11-20 09:02:00",
+        ),
+        ("2026-11-20 09:01:00 step 10 loss 2.1\nno new step\n", None),
+        ("2026-11-20 09:01:00 step 10 loss 2.1\n2026-11-20 09:02:00 step 5 resumed\n", None),
+        ("step 10 loss 2.1\nstep 20 loss 2.0\n", None),
+        ("x" * 7_000 + "\n2026-11-20 09:01:00 step 10\n2026-11-20 09:02:00 step 20\n", None),
+    ],
+)
+def test_the_last_step_of_a_short_log_needs_two_lines_that_name_growing_steps(log: str, last: str | None) -> None:
+    assert training_progress.last_step_time(log) == (None if last is None else time_of(last))

@@ -87,6 +87,13 @@ def test_words_of_a_lasting_fault_hold_a_job_back_though_its_cause_mostly_passes
     assert outlook(fusion, outage, shares(0.55, 0.02, 0.41, 0.02)) == "after_repair"
 
 
+def test_words_of_other_lines_do_not_hold_back_what_the_first_line_says_a_retry_helps(fusion: LabelFusion) -> None:
+    node, words = shares(0.9, 0.05, 0.04, 0.01), shares(0.02, 0.6, 0.03, 0.35)
+    assert NODE_FAILURE.retry == "helps_elsewhere"
+    assert labels(fusion, node, retry=words).retry == "after_repair"
+    assert labels(fusion, node, retry=words, deciding=NODE_FAILURE.id).retry == "helps_elsewhere"
+
+
 def test_a_job_is_held_back_where_the_program_may_be_at_fault(fusion: LabelFusion) -> None:
     assert outlook(fusion, shares(0.5, 0.1, 0.0, 0.4), shares(0.05, 0.4, 0.05, 0.5)) == "after_repair"
 

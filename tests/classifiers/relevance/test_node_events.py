@@ -64,6 +64,21 @@ def test_an_answer_against_an_event_sets_it_aside(
     assert judged(event(**changed), job(**seen)).reason is reason
 
 
+@pytest.mark.parametrize(
+    ("before_s", "causes", "is_used"),
+    [(20.0, {"SYS.5"}, True), (400.0, {"SYS.5"}, False), (20.0, {"HW.GPU.2"}, False), (20.0, {"USER.1"}, False)],
+)
+def test_an_event_counts_where_an_error_that_may_have_its_cause_follows_at_once(
+    before_s: float, causes: set[str], *, is_used: bool
+) -> None:
+    missing = frozenset({"python.file-not-found"})
+    seen = job(own_entries=[missing], other_entries=missing, own_causes=frozenset({"USER.1", "SYS.5"}))
+    unmounted = EventSeen(
+        0, "agent: /data unmounted", "gpu1", "agent", END - 10 - before_s, ("x.y",), frozenset(causes)
+    )
+    assert (judged(unmounted, seen).reason is None) is is_used
+
+
 def test_an_event_of_another_node_counts_where_the_log_names_that_node() -> None:
     assert judged(event(node="gpu7"), job("lost connection to gpu7")).reason is None
 

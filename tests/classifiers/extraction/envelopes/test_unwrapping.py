@@ -183,3 +183,9 @@ def test_the_few_lines_that_an_engine_relays_among_its_own_are_read_as_the_progr
     lines = unwrapped(LogStream("\n".join([*own, *relayed]))).text.split("\n")
     assert lines[:20] == own
     assert lines[20:] == [f"2026-03-01T10:00:21.500+0000 {line}" for line in PROGRAM[-4:]]
+
+
+def test_the_prefix_of_a_pod_is_taken_off_in_the_log_of_one_rank() -> None:
+    text = "\n".join(f"clip-worker-3 main {line}" for line in PROGRAM)
+    assert unwrapped(LogStream(text, rank=3)).text.split("\n") == [*PROGRAM]
+    assert unwrapped(LogStream(text)).text == text  # it tells which rank printed a line

@@ -1,9 +1,11 @@
 """What a process prints after it was asked to end, had lost the others, or ended once before, began no failure."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from classifiers import signatures
-from classifiers.contracts import Evidence, JobFacts, LogStream, RawCase
+from classifiers.contracts import Evidence, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 
@@ -56,6 +58,8 @@ def test_a_device_that_fails_is_the_beginning_also_where_it_is_reported_late() -
     [
         ("run.sh: attempt 2 of this job starts", True),
         ("run.sh: SLURM_RESTART_COUNT=1", True),
+        ("=== requeued, attempt 2, new revision 41c0 ===", True),
+        ("run.sh: attempt 2 after the requeue", True),
         ("http: attempt 2 of 5", False),  # of a request
     ],
 )
@@ -83,3 +87,17 @@ def test_a_general_complaint_does_not_come_before_the_reason_that_a_service_give
 def test_what_a_scheduler_says_of_the_end_is_the_beginning_also_after_the_signal() -> None:
     limit = "slurmstepd: error: *** STEP 71.0 ON n0 CANCELLED AT 2026-11-20T10:21:00 DUE TO TIME LIMIT ***"
     assert first(STEPS + "2026-11-20 10:21:00 got SIGTERM, saving the state\n" + limit + "\n").text == limit
+
+
+@pytest.mark.parametrize(("minute", "is_beginning"), [(19, False), (31, True)])
+def test_a_fault_of_a_node_that_ended_an_earlier_attempt_did_not_end_the_last_one(
+    minute: int, *, is_beginning: bool
+) -> None:
+    lost = "slurmstepd: error: *** STEP 7.0 ON n0 CANCELLED AT 2026-11-20T10:20:00 DUE TO NODE FAILURE ***\n"
+    log = f"{STEPS}{lost}requeued, attempt 2\n2026-11-20 10:30:00 reading the state\n"
+    fault = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+    error = ERROR.format(error="RuntimeError: CUDA error: unspecified launch failure")
+    event = NodeEvent(fault, datetime(2026, 11, 20, 10, minute, tzinfo=UTC), "n0", "kernel")
+    job = JobFacts(status="failed", nodes=("n0",), ended_at=datetime(2026, 11, 20, 10, 32, tzinfo=UTC))
+    items = EXTRACTOR.extract(RawCase(job, (LogStream(log + error, rank=0, node="n0"),), node_events=(event,))).items
+    assert (fault in [item.text for item in items if item.role == "initiating"]) is is_beginning

@@ -1,0 +1,215 @@
+"""How well the log and the scheduler of a job fit a node event: whether they show what such an event does."""
+
+from typing import Final
+
+from classifiers.node_names import short_name
+from classifiers.observation_names import COLLECTIVES_DIFFER
+from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen
+from classifiers.relevance.event_places import names_node_of
+from classifiers.relevance.event_rules import (
+    MANY_AFFECTED,
+    consequences,
+    explained_at_once,
+    explained_by,
+    explained_by_name,
+    nodes_lost,
+    of_programs,
+    of_redundant_parts,
+    unanswered,
+    waits,
+)
+from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, was_when_written
+from classifiers.relevance.raised_limits import raises_limit
+from classifiers.relevance.words_in_text import quotes
+
+# Judgement: steps are logged so much later at the latest than a device got slower.
+_SLOWER_WITHIN_S: Final = 900.0
+# Judgement: steps are logged so much later at the latest than a part of the node failed.
+_SLOWER_AT_ONCE_S: Final = 120.0
+# Judgement: steps are logged so much later at the latest than something of their node was changed.
+_SLOWER_CHANGED_S: Final = 300.0
+# Judgement: a job that was slow for a shorter time may have had a step with more work.
+_SLOW_FOR_S: Final = 60.0
+_ASKED_TO_END: Final = "shell.asked-to-end-first"
+_ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
+# Judgement: a process that meets a fault reports it within this time, in seconds.
+_AT_ONCE_S: Final = 120.0
+
+
+class Fits:
+    """How well log and scheduler of a job fit events."""
+
+    def __init__(self, job: JobSeen) -> None:
+        self._job = job
+        general = waits()
+        lines = [entries for entries in job.own_entries if entries.isdisjoint(general)]
+        self._has_own_failure = bool(lines)
+        self._own = frozenset().union(*lines) - general
+        self._others = job.other_entries - general
+        self._is_unanswered = not job.other_entries.union(*job.own_entries).isdisjoint(unanswered())
+
+    def of(self, one: Candidate) -> Fit:
+        """How well log and scheduler fit an event."""
+        return self._of_change(one) if "changes" in one.traits.effects else self._of_event(one)
+
+    def _of_event(self, one: Candidate) -> Fit:
+        job = self._job
+        explained = explained_by(one.event.entries)
+        is_explained = not self._own.isdisjoint(explained)
+        is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
+        is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._shares_cause_at_once(one)
+        if is_explained or is_named or is_shown:
+            return Fit.LINE
+        if _slowed_the_job(one, job) or _is_of_late_node(one, job):
+            return Fit.SLOWER
+        if _stopped_its_log(one, job):
+            return Fit.LINE
+        if any(job.status in rule.status for rule in one.rules):
+            return Fit.SCHEDULER
+        if self._has_own_failure and (self._own or self._others.isdisjoint(explained - consequences())):
+            return Fit.NONE
+        return self._by_other_processes(one, explained)
+
+    def _is_of_failure(self, one: Candidate) -> bool:
+        """Whether an event of others quotes the failure, or is of the GPU that the lines of the failure name.
+
+        The failure may be of a broken GPU or of a program then.
+        """
+        if MANY_AFFECTED in one.event.entries:
+            return quotes(one.event.text, self._job.failure_text())
+        gpus = one.objects.gpus if "gpu" in one.traits.objects else None
+        if not gpus or self._own.isdisjoint(explained_by_name(one.event.entries)):
+            return False
+        return self._job.failed_on(one.event.node) and not gpus.isdisjoint(self._job.failed_gpus())
+
+    def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
+        """How well what processes say of others fits an event, where none reports a known failure of its own."""
+        job = self._job
+        ports = [rule for rule in one.rules if rule.object == "port"] if self._is_unanswered else []
+        ends_port = any(rule.effect in {"ends", "stalls"} for rule in ports)
+        # That a whole node is gone says more than that a peer is: no event of another kind explains it.
+        is_lost_node = not (job.other_entries & nodes_lost()).isdisjoint(explained)
+        if ends_port or is_lost_node or not self._others.isdisjoint(explained):
+            return Fit.LINE
+        if COLLECTIVES_DIFFER in job.other_entries:
+            return Fit.NONE  # ranks that call different collectives wait for one another, and for no event
+        effects = {rule.effect for rule in one.rules if rule.object != "service"}
+        shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
+        # A port that has errors may lose a connection; a program that ended loses it as well.
+        return Fit.WAITS if ports or (job.several and shows) else Fit.NONE
+
+    def _of_change(self, one: Candidate) -> Fit:
+        if raises_limit(one.event.text, one.event.entries):
+            return Fit.NONE
+        if self._is_of_changed(one) or self._asked_to_end_then(one):
+            return Fit.LINE
+        if _slowed_the_job(one, self._job):
+            return Fit.SLOWER
+        if not one.traits.stalls:
+            return Fit.NONE
+        return Fit.WAITS if self._stopped_then(one) or self._never_began(one) else Fit.NONE
+
+    def _asked_to_end_then(self, one: Candidate) -> bool:
+        """Whether a process was asked to end, for no other reason that is known, at once after a change of its node."""
+        if _ASKED_TO_END not in self._own | self._others or _ROUTINE.issuperset(one.event.entries):
+            return False
+        return _is_at_once(one, self._job) and names_node_of(one, self._job)
+
+    def _stopped_then(self, one: Candidate) -> bool:
+        """Whether the processes made no progress from the moment on, and waited until a limit."""
+        job, time = self._job, one.event.time
+        if time is None or job.last_progress is None or self._has_own_failure or not job.timed_out:
+            return False
+        if not job.other_entries.isdisjoint(of_programs()):
+            return False  # such as ranks that call different collectives
+        stopped = job.last_progress if job.stalled is None else max(job.last_progress, job.stalled)
+        return job.last_progress - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
+
+    def _never_began(self, one: Candidate) -> bool:
+        """Whether the job began after a change of one of its nodes, and waited until a limit before any progress."""
+        job, time = self._job, one.event.time
+        if time is None or job.started is None or job.last_progress is not None or time > job.started:
+            return False
+        if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(of_programs()):
+            return False
+        return bool(job.nodes) and names_node_of(one, job)
+
+    def _shows_at_once(self, one: Candidate) -> bool:
+        """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
+        shown = self._own if self._has_own_failure else self._others
+        if shown.isdisjoint(explained_at_once(one.event.entries)):
+            return False
+        return _is_at_once(one, self._job) or was_when_written(one, self._job)
+
+    def _shares_cause_at_once(self, one: Candidate) -> bool:
+        """Whether the log shows, at once after an event, an error that may have a cause for which the event speaks."""
+        causes = {code for code in one.event.causes if not code.startswith("USER")}
+        return not causes.isdisjoint(self._job.own_causes) and _is_at_once(one, self._job)
+
+    def _is_of_changed(self, one: Candidate) -> bool:
+        """Whether the failure is what a change causes, or is about something that the change names."""
+        shown = self._own if self._has_own_failure else self._own | self._others
+        if not shown.isdisjoint(explained_by(one.event.entries)):
+            return True
+        named = explained_by_name(one.event.entries)
+        shown = frozenset().union(*self._job.own_entries) if self._job.own_entries else self._job.other_entries
+        if shown.isdisjoint(named):
+            return False
+        is_named = self._job.failure_names(one.objects.specific_names)
+        return is_named or any(map(self._job.mentions, one.objects.new_versions))
+
+
+def _is_at_once(one: Candidate, job: JobSeen) -> bool:
+    """Whether the first line of failure comes at once after an event."""
+    time, failed = one.event.time, job.failed_or_ended
+    return time is not None and failed is not None and -CLOCK_SKEW_S <= failed - time <= _AT_ONCE_S
+
+
+def _stopped_its_log(one: Candidate, job: JobSeen) -> bool:
+    """Whether the logs of the event's node end with it without a word, long before other nodes show a failure."""
+    time, failed, node = one.event.time, job.failed_or_ended, one.event.node
+    if time is None or failed is None or node is None or one.traits.effects.isdisjoint({"ends", "stalls"}):
+        return False
+    if one.traits.objects.isdisjoint({"gpu", "port", "node"}):
+        return False
+    end = job.stopped().get(short_name(node))
+    return end is not None and abs(time - end) <= _AT_ONCE_S <= failed - end
+
+
+def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
+    """Whether the steps of a job took longer since an event that may slow it down, or that stops a part of the node."""
+    traits = one.traits
+    may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
+    stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
+    stops = stops and not of_redundant_parts().issuperset(one.event.entries)  # the node goes on as before
+    is_own_change = "changes" in traits.effects and names_node_of(one, job)
+    if one.event.time is None or not (may_slow or stops or is_own_change):
+        return False
+    errors = of_programs() - waits() if job.timed_out else of_programs()
+    if any(not entries.isdisjoint(errors) for entries in job.own_entries):
+        return False  # it failed of an error of its program, slow or not
+    if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
+        return True
+    since = job.slowed()
+    if since is None or not _stayed_slow(since, job):
+        return False
+    # A change comes before what it causes; monitors report a state with delay.
+    earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
+    if not may_slow:
+        latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
+        return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
+    return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
+
+
+def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event that slows a node down is of the one for which the others waited, and not of before the job."""
+    time, may_slow = one.event.time, one.traits.slows and "node" in one.traits.objects
+    if not may_slow or time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
+        return False
+    return job.timed_out and short_name(one.event.node or "") in job.late_nodes()
+
+
+def _stayed_slow(since: float, job: JobSeen) -> bool:
+    """Whether a job was slow for so long that something of its platform may be why, not a single step."""
+    end = max((time for time in (job.last_progress, job.failed_or_ended) if time is not None), default=None)
+    return end is None or end - since >= _SLOW_FOR_S
