@@ -142,7 +142,9 @@ class Fits:
         return _is_at_once(one, self._job) or was_when_written(one, self._job)
 
     def _shares_cause_at_once(self, one: Candidate) -> bool:
-        """Whether the log shows, at once after an event, an error that may have a cause for which the event speaks."""
+        """Whether the log shows, at once after what ends or stalls jobs, an error that may have the same cause."""
+        if one.traits.effects.isdisjoint({"ends", "stalls"}):
+            return False
         causes = {code for code in one.event.causes if not code.startswith("USER")}
         return not causes.isdisjoint(self._job.own_causes) and _is_at_once(one, self._job)
 

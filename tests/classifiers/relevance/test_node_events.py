@@ -13,6 +13,7 @@ from classifiers.relevance.node_events import judge
 
 END = 10_000.0
 XID_79 = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+STALLED = ("storage.nfs-not-responding",)
 GPU_LOST = ("nvidia.xid-79", "nvidia.off-the-bus")
 CUDA_ERROR = frozenset({"cuda.unknown-error"})
 PEER_GONE = frozenset({"wordings.peer-gone"})
@@ -74,7 +75,7 @@ def test_an_event_counts_where_an_error_that_may_have_its_cause_follows_at_once(
     missing = frozenset({"python.file-not-found"})
     seen = job(own_entries=[missing], other_entries=missing, own_causes=frozenset({"USER.1", "SYS.5"}))
     unmounted = EventSeen(
-        0, "agent: /data unmounted", "gpu1", "agent", END - 10 - before_s, ("x.y",), frozenset(causes)
+        0, "nfs: server nas1 not responding", "gpu1", "agent", END - 10 - before_s, STALLED, frozenset(causes)
     )
     assert (judged(unmounted, seen).reason is None) is is_used
 
