@@ -1,4 +1,4 @@
-"""How well a case is covered by what the classifier knows, for the watch over drift. It decides nothing."""
+"""How well a case is covered by what the classifier knows, for drift monitoring. It decides nothing."""
 
 import re
 import tomllib

@@ -87,7 +87,7 @@ class Telemetry:
         )
         self.drift_share = Gauge(
             "faultline_drift_share",
-            "Measures of the watch over drift, 0 to 1 (confidence: minus audited accuracy), by period",
+            "Measures of drift, 0 to 1 (confidence: minus audited accuracy), by period",
             ["cluster", "measure", "window"],  # window: recent, reference
             registry=self.registry,
         )

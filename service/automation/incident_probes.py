@@ -1,4 +1,4 @@
-"""Probes of incidents and trials of storms: the outcome of one job decides about the held ones."""
+"""Probes of incidents and trials of the retry-storm limit: the outcome of one job decides about the held ones."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

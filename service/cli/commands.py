@@ -49,7 +49,7 @@ COMMANDS = {
     "evaluate": Command("classifier", "measure the classifier"),
     "retrain": Command("classifier", "learn from the stored labels; the gate promotes the result, refuses or asks"),
     "reclassify": Command("classifier", "classify stored failures again"),
-    "model": Command("classifier", "list, show, compare, promote or roll back models"),
+    "model": Command("classifier", "list, show, seal, compare, promote or roll back models"),
     "feedback": Command("classifier", "say whether the verdict on your job is right"),
     "labels": Command("classifier", "export or import corrections of verdicts as labelled cases"),
     "db": Command("administration", "upgrade or check the database schema"),

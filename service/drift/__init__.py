@@ -1,1 +1,1 @@
-"""The watch over drift: whether recent failures differ from earlier ones in a way that the model does not cover."""
+"""Drift monitoring: whether recent failures differ from earlier ones in a way that the model does not cover."""

@@ -1,4 +1,4 @@
-"""Records of the watch over drift: counts as read from the database, and the report."""
+"""Records of drift monitoring: counts as read from the database, and the report."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Tables of the watch over drift."""
+"""Tables of drift monitoring."""
 
 from sqlalchemy import Column, Float, Integer, LargeBinary, String, Table
 

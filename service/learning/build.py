@@ -1,4 +1,4 @@
-"""Builds the periodic tasks of learning: shadow runs, the watch over drift, and scheduled retraining."""
+"""Builds the periodic tasks of learning: shadow runs, drift monitoring, and scheduled retraining."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""The measures for the watch over drift: unknown words, lines without a signature, versions in logs."""
+"""The measures for drift monitoring: unknown words, lines without a signature, versions in logs."""
 
 import pytest
 

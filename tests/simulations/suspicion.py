@@ -1,4 +1,4 @@
-"""`make suspicion`: a fleet with known bad nodes, and which ranking finds them; parameters in simulation.toml.
+"""`make suspicion`: a fleet with known bad nodes, and which ranking finds them; parameters in suspicion.toml.
 
 Jobs of many sizes run on nodes with known failure rates; large ones on their own part of the fleet. Verdicts are drawn
 from the classifier's measured results on held-out kinds. Then the nodes are ranked: by the number of failed jobs, by
@@ -45,7 +45,7 @@ class Result:
 
 @cache
 def parameters() -> dict[str, Any]:
-    """simulation.toml."""
+    """The parameters, read from suspicion.toml."""
     return tomllib.loads(files("tests.simulations").joinpath("suspicion.toml").read_text(encoding="utf-8"))
 
 

@@ -12,7 +12,7 @@ from service.groups.records import NewState, Split
 from service.groups.tables import group_deltas, group_facets, group_fingerprints, groups
 from service.sql import bulk
 
-BITE = 2_000  # deltas per transaction
+DELTAS_PER_TRANSACTION = 2_000
 _FOLD_LOCK = 0x666F6C64  # "fold"
 _KINDS = {"cluster": "cluster", "queue": "queue", "team": "team", "user": "user_name", "node": "suspect_node"}
 
@@ -95,7 +95,7 @@ def write_states(connection: Connection, found: Sequence[NewState]) -> None:
     bulk.write(connection, _STATES, [{name: getattr(one, name) for name in _STATES.columns} for one in found])
 
 
-def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int] | None:
+def fold(connection: Connection, now: datetime, *, limit: int = DELTAS_PER_TRANSACTION) -> set[int] | None:
     """Count appended failures; returns the groups that changed. None: nothing to do, or another process does it."""
     if bulk.is_postgres(connection):
         free = connection.exec_driver_sql("SELECT pg_try_advisory_xact_lock(%s)", (_FOLD_LOCK,)).scalar_one()

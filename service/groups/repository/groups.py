@@ -24,7 +24,7 @@ from service.groups.records import (
     Note,
     Split,
 )
-from service.groups.repository import counts as group_fold
+from service.groups.repository import counts as group_counts
 from service.groups.repository.listing import ROW, mute_holds, page
 from service.groups.tables import (
     group_facets,
@@ -273,7 +273,7 @@ class GroupRepository(GroupReader):
         self._connection.execute(
             update(table).where(table.c.fingerprint.in_(list(fingerprints))).values(group_id=group_id)
         )
-        group_fold.recount(self._connection, left | {group_id})
+        group_counts.recount(self._connection, left | {group_id})
 
     def split(self, fingerprint: str, field: str, value: str, who: str) -> Split:
         """Store that failures of a fingerprint whose `field` is `value` are a separate kind."""
@@ -292,15 +292,15 @@ class GroupRepository(GroupReader):
 
     def regroup(self, split: Split) -> int:
         """Give some failures of a split their refined fingerprint; returns how many, 0 when all have it."""
-        return group_fold.regroup(self._connection, split)
+        return group_counts.regroup(self._connection, split)
 
-    def fold(self, *, limit: int = group_fold.BITE) -> set[int] | None:
+    def fold(self, *, limit: int = group_counts.DELTAS_PER_TRANSACTION) -> set[int] | None:
         """Count appended failures; returns the groups that changed, None if there was nothing to do."""
-        return group_fold.fold(self._connection, self._clock.now(), limit=limit)
+        return group_counts.fold(self._connection, self._clock.now(), limit=limit)
 
     def store_states(self, found: Sequence[NewState]) -> None:
         """Store the computed states of groups."""
-        group_fold.write_states(self._connection, found)
+        group_counts.write_states(self._connection, found)
 
 
 def refined(fingerprint: str, facts: Mapping[str, str | None], splits: Sequence[Split]) -> str:

@@ -1,4 +1,4 @@
-"""Rules about other jobs: incidents, resubmit storms, and rate limits."""
+"""Rules about other jobs: incidents, retry storms, and rate limits."""
 
 from service.recommend import recent_activity
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult

@@ -1,1 +1,1 @@
-"""Tests of the watch over drift."""
+"""Tests of drift monitoring."""

@@ -1,4 +1,4 @@
-"""The watch over drift on stored failures: one report an hour for all processes, as metrics."""
+"""Drift monitoring on stored failures: one report an hour for all processes, as metrics."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The page and the API of the watch over drift."""
+"""The page and the API of drift monitoring."""
 
 from fastapi.testclient import TestClient
 
