@@ -1,4 +1,4 @@
-"""The question whose an event is: of a node, a service or a pod of the job, or of others."""
+"""Whose event it is: of a node, a service or a pod of the job, or of others."""
 
 import re
 from functools import lru_cache
