@@ -147,7 +147,9 @@ def test_what_a_redirect_leads_to_is_not_shown_and_no_log_is_sent_there(
 ) -> None:
     internal = Server(sends(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n" + OBJECT + b"secret"))
     for code in (301, 302, 307, 308):
-        away = f"HTTP/1.1 {code} Away\r\nLocation: http://{internal.address}/latest/meta-data\r\nContent-Length: 0\r\n\r\n"
+        away = (
+            f"HTTP/1.1 {code} Away\r\nLocation: http://{internal.address}/latest/meta-data\r\nContent-Length: 0\r\n\r\n"
+        )
         logs = storage(sends(away.encode()))
         assert logs.put([NEW]) == [STREAMS]
         assert internal.requests == 0

@@ -3,35 +3,21 @@
 `sbatch` parses these lines with the rights of whoever calls it. Some options read files of this machine into the job
 (`--bbf`, `--nodefile`, `--export-file`), set a priority that only administrators may set, or keep `sbatch` waiting. A
 job's owner can write them into a script without being refused: with `--wrap`, or by an option of the same name on the
-command line. Options of https://slurm.schedmd.com/sbatch.html; tested on Slurm 24.11.
+command line. Tested on Slurm 24.11.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 DIRECTIVE = "#SBATCH"
 # sbatch also reads the lines of PBS and LSF; what they ask for is in the job's record.
 FOREIGN = ("#PBS", "#BSUB")
 
-KEPT = frozenset(
-    """
-    account acctg-freq begin chdir comment constraint container contiguous cores-per-socket cpu-freq cpus-per-gpu
-    cpus-per-task deadline delay-boot dependency distribution error exclude exclusive export extra extra-node-info
-    gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint hold input job-name
-    kill-on-invalid-dep licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network
-    nice no-kill no-requeue nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket
-    open-mode output overcommit oversubscribe partition prefer profile qos requeue reservation resv-ports
-    segment signal sockets-per-node spread-job stepmgr switches threads-per-core time time-min tmp tres-bind
-    tres-per-task use-min-nodes wait-all-nodes wckey
-    """.split()
-)
-# The hook gives these itself, they need rights that the owner does not have, or they concern the caller of sbatch only.
-LEFT_OUT = frozenset(
-    """
-    array bb bbf burst-buffer-file clusters core-spec export-file get-user-env gid ignore-pbs nodefile parsable power
-    priority propagate quiet reboot test-only thread-spec uid verbose wait
-    """.split()
-)
+_LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+KEPT: frozenset[str] = frozenset(_LISTS["kept"])
+LEFT_OUT: frozenset[str] = frozenset(_LISTS["left_out"])
 KEPT_PREFIX = "container-"  # options of container plugins, which act with the job's rights
 _KEPT_LETTERS, _KEPT_ALONE = frozenset("ABCDGJLNbcdeimnopqtwx"), frozenset("HOks")
 _LEFT_OUT_LETTERS, _LEFT_OUT_ALONE = frozenset("FMSa"), frozenset("QWv")
@@ -77,7 +63,9 @@ def _kept(text: str) -> Iterator[str]:
             keep = name in KEPT | _KEPT_LETTERS | _KEPT_ALONE or name.startswith(KEPT_PREFIX)
         elif name is None or plain in _COMPONENTS:
             raise UnsafeScript(plain[:50])
-        if keep and ((name in _LISTS_OF_NODES and "/" in value) or (name == "nice" and not re.fullmatch(r"\d*", value))):
+        if keep and (
+            (name in _LISTS_OF_NODES and "/" in value) or (name == "nice" and not re.fullmatch(r"\d*", value))
+        ):
             raise UnsafeScript(f"{name} {value}"[:50])
         if keep:
             yield word

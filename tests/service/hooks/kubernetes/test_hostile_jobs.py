@@ -64,7 +64,8 @@ def failed(cluster: Kubernetes, made: Mapping[str, Any]) -> str:
     name = str(cluster.apply(made)["metadata"]["name"])
     cluster.end_pod(cluster.running_pod(name))
     cluster.wait(
-        lambda: "Failed" in {one["type"] for one in cluster.job(name)["status"].get("conditions", [])}, f"{name} to fail"
+        lambda: "Failed" in {one["type"] for one in cluster.job(name)["status"].get("conditions", [])},
+        f"{name} to fail",
     )
     return name
 
@@ -97,9 +98,7 @@ def test_what_a_job_says_about_itself_leads_to_no_other_job_and_its_ties_are_not
         "faultline/lineage": "lab/kube-system/Job/other",
         "note": '"; exit\n$(id)\u202e',
     }
-    other = kubernetes_cluster.apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "tie"}}
-    )["metadata"]
+    other = kubernetes_cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "tie"}})["metadata"]
     tie = {"apiVersion": "v1", "kind": "ConfigMap", "name": "tie", "uid": other["uid"]}
     made = job("claims", annotations=claims, finalizers=["example.com/keep"], ownerReferences=[tie])
     name = failed(kubernetes_cluster, made)
@@ -109,12 +108,16 @@ def test_what_a_job_says_about_itself_leads_to_no_other_job_and_its_ties_are_not
     assert isinstance(done, Settled)
     assert done.new_job_id == f"{NAMESPACE}/Job/{new_job_name(name, 'honest1')}"
     meta = kubernetes_cluster.job(new_job_name(name, "honest1"))["metadata"]
-    assert meta["annotations"] | {
-        "faultline/resubmit-of": f"{NAMESPACE}/Job/claims",
-        "faultline/request": "honest1",
-        "faultline/lineage": "lab/ml/Job/claims",
-        "note": claims["note"],
-    } == meta["annotations"]
+    assert (
+        meta["annotations"]
+        | {
+            "faultline/resubmit-of": f"{NAMESPACE}/Job/claims",
+            "faultline/request": "honest1",
+            "faultline/lineage": "lab/ml/Job/claims",
+            "note": claims["note"],
+        }
+        == meta["annotations"]
+    )
     assert not {"finalizers", "ownerReferences"} & set(meta)
 
     # A finalizer keeps a deleted Job readable; what its owner deleted is not started again.

@@ -4,7 +4,7 @@ import pytest
 
 from service.hooks.slurm.script_options import UnsafeScript, without_privileged_options
 
-BODY = 'srun train.py\n#SBATCH --priority=9\ncat <<END >next.sh\n#SBATCH --bbf=/etc/shadow\nEND\n'
+BODY = "srun train.py\n#SBATCH --priority=9\ncat <<END >next.sh\n#SBATCH --bbf=/etc/shadow\nEND\n"
 
 
 def cleaned(*header: str) -> list[str]:
@@ -48,7 +48,13 @@ def test_what_only_root_may_ask_for_or_would_hold_up_the_hook_is_left_out(option
     "line",
     [
         *("#SBATCH --prio=9", "#SBATCH --burst=/root/secret", "#SBATCH -QW", "#SBATCH -HW", "#SBATCH --site-option=1"),
-        *("#SBATCH --nice=-5", "#SBATCH --nice='-'5", "#SBATCH -w ./f", "#SBATCH --exclude=/root/secret", "#SBATCH -x/a"),
+        *(
+            "#SBATCH --nice=-5",
+            "#SBATCH --nice='-'5",
+            "#SBATCH -w ./f",
+            "#SBATCH --exclude=/root/secret",
+            "#SBATCH -x/a",
+        ),
         *("#SBATCH hetjob", "#SBATCH -N1 hetjob", "#SBATCH --pr\\iority=9", '#SBATCH --comment="a', "#SBATCH --"),
         "#SBATCH-N1 extra'",
     ],
