@@ -18,12 +18,11 @@ from service.web.error_responses import answers
 from service.web.security_events import record
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
-from service.web.whole_file import StreamedFile
 
 router = APIRouter(tags=["failures"], dependencies=[OWN])
 
 
-class ExportResponse(StreamedFile):
+class ExportResponse(export.StreamedFile):
     """A file in portions. `ended` is called once: when it is sent, its client is gone, or it is not sent at all."""
 
     def __init__(

@@ -9,18 +9,17 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 
 from service.feedback import label_export
-from service.web import request_body
+from service.web import export, request_body
 from service.web.api.group_models import ImportAnswer
 from service.web.auth import LABELS, READ, Principal
 from service.web.error_responses import answers
 from service.web.security_events import record
 from service.web.services import InjectedServices
-from service.web.whole_file import StreamedFile
 
 router = APIRouter(tags=["feedback"])
 
 
-class Lines(StreamedFile):
+class Lines(export.StreamedFile):
     """JSON lines."""
 
     media_type = "application/x-ndjson"
