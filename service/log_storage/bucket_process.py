@@ -33,7 +33,6 @@ LIST_S = 60.0
 REMOVE_S = 600.0  # for all objects of a day
 PARALLEL = 16
 _ERRORS: Mapping[str, type[FaultlineError]] = {one.__name__: one for one in (ConfigurationError, NotFound, Unavailable)}
-_GONE = "the client of the log storage ended, which an answer of the storage may cause"
 
 
 class IsolatedBucket:
@@ -137,7 +136,7 @@ class _Client:
         answer: Future[tuple[Any, bytes]] = Future()
         with self.lock:
             if self.ended:
-                raise Unavailable(_GONE)
+                raise Unavailable(self._gone())
             self.calls += 1
             number = self.calls
             self.waiting[number] = answer
@@ -177,7 +176,11 @@ class _Client:
             left, self.waiting = self.waiting, {}
             self.connection.close()
         for one in left.values():
-            one.set_exception(Unavailable(_GONE))
+            one.set_exception(Unavailable(self._gone()))
+
+    def _gone(self) -> str:
+        code = self.process.returncode
+        return f"the client of the log storage ended (exit code {code}), which an answer of the storage may cause"
 
 
 def _send(connection: Connection, head: Mapping[str, Any], data: bytes) -> None:
@@ -194,7 +197,9 @@ def main(arguments: list[str]) -> None:
     """Answer calls until the other end is closed. The arguments: the number of the connection, then the options."""
     for one in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group; the caller still needs answers
         signal.signal(one, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    limit = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     threading.stack_size(STACK_BYTES)
     with suppress(OSError):  # where memory is short, this process ends first

@@ -136,6 +136,24 @@ def test_names_and_comments_are_only_text(bench: Bench, hook: SlurmScheduler, te
     assert ended["comment"].endswith(f"faultline/resubmit=auto faultline/request=text{job}")
 
 
+@pytest.mark.parametrize(
+    "text", ["x Priority=4000000000 Nice=-9 TimeLimit=1", '" Priority=4000000000 "', "' Requeue=0", "x\nPriority=9"]
+)
+def test_a_comment_changes_nothing_but_the_comment_of_a_requeued_job(
+    bench: Bench, hook: SlurmScheduler, text: str
+) -> None:
+    job = bench.failed(f"--comment={text} faultline/resubmit=auto")
+    before = bench.job(job)
+    wanted = request(job, f"words{job}", extra={"ask_scheduler": True})
+    assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
+    assert hook.execute(wanted, Lasting()) == Settled("done", "requeued without gpu1")
+    ended = bench.wait(job, ["COMPLETED"], seconds=60)
+    for field in ("nice", "time_limit", "requeue", "user_name"):
+        assert ended[field] == before[field], field
+    assert ended["priority"]["number"] < 1_000_000_000
+    assert ended["comment"] == f"{' '.join(text.split())} faultline/resubmit=auto faultline/request=words{job}"
+
+
 @pytest.mark.parametrize("comment", ["xfaultline/resubmit=auto", "Faultline/Resubmit=auto", "faultline/resubmit=auto."])
 def test_what_only_looks_like_an_opt_in_is_none(bench: Bench, hook: SlurmScheduler, comment: str) -> None:
     job = bench.failed(f"--comment={comment}")
