@@ -1,12 +1,9 @@
 """A server of log storage that hangs, lies or never stops: no log is lost, and neither worker nor service ends."""
 
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -21,6 +18,7 @@ from service.log_storage.options import LogStorageOptions
 from service.log_storage.records import NewLogs
 from service.telemetry import Telemetry
 from tests.labs.need import missing
+from tests.service.raw_server import Answer, Server, sends, silent
 
 pytest.importorskip("obstore")
 
@@ -35,51 +33,6 @@ LIST = (
     b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>next</NextContinuationToken>"
     b"<CommonPrefixes><Prefix>2026-01-01/</Prefix></CommonPrefixes></ListBucketResult>"
 )
-Answer = Callable[[socket.socket], None]
-
-
-class Server:
-    """Answers each request, which it reads up to its body, with `answer`."""
-
-    def __init__(self, answer: Answer) -> None:
-        self.requests = 0
-        self._answer = answer
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=self._serve, args=(self._socket.accept()[0],), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, suppress(OSError):
-            data = b""
-            while b"\r\n\r\n" not in data:
-                if not (part := client.recv(65536)):
-                    return
-                data += part
-            self.requests += 1
-            self._answer(client)
-
-
-def sends(content: bytes, forever: bytes = b"") -> Answer:
-    def answer(client: socket.socket) -> None:
-        client.sendall(content)
-        while forever:
-            client.sendall(forever)
-
-    return answer
-
-
-def silent(client: socket.socket) -> None:
-    client.settimeout(60)
-    client.recv(1 << 20)
-    client.recv(1)
 
 
 ANSWERS: dict[str, Answer] = {
