@@ -9,6 +9,7 @@ from classifiers.relevance.event_places import names_node_of
 from classifiers.relevance.event_rules import (
     MANY_AFFECTED,
     consequences,
+    deadlines,
     explained_at_once,
     explained_by,
     explained_by_name,
@@ -194,13 +195,31 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return True
     since = job.slowed()
     if since is None or not _stayed_slow(since, job):
-        return False
+        return since is None and (may_slow or is_own_change) and _slowed_in_few_lines(one, job)
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
     if not may_slow:
         latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
         return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
+
+
+def _slowed_in_few_lines(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event was when a job became slower that met its limit, where its log shows only a few steps.
+
+    The log may have no times: an event of the time of the job counts then.
+    """
+    if job.status != "timeout" and job.other_entries.isdisjoint(deadlines()):
+        return False
+    between, time = job.slowed_between(), one.event.time
+    if between is None or time is None:
+        return False
+    begin = between[0] if between[0] is not None else job.started
+    end = between[1] if between[1] is not None else job.failed_or_ended
+    if begin is None or end is None:
+        return False
+    early = CLOCK_SKEW_S if "changes" in one.traits.effects else _SLOWER_WITHIN_S
+    return begin - early <= time <= end
 
 
 def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:

@@ -15,8 +15,10 @@ from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, 
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.observed.few_paces import slowed_between
 from classifiers.extraction.observed.late_nodes import late_nodes
 from classifiers.extraction.observed.phases import write_times
+from classifiers.extraction.observed.slow_nodes import slow_nodes
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.withdrawn import survival
@@ -222,7 +224,8 @@ def _job_seen(
         failed=_first_since(started, times) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
-        slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
+        slowed_between=cache(lambda: next(filter(None, map(slowed_between, texts)), None)),
+        slow_nodes=cache(lambda: slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
         late_nodes=cache(lambda: late_nodes(streams, attributions)),
         ended=clock.of(raw.job.ended_at),
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
