@@ -16,6 +16,7 @@ from classifiers.relevance.event_rules import (
     nodes_lost,
     of_programs,
     of_redundant_parts,
+    shown_until_repair,
     unanswered,
     waits,
 )
@@ -55,7 +56,7 @@ class Fits:
 
     def _of_event(self, one: Candidate) -> Fit:
         job = self._job
-        explained = explained_by(one.event.entries)
+        explained = explained_by(one.event.entries) | shown_until_repair(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
         is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._shares_cause_at_once(one)
@@ -184,7 +185,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
     stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
-    stops = stops and not of_redundant_parts().issuperset(one.event.entries)  # the node goes on as before
+    stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
     if one.event.time is None or not (may_slow or stops or is_own_change):
         return False
@@ -195,13 +196,25 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return True
     since = job.slowed()
     if since is None or not _stayed_slow(since, job):
-        return since is None and (may_slow or is_own_change) and _slowed_in_few_lines(one, job)
+        may_slow = may_slow or is_own_change or _may_slow_own_node(one, job)
+        return since is None and may_slow and _slowed_in_few_lines(one, job)
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
     if not may_slow:
         latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
         return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
+
+
+def _may_slow_own_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is of a part of one of the job's nodes with which its steps may take longer."""
+    is_trouble = not one.traits.effects.isdisjoint({"ends", "stalls", "degrades"})
+    is_part = not one.traits.objects.isdisjoint({"gpu", "port", "disk", "filesystem"})
+    return is_trouble and is_part and names_node_of(one, job) and not _is_of_redundant_parts(one)
+
+
+def _is_of_redundant_parts(one: Candidate) -> bool:
+    return of_redundant_parts().issuperset(one.event.entries)
 
 
 def _slowed_in_few_lines(one: Candidate, job: JobSeen) -> bool:

@@ -129,6 +129,10 @@ def _latest_report(one: Candidate) -> float:
 
 
 def is_shown_until_repair(one: Candidate, job: JobSeen) -> bool:
-    """Whether a process of the job reports what such an event makes later jobs report until the object is repaired."""
+    """Whether the job shows what such an event makes later jobs show until the object is repaired.
+
+    Where no process reports a failure, what the scheduler says of it counts.
+    """
     shown = shown_until_repair(one.event.entries)
-    return bool(shown) and any(not shown.isdisjoint(entries) for entries in job.own_entries)
+    lines = job.own_entries or [job.other_entries]
+    return bool(shown) and any(not shown.isdisjoint(entries) for entries in lines)
