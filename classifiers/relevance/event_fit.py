@@ -34,6 +34,15 @@ _SLOWER_CHANGED_S: Final = 300.0
 _SLOW_FOR_S: Final = 60.0
 _ASKED_TO_END: Final = "shell.asked-to-end-first"
 _ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
+# The families of the catalogue whose entries know errors of a kind of object.
+_FAMILIES: Final = {
+    "disk": ("storage",),
+    "filesystem": ("storage",),
+    "port": ("network", "fabrics", "adapters", "links"),
+    "gpu": ("cuda", "nvidia", "accelerators"),
+}
+# Judgement: a test so soon before a job, such as by its prolog, found the state in which the job met the node.
+_TESTED_BEFORE_S: Final = 900.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
 
@@ -59,7 +68,7 @@ class Fits:
         explained = explained_by(one.event.entries) | shown_until_repair(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._shares_cause_at_once(one)
+        is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._fits_at_once(one)
         if is_explained or is_named or is_shown:
             return Fit.LINE
         if _slowed_the_job(one, job) or _is_of_late_node(one, job):
@@ -143,12 +152,36 @@ class Fits:
             return False
         return _is_at_once(one, self._job) or was_when_written(one, self._job)
 
-    def _shares_cause_at_once(self, one: Candidate) -> bool:
-        """Whether the log shows, at once after what ends or stalls jobs, an error that may have the same cause."""
-        if one.traits.effects.isdisjoint({"ends", "stalls"}):
+    def _fits_at_once(self, one: Candidate) -> bool:
+        """Whether the log shows, at once after an event, an error that may be of the same trouble.
+
+        The error may have the cause of an event that ends or stalls jobs, or be of the same kind of object, or of a file
+        in a directory that the event names; or no program is its cause, and the event is of a node that shows it.
+        """
+        job = self._job
+        if not job.own_entries or not (_is_at_once(one, job) or self._was_found(one)):
             return False
-        causes = {code for code in one.event.causes if not code.startswith("USER")}
-        return not causes.isdisjoint(self._job.own_causes) and _is_at_once(one, self._job)
+        causes = {code for code in one.event.causes if not _is_of_user(code)}
+        was_found = self._was_found(one)
+        may_end = was_found or not one.traits.effects.isdisjoint({"ends", "stalls"})
+        if may_end and not causes.isdisjoint(job.own_causes):
+            return True
+        if not causes or was_found or not names_node_of(one, job) or not job.failed_on(one.event.node):
+            return False
+        of_platform = bool(job.own_causes) and not any(map(_is_of_user, job.own_causes))
+        return of_platform or self._is_of_same_object(one) or _names_directory_of(one, job)
+
+    def _was_found(self, one: Candidate) -> bool:
+        """Whether a test of the job's time, or just before it, found a state that lasts until a repair."""
+        time, started = one.event.time, self._job.started
+        if not one.traits.found_later or time is None or started is None:
+            return False
+        return names_node_of(one, self._job) and time >= started - _TESTED_BEFORE_S
+
+    def _is_of_same_object(self, one: Candidate) -> bool:
+        """Whether the log shows an error of the kind of object that an event is about, as of files and disks."""
+        families = {family for name in one.traits.objects for family in _FAMILIES.get(name, ())}
+        return any(entry.partition(".")[0] in families for entry in self._own)
 
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""
@@ -163,10 +196,28 @@ class Fits:
         return is_named or any(map(self._job.mentions, one.objects.new_versions))
 
 
+def _is_of_user(cause: str) -> bool:
+    return cause.startswith("USER")
+
+
+def _names_directory_of(one: Candidate, job: JobSeen) -> bool:
+    """Whether the lines of the failure name a file in a directory that an event names."""
+    text = job.failure_text()
+    return any(path.count("/") and len(path) > 1 and f"{path}/" in text for path in one.objects.mounts)
+
+
 def _is_at_once(one: Candidate, job: JobSeen) -> bool:
-    """Whether the first line of failure comes at once after an event."""
+    """Whether the first line of failure comes at once after an event.
+
+    Where that line has no time: whether the run showed no more progress after the event.
+    """
     time, failed = one.event.time, job.failed_or_ended
-    return time is not None and failed is not None and -CLOCK_SKEW_S <= failed - time <= _AT_ONCE_S
+    if time is None or failed is None or failed - time < -CLOCK_SKEW_S:
+        return False
+    if failed - time <= _AT_ONCE_S:
+        return True
+    last = job.latest_progress() or job.last_progress
+    return job.failed is None and last is not None and -CLOCK_SKEW_S <= time - last <= _AT_ONCE_S
 
 
 def _stopped_its_log(one: Candidate, job: JobSeen) -> bool:
@@ -187,7 +238,8 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
     stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
-    if one.event.time is None or not (may_slow or stops or is_own_change):
+    may_slow_own = _may_slow_own_node(one, job)
+    if one.event.time is None or not (may_slow or stops or is_own_change or may_slow_own):
         return False
     errors = of_programs() - waits() if job.timed_out else of_programs()
     if any(not entries.isdisjoint(errors) for entries in job.own_entries):
@@ -196,8 +248,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return True
     since = job.slowed()
     if since is None or not _stayed_slow(since, job):
-        may_slow = may_slow or is_own_change or _may_slow_own_node(one, job)
-        return since is None and may_slow and _slowed_in_few_lines(one, job)
+        return since is None and (may_slow or is_own_change or may_slow_own) and _slowed_in_few_lines(one, job)
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
     if not may_slow:
