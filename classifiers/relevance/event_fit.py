@@ -13,6 +13,7 @@ from classifiers.relevance.event_rules import (
     explained_at_once,
     explained_by,
     explained_by_name,
+    leads_to,
     nodes_lost,
     of_programs,
     of_redundant_parts,
@@ -112,7 +113,7 @@ class Fits:
     def _of_change(self, one: Candidate) -> Fit:
         if raises_limit(one.event.text, one.event.entries):
             return Fit.NONE
-        if self._is_of_changed(one) or self._asked_to_end_then(one):
+        if self._is_of_changed(one) or self._asked_to_end_then(one) or self._ended_then(one):
             return Fit.LINE
         if _slowed_the_job(one, self._job):
             return Fit.SLOWER
@@ -125,6 +126,19 @@ class Fits:
         if _ASKED_TO_END not in self._own | self._others or _ROUTINE.issuperset(one.event.entries):
             return False
         return _is_at_once(one, self._job) and names_node_of(one, self._job)
+
+    def _ended_then(self, one: Candidate) -> bool:
+        """Whether a job failed at once after a change of its node, without a cause that its log or scheduler shows.
+
+        Or with an error that may have the cause for which the change speaks. Only changes that bring trouble to nodes
+        and their daemons count, not such as of files.
+        """
+        job = self._job
+        if not leads_to(one.event.entries) or not (_is_at_once(one, job) and names_node_of(one, job)):
+            return False
+        if not job.own_entries:
+            return job.other_entries <= consequences() and not job.ends_in_words
+        return not one.event.causes.isdisjoint(job.own_causes)
 
     def _stopped_then(self, one: Candidate) -> bool:
         """Whether the processes made no progress from the moment on, and waited until a limit."""
@@ -143,7 +157,8 @@ class Fits:
             return False
         if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(of_programs()):
             return False
-        return bool(job.nodes) and names_node_of(one, job)
+        # A change without a node is of the whole platform.
+        return bool(job.nodes) and (one.event.node is None or names_node_of(one, job))
 
     def _shows_at_once(self, one: Candidate) -> bool:
         """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
