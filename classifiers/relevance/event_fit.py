@@ -5,7 +5,7 @@ from typing import Final
 from classifiers.node_names import short_name
 from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen
-from classifiers.relevance.event_places import names_node_of
+from classifiers.relevance.event_places import CLOCK_SKEW_S, is_at_once, is_of_named_host, names_node_of
 from classifiers.relevance.event_rules import (
     MANY_AFFECTED,
     consequences,
@@ -21,7 +21,7 @@ from classifiers.relevance.event_rules import (
     unanswered,
     waits,
 )
-from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, was_when_written
+from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
 from classifiers.relevance.raised_limits import raises_limit
 from classifiers.relevance.words_in_text import quotes
 
@@ -35,6 +35,8 @@ _SLOWER_CHANGED_S: Final = 300.0
 _SLOW_FOR_S: Final = 60.0
 _ASKED_TO_END: Final = "shell.asked-to-end-first"
 _ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
+# Judgement: who needs a service meets a change of it within this time, in seconds.
+_CHANGED_BEFORE_S: Final = 1_800.0
 # The families of the catalogue whose entries know errors of a kind of object.
 _FAMILIES: Final = {
     "disk": ("storage",),
@@ -113,7 +115,8 @@ class Fits:
     def _of_change(self, one: Candidate) -> Fit:
         if raises_limit(one.event.text, one.event.entries):
             return Fit.NONE
-        if self._is_of_changed(one) or self._asked_to_end_then(one) or self._ended_then(one):
+        shows = (self._is_of_changed, self._asked_to_end_then, self._ended_then, self._is_of_unknown_words)
+        if any(ask(one) for ask in shows):
             return Fit.LINE
         if _slowed_the_job(one, self._job):
             return Fit.SLOWER
@@ -125,7 +128,14 @@ class Fits:
         """Whether a process was asked to end, for no other reason that is known, at once after a change of its node."""
         if _ASKED_TO_END not in self._own | self._others or _ROUTINE.issuperset(one.event.entries):
             return False
-        return _is_at_once(one, self._job) and names_node_of(one, self._job)
+        return is_at_once(one, self._job) and names_node_of(one, self._job)
+
+    def _is_of_unknown_words(self, one: Candidate) -> bool:
+        """Whether no entry knows the failure, and the log names the host of a service that was changed just before."""
+        time, failed = one.event.time, self._job.failed_or_ended
+        if self._own or not self._job.own_entries or time is None or failed is None:
+            return False
+        return 0 <= failed - time <= _CHANGED_BEFORE_S and is_of_named_host(one, self._job)
 
     def _ended_then(self, one: Candidate) -> bool:
         """Whether a job failed at once after a change of its node, without a cause that its log or scheduler shows.
@@ -134,7 +144,7 @@ class Fits:
         and their daemons count, not such as of files.
         """
         job = self._job
-        if not leads_to(one.event.entries) or not (_is_at_once(one, job) and names_node_of(one, job)):
+        if not leads_to(one.event.entries) or not (is_at_once(one, job) and names_node_of(one, job)):
             return False
         if not job.own_entries:
             return job.other_entries <= consequences() and not job.ends_in_words
@@ -165,7 +175,7 @@ class Fits:
         shown = self._own if self._has_own_failure else self._others
         if shown.isdisjoint(explained_at_once(one.event.entries)):
             return False
-        return _is_at_once(one, self._job) or was_when_written(one, self._job)
+        return is_at_once(one, self._job) or was_when_written(one, self._job)
 
     def _fits_at_once(self, one: Candidate) -> bool:
         """Whether the log shows, at once after an event, an error that may be of the same trouble.
@@ -174,7 +184,7 @@ class Fits:
         in a directory that the event names; or no program is its cause, and the event is of a node that shows it.
         """
         job = self._job
-        if not job.own_entries or not (_is_at_once(one, job) or self._was_found(one)):
+        if not job.own_entries or not (is_at_once(one, job) or self._was_found(one)):
             return False
         causes = {code for code in one.event.causes if not _is_of_user(code)}
         was_found = self._was_found(one)
@@ -219,20 +229,6 @@ def _names_directory_of(one: Candidate, job: JobSeen) -> bool:
     """Whether the lines of the failure name a file in a directory that an event names."""
     text = job.failure_text()
     return any(path.count("/") and len(path) > 1 and f"{path}/" in text for path in one.objects.mounts)
-
-
-def _is_at_once(one: Candidate, job: JobSeen) -> bool:
-    """Whether the first line of failure comes at once after an event.
-
-    Where that line has no time: whether the run showed no more progress after the event.
-    """
-    time, failed = one.event.time, job.failed_or_ended
-    if time is None or failed is None or failed - time < -CLOCK_SKEW_S:
-        return False
-    if failed - time <= _AT_ONCE_S:
-        return True
-    last = job.latest_progress() or job.last_progress
-    return job.failed is None and last is not None and -CLOCK_SKEW_S <= time - last <= _AT_ONCE_S
 
 
 def _stopped_its_log(one: Candidate, job: JobSeen) -> bool:

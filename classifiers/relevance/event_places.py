@@ -15,6 +15,11 @@ _CLIENT: Final = re.compile(
     r"\bnfs: server \S+ (?:not responding|OK)|-(?:osc|mdc|mgc)-[0-9a-f]|\bptlrpc_expire_one_request\b"
     r"|\bclient was evicted by\b|\blibceph: |\bceph: mds|\bCIFS: (?:VFS|fs)"
 )
+# Judgement: clocks of nodes and logs agree to this, in seconds.
+CLOCK_SKEW_S: Final = 30.0
+# Judgement: a process that meets a fault reports it within this time, in seconds.
+_AT_ONCE_S: Final = 120.0
+_SHORTEST_NAME: Final = 3  # of a program or machine that is looked for in addresses (judgement)
 # The address of a node in its name: ip-10-0-3-17.
 _ADDRESS: Final = re.compile(r"(?<![\da-z])(?:[a-z]+-)?(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})$")
 # What Ansible reports of a machine when it has worked through a play.
@@ -35,7 +40,33 @@ def is_of_silent_node(one: Candidate, job: JobSeen) -> bool:
 
 
 def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
-    return _is_on_job_node(one, job) or _is_of_used_service(one, job) or _is_of_start(one, job)
+    return (
+        _is_on_job_node(one, job)
+        or _is_of_used_service(one, job)
+        or _is_of_start(one, job)
+        or is_of_named_host(one, job)
+    )
+
+
+def is_of_named_host(one: Candidate, job: JobSeen) -> bool:
+    """Whether the logs name an address that begins with who reports an event, or with the machine's name."""
+    stem = short_name(one.event.node or "").rstrip("0123456789").rstrip("-")
+    names = {name.lower() for name in (stem, one.event.source or "") if len(name) >= _SHORTEST_NAME}
+    return any(job.mentions(f"//{name}") for name in names)
+
+
+def is_at_once(one: Candidate, job: JobSeen) -> bool:
+    """Whether the first line of failure comes at once after an event.
+
+    Where that line has no time: whether the run showed no more progress after the event.
+    """
+    time, failed = one.event.time, job.failed_or_ended
+    if time is None or failed is None or failed - time < -CLOCK_SKEW_S:
+        return False
+    if failed - time <= _AT_ONCE_S:
+        return True
+    last = job.latest_progress() or job.last_progress
+    return job.failed is None and last is not None and -CLOCK_SKEW_S <= time - last <= _AT_ONCE_S
 
 
 def names_other_node(one: Candidate, job: JobSeen) -> bool:
