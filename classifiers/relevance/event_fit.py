@@ -269,10 +269,14 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
 
 
 def _may_slow_own_node(one: Candidate, job: JobSeen) -> bool:
-    """Whether an event is of a part of one of the job's nodes with which its steps may take longer."""
-    is_trouble = not one.traits.effects.isdisjoint({"ends", "stalls", "degrades"})
-    is_part = not one.traits.objects.isdisjoint({"gpu", "port", "disk", "filesystem"})
-    return is_trouble and is_part and names_node_of(one, job) and not _is_of_redundant_parts(one)
+    """Whether an event is of a part of one of the job's nodes with which its steps may take longer.
+
+    Errors of a port or GPU that goes on are none.
+    """
+    effects, objects = one.traits.effects, one.traits.objects
+    of_data = not objects.isdisjoint({"disk", "filesystem"}) and not effects.isdisjoint({"ends", "stalls", "degrades"})
+    of_part = not objects.isdisjoint({"gpu", "port"}) and not effects.isdisjoint({"ends", "stalls"})
+    return (of_data or of_part) and names_node_of(one, job) and not _is_of_redundant_parts(one)
 
 
 def _is_of_redundant_parts(one: Candidate) -> bool:
