@@ -180,8 +180,8 @@ class Fits:
     def _fits_at_once(self, one: Candidate) -> bool:
         """Whether the log shows, at once after an event, an error that may be of the same trouble.
 
-        The error may have the cause of an event that ends or stalls jobs, or be of the same kind of object, or of a file
-        in a directory that the event names; or no program is its cause, and the event is of a node that shows it.
+        The error may have the cause of an event that ends or stalls jobs, or be of the same kind of object, or of a
+        file in a directory that the event names; or no program is its cause, and the event is of a node that shows it.
         """
         job = self._job
         if not job.own_entries or not (is_at_once(one, job) or self._was_found(one)):

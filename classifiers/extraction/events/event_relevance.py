@@ -27,7 +27,8 @@ from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
-from classifiers.relevance.event_times import CLOCK_BROKEN_S, CLOCK_SKEW_S, blocked_for
+from classifiers.relevance.event_places import CLOCK_SKEW_S
+from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
 from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in

@@ -1,6 +1,7 @@
 """Events that count by when and where they were and by what they name, whatever their words."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -43,9 +44,9 @@ def test_a_few_slow_steps_before_the_limit_support_what_slows_a_node(
     assert (first_of(log, HOT, after_s=after_s, node=node, status=status) == HOT) is leads
 
 
-def slow(**changes: object) -> JobSeen:
-    values = {"slowed_between": lambda: (END - 4_000, END - 2_000)} | changes
-    return job(own_entries=[], other_entries=frozenset(), failed=None, status="timeout", **values)
+def slow(**changes: Any) -> JobSeen:
+    values: dict[str, Any] = {"slowed_between": lambda: (END - 4_000, END - 2_000)} | changes
+    return job(own_entries=[], other_entries=frozenset(), failed=None, **({"status": "timeout"} | values))
 
 
 @pytest.mark.parametrize(("before_s", "is_used"), [(3_000, True), (4_800, True), (6_000, False), (1_000, False)])
@@ -53,6 +54,7 @@ def test_an_event_slows_a_job_between_its_fast_and_its_slow_steps(before_s: floa
     disk = event("ata3.00: failed command", at=END - before_s, entries=("storage.controller",))
     assert (judged(disk, slow()).support is Support.SLOWER) is is_used
     assert judged(disk, slow(slowed_between=lambda: None)).reason is not None
+    assert judged(disk, slow(status="failed")).reason is not None
     assert judged(event("ata3.00: failed command", at=END - 3_000, node="gpu2", entries=disk.entries), slow()).reason
 
 
@@ -69,9 +71,9 @@ def test_a_list_of_nodes_and_an_address_in_a_name_tell_whose_an_event_is(node: s
     assert (judged(event(node=node), job(log)).reason is not Reason.OTHER_NODE) is is_used
 
 
-def seen_with(text: str, entry: str, causes: set[str], **changes: object) -> JobSeen:
+def seen_with(text: str, entry: str, causes: set[str], **changes: Any) -> JobSeen:
     shown = frozenset({entry})
-    values = {"failure_text": lambda: text, "own_causes": frozenset(causes)} | changes
+    values: dict[str, Any] = {"failure_text": lambda: text, "own_causes": frozenset(causes)} | changes
     return job(own_entries=[shown], other_entries=shown, **values)
 
 
@@ -122,14 +124,14 @@ def test_an_error_of_the_same_kind_of_object_at_once_after_an_event(
 
 def test_a_failure_without_a_time_follows_at_once_where_no_progress_came_after_the_event() -> None:
     worn = of_causes("md0: member failed", before_s=500, entries=("storage.disk-worn",))
-    without = {"failed": None, "last_progress": END - 520}
+    without: dict[str, Any] = {"failed": None, "last_progress": END - 520}
     assert judged(worn, seen_with("", "storage.disk-full-write", {"SYS.2", "USER.2"}, **without)).reason is None
     went_on = without | {"last_progress": END - 100}
     assert judged(worn, seen_with("", "storage.disk-full-write", {"SYS.2", "USER.2"}, **went_on)).reason is not None
 
 
 def test_a_test_before_the_job_speaks_for_wrong_numbers_that_the_job_met_later() -> None:
-    shown = {"text": "", "entry": "pytorch.nan-function", "causes": {"HW.GPU.1", "USER.1"}}
+    shown: dict[str, Any] = {"text": "", "entry": "pytorch.nan-function", "causes": {"HW.GPU.1", "USER.1"}}
     entries = ("nvidia-health.wrong-results",)
     tested = EventSeen(
         0, "memory test of GPU 3: 2 faulty cells", "gpu1", "prolog", -5.0, entries, frozenset({"HW.GPU.1"})
