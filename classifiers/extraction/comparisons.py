@@ -14,6 +14,7 @@ from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.observed.asked_to_end import ASKED_TO_END, is_asked_to_end_first
 from classifiers.extraction.observed.device_memory import OUT_OF_MEMORY, is_held_by_self
+from classifiers.extraction.observed.few_paces import slowed_between
 from classifiers.extraction.observed.memory_growth import ENDED_FOR_MEMORY, grew_without_end
 from classifiers.extraction.observed.paths import LOST_PATHS, REFUSED_PATHS, is_of_announced_work, was_written_before
 from classifiers.extraction.observed.phases import (
@@ -275,7 +276,9 @@ def _slowed_down(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     if next(_lines_with(streams, deadlines()), None) is None:
         return False
     texts = [one.text for one in streams if not one.is_scheduler]
-    return any(map(training_progress.has_slowed, texts)) and not any(map(training_progress.has_more_work, texts))
+    if any(map(training_progress.has_slowed, texts)):
+        return not any(map(training_progress.has_more_work, texts))
+    return any(slowed_between(text) is not None for text in texts)
 
 
 def _path_on_other_nodes(_job: JobFacts, streams: Sequence[StreamText]) -> bool:

@@ -55,7 +55,7 @@ _KEEP: Final = 600  # lines at each end
 _MAX_LINE_KEPT: Final = 4_000
 _EVENTS: Final = frozenset({"node"})  # the stream of node events
 # Families whose entries say nothing before they are compared with the rest: the node, the time, what else happened.
-_COMPARED: Final = frozenset({"changes", "events"})
+_COMPARED: Final = frozenset({"changes", "events", "file-servers", "platform-services", "reports", "switches"})
 _WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "drain", "slow", "panic", "oops", "evict"})
 
 

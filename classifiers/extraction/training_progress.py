@@ -1,7 +1,6 @@
 """Progress of a run: the last step and the last checkpoint that its logs show."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
@@ -11,9 +10,6 @@ from typing import Final
 
 from classifiers.contracts import Progress
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.stream_reader import StreamText
-from classifiers.node_names import short_name
-from classifiers.relevance.words_in_text import is_word_in
 
 # After the number: a unit, or the job step in a message of Slurm ("STEP 888244.0 ON gpu024 CANCELLED").
 _OTHER_THAN_STEP: Final = (
@@ -44,7 +40,7 @@ SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
 _END_LENGTH: Final = 65_536
 _NEAR_LENGTH: Final = 2_000
 # Judgement: a log of so many characters is short; so few lines that name steps show progress in it.
-_SHORT_LOG: Final = 6_000
+SHORT_LOG: Final = 6_000
 _FEWEST_IN_SHORT_LOG: Final = 2
 _LINE_RANGE: Final = 500
 # The count and the rate of a progress bar of tqdm.
@@ -62,7 +58,7 @@ _WORK_PER_S: Final = re.compile(
     r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)(?:/s(?:ec(?:ond)?)?|_?per_?s(?:ec(?:ond)?)?)(?:/(?:gpu|dev(?:ice)?))?"
     r"|ups|fps|throughput|bus_?bw))[\"']?(?: ?[:=] ?| is | )(?P<value>\d{1,9}(?:\.\d{1,6})?)(?![\w/])"
     r"|(?<![\w.])(?P<first>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>(?:steps?|iters?|it|batch(?:es)?|samples?|examples?|seqs?"
-    r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)/s(?:ec(?:ond)?)?(?:/gpu)?)\b"
+    r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)/s(?:ec(?:ond)?)?(?:/gpu)?)\b(?! ?[:=]? ?\d)"
 )
 _WORK_WORDS: Final = ("/s", "ps=", "ps ", "ps:", "er_s", "erS", "hroughput", "usbw", "us_bw")
 _RATE: Final = re.compile(r"\b(?P<value>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>s/it|it/s)\b")
@@ -80,17 +76,6 @@ _MOST_BEFORE: Final = 20
 _FEWEST_SINCE: Final = 3
 _MUCH_SLOWER: Final = 3.0
 _MUCH_LONGER: Final = 1.5  # than the slow steps: an interruption
-_SLOW_WORDS: Final = ("slowest", "straggler", "Straggler", "STRAGGLER", "Slowest", "lagging", "behind the other")
-_SLOWEST: Final = re.compile(
-    r"(?i)\b(?:slowest|stragglers?|lagging)\b[^\n]{0,60}?\brank[ :=#]{0,2}\[?(\d{1,6})\b"
-    r"|\brank[ :=#]{0,2}(\d{1,6})\b[^\n]{0,60}?\b(?:slowest|straggler|lagging|behind the other)"
-)
-_SLOW_LIST: Final = re.compile(r"(?i)\b(?:slowest|stragglers?|lagging|worse|slower than)\b")
-_RANKS_LISTED: Final = re.compile(r"(?i)\branks?\b[^\n\d]{0,60}(?P<ranks>[\[(]{0,2}\d{1,6}\b[^\n]{0,400})")
-# A rank counts as slow where so many lines name one, and so many of them the same (judgement): who is last in a step
-# by chance changes from step to step.
-_FEWEST_NAMED: Final = 3
-_SHARE_NAMED: Final = 0.8
 
 
 def step_of(line: str) -> int | None:
@@ -116,7 +101,7 @@ def last_step_time(text: str) -> float | None:
 
     A short log has too few lines for `progress_lines` to find by their shape.
     """
-    if len(text) > _SHORT_LOG:
+    if len(text) > SHORT_LOG:
         return None
     steps = [(step, line) for line in text.split("\n") if (step := step_of(line)) is not None]
     if len(steps) < _FEWEST_IN_SHORT_LOG or steps[-1][0] < steps[-2][0]:
@@ -258,6 +243,11 @@ def has_more_work(text: str) -> bool:
     return False
 
 
+def raises_work(text: str) -> bool:
+    """Whether any line of a log says that each step has more work from then on."""
+    return any(word in text for word in _MORE_WORDS) and any(map(_is_raised, text.split("\n")))
+
+
 def _is_raised(line: str) -> bool:
     found = _MORE_WORK.search(line, 0, _LINE_RANGE)
     return found is not None and (found["after"] is None or float(found["after"]) > float(found["before"]))
@@ -299,8 +289,14 @@ def _printed_durations(text: str) -> list[tuple[float, float]]:
     """When a line says how long its step took, and how long, in the unit of the log, in order."""
     if "time" not in text and "/step" not in text and "/it" not in text:
         return []
-    found = ((time, _DURATION.search(line, 0, _LINE_RANGE)) for line, time in _timed_lines(text))
-    return [(time, float(match["value"])) for time, match in found if match is not None]
+    found = ((time, duration_of(line)) for line, time in _timed_lines(text))
+    return [(time, duration) for time, duration in found if duration is not None]
+
+
+def duration_of(line: str) -> float | None:
+    """How long the step of a line took, in the unit of the log, None where it does not say so."""
+    found = _DURATION.search(line, 0, _LINE_RANGE)
+    return None if found is None else float(found["value"])
 
 
 def _timed_lines(text: str) -> Iterator[tuple[str, float]]:
@@ -322,11 +318,16 @@ def _printed_rates(text: str) -> list[list[tuple[float, float]]]:
     for line in text[-_PACE_RANGE:].split("\n"):
         if not any(word in line for word in _WORK_WORDS) or (time := time_of(line)) is None:
             continue
-        for hit in _WORK_PER_S.finditer(line, 0, _LINE_RANGE):
-            rate = float(hit["value"] or hit["first"])
+        for name, rate in rates_of(line):
             if rate > 0:
-                series.setdefault((hit["name"] or hit["unit"]).lower(), []).append((time, 1 / rate))
+                series.setdefault(name, []).append((time, 1 / rate))
     return list(series.values())
+
+
+def rates_of(line: str) -> list[tuple[str, float]]:
+    """How much a line says was done in a second, with the name of each rate in lower case."""
+    found = _WORK_PER_S.finditer(line, 0, _LINE_RANGE)
+    return [((hit["name"] or hit["unit"]).lower(), float(hit["value"] or hit["first"])) for hit in found]
 
 
 def _printed_paces(text: str) -> list[float]:
@@ -337,51 +338,3 @@ def _printed_paces(text: str) -> list[float]:
         for rate in found
         if rate is not None and float(rate["value"]) > 0
     ]
-
-
-def slow_nodes(streams: Sequence[StreamText], nodes: frozenset[str]) -> frozenset[str]:
-    """The node of the rank that several lines name as the slowest, empty without one or where it is not known.
-
-    Also the one node that lines name with all the ranks that they call slow.
-
-    Args:
-        streams: the logs.
-        nodes: short names of the nodes of the job.
-    """
-    listed = _nodes_of_slow_lists(streams, nodes)
-    if listed:
-        return listed if len(listed) == 1 else frozenset()
-    found = [
-        (int(rank), line)
-        for stream in streams
-        if any(word in stream.text for word in _SLOW_WORDS)
-        for line in stream.text.split("\n")
-        if (match := _SLOWEST.search(line, 0, _LINE_RANGE)) is not None and (rank := match[1] or match[2])
-    ]
-    if len(found) < _FEWEST_NAMED:
-        return frozenset()
-    rank, times = Counter(rank for rank, _ in found).most_common(1)[0]
-    if times < _SHARE_NAMED * len(found):
-        return frozenset()
-    named = {node for one, line in found if one == rank for node in nodes if is_word_in(node, line[:_LINE_RANGE])}
-    own = {short_name(one.source.node) for one in streams if one.source.rank == rank and one.source.node is not None}
-    if not named and not own and len(nodes) == 1:
-        return nodes
-    return frozenset(named if len(named) == 1 else own)
-
-
-def _nodes_of_slow_lists(streams: Sequence[StreamText], nodes: frozenset[str]) -> frozenset[str]:
-    """The nodes that lines name with several ranks that they call slow; one rank may be slow by chance."""
-    if len(nodes) < 2:  # noqa: PLR2004
-        return frozenset()
-    found: set[str] = set()
-    for stream in streams:
-        if not any(word in stream.text for word in _SLOW_WORDS):
-            continue
-        for line in stream.text.split("\n"):
-            if not any(word in line for word in _SLOW_WORDS) or _SLOW_LIST.search(line, 0, _LINE_RANGE) is None:
-                continue
-            ranks = _RANKS_LISTED.search(line, 0, _LINE_RANGE)
-            if ranks is not None and len(re.findall(r"(?<![\w.-])\d{1,6}(?![\w.-])", ranks["ranks"])) > 1:
-                found |= {node for node in nodes if is_word_in(node, line[:_LINE_RANGE])}
-    return frozenset(found)

@@ -167,6 +167,11 @@ def seal(folder: Path, key: bytes) -> None:
     new.replace(folder / KEYED_SEAL)
 
 
+def holds_parts(folder: Path) -> bool:
+    """Whether a folder holds one of the files of a model, whatever state they are in."""
+    return any((folder / name).is_file() for name in (WEIGHTS, PARAMETERS))
+
+
 def manifest_of(folder: Path, key: bytes | None = None) -> dict[str, Any]:
     """The manifest, checked.
 

@@ -95,6 +95,8 @@ class JobSeen:
         ended: when it ended.
         stalled: since when its processes waited for one another, by the time-outs that they report.
         slowed: finds since when its steps took several times as long as before, None if they did not.
+        slowed_between: finds between which times its steps became slower in a log that shows only a few of them, each
+            None where it is not known; None if they did not.
         slow_nodes: finds the node of the rank that its logs name as the slowest again and again.
         late_nodes: finds the node whose ranks still worked while those of the others waited for them until a limit.
         stopped: finds when the logs of a node stopped, for nodes whose logs show no failure while others do.
@@ -129,6 +131,7 @@ class JobSeen:
     latest_progress: Callable[[], float | None] = lambda: None
     stalled: float | None = None
     slowed: Callable[[], float | None] = lambda: None
+    slowed_between: Callable[[], tuple[float | None, float | None] | None] = lambda: None
     slow_nodes: Callable[[], frozenset[str]] = frozenset
     late_nodes: Callable[[], frozenset[str]] = frozenset
     stopped: Callable[[], Mapping[str, float]] = dict

@@ -5,20 +5,23 @@ from typing import Final
 from classifiers.node_names import short_name
 from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen
-from classifiers.relevance.event_places import names_node_of
+from classifiers.relevance.event_places import CLOCK_SKEW_S, is_at_once, is_of_named_host, names_node_of
 from classifiers.relevance.event_rules import (
     MANY_AFFECTED,
     consequences,
+    deadlines,
     explained_at_once,
     explained_by,
     explained_by_name,
+    leads_to,
     nodes_lost,
     of_programs,
     of_redundant_parts,
+    shown_until_repair,
     unanswered,
     waits,
 )
-from classifiers.relevance.event_times import CLOCK_SKEW_S, READ_AHEAD_S, was_when_written
+from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
 from classifiers.relevance.raised_limits import raises_limit
 from classifiers.relevance.words_in_text import quotes
 
@@ -32,6 +35,17 @@ _SLOWER_CHANGED_S: Final = 300.0
 _SLOW_FOR_S: Final = 60.0
 _ASKED_TO_END: Final = "shell.asked-to-end-first"
 _ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
+# Judgement: who needs a service meets a change of it within this time, in seconds.
+_CHANGED_BEFORE_S: Final = 1_800.0
+# The families of the catalogue whose entries know errors of a kind of object.
+_FAMILIES: Final = {
+    "disk": ("storage",),
+    "filesystem": ("storage",),
+    "port": ("network", "fabrics", "adapters", "links"),
+    "gpu": ("cuda", "nvidia", "accelerators"),
+}
+# Judgement: a test so soon before a job, such as by its prolog, found the state in which the job met the node.
+_TESTED_BEFORE_S: Final = 900.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
 
@@ -54,10 +68,10 @@ class Fits:
 
     def _of_event(self, one: Candidate) -> Fit:
         job = self._job
-        explained = explained_by(one.event.entries)
+        explained = explained_by(one.event.entries) | shown_until_repair(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._shares_cause_at_once(one)
+        is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._fits_at_once(one)
         if is_explained or is_named or is_shown:
             return Fit.LINE
         if _slowed_the_job(one, job) or _is_of_late_node(one, job):
@@ -101,7 +115,8 @@ class Fits:
     def _of_change(self, one: Candidate) -> Fit:
         if raises_limit(one.event.text, one.event.entries):
             return Fit.NONE
-        if self._is_of_changed(one) or self._asked_to_end_then(one):
+        shows = (self._is_of_changed, self._asked_to_end_then, self._ended_then, self._is_of_unknown_words)
+        if any(ask(one) for ask in shows):
             return Fit.LINE
         if _slowed_the_job(one, self._job):
             return Fit.SLOWER
@@ -113,7 +128,27 @@ class Fits:
         """Whether a process was asked to end, for no other reason that is known, at once after a change of its node."""
         if _ASKED_TO_END not in self._own | self._others or _ROUTINE.issuperset(one.event.entries):
             return False
-        return _is_at_once(one, self._job) and names_node_of(one, self._job)
+        return is_at_once(one, self._job) and names_node_of(one, self._job)
+
+    def _is_of_unknown_words(self, one: Candidate) -> bool:
+        """Whether no entry knows the failure, and the log names the host of a service that was changed just before."""
+        time, failed = one.event.time, self._job.failed_or_ended
+        if self._own or not self._job.own_entries or time is None or failed is None:
+            return False
+        return 0 <= failed - time <= _CHANGED_BEFORE_S and is_of_named_host(one, self._job)
+
+    def _ended_then(self, one: Candidate) -> bool:
+        """Whether a job failed at once after a change of its node, without a cause that its log or scheduler shows.
+
+        Or with an error that may have the cause for which the change speaks. Only changes that bring trouble to nodes
+        and their daemons count, not such as of files.
+        """
+        job = self._job
+        if not leads_to(one.event.entries) or not (is_at_once(one, job) and names_node_of(one, job)):
+            return False
+        if not job.own_entries:
+            return job.other_entries <= consequences() and not job.ends_in_words
+        return not one.event.causes.isdisjoint(job.own_causes)
 
     def _stopped_then(self, one: Candidate) -> bool:
         """Whether the processes made no progress from the moment on, and waited until a limit."""
@@ -132,21 +167,46 @@ class Fits:
             return False
         if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(of_programs()):
             return False
-        return bool(job.nodes) and names_node_of(one, job)
+        # A change without a node is of the whole platform.
+        return bool(job.nodes) and (one.event.node is None or names_node_of(one, job))
 
     def _shows_at_once(self, one: Candidate) -> bool:
         """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
         shown = self._own if self._has_own_failure else self._others
         if shown.isdisjoint(explained_at_once(one.event.entries)):
             return False
-        return _is_at_once(one, self._job) or was_when_written(one, self._job)
+        return is_at_once(one, self._job) or was_when_written(one, self._job)
 
-    def _shares_cause_at_once(self, one: Candidate) -> bool:
-        """Whether the log shows, at once after what ends or stalls jobs, an error that may have the same cause."""
-        if one.traits.effects.isdisjoint({"ends", "stalls"}):
+    def _fits_at_once(self, one: Candidate) -> bool:
+        """Whether the log shows, at once after an event, an error that may be of the same trouble.
+
+        The error may have the cause of an event that ends or stalls jobs, or be of the same kind of object, or of a
+        file in a directory that the event names; or no program is its cause, and the event is of a node that shows it.
+        """
+        job = self._job
+        if not job.own_entries or not (is_at_once(one, job) or self._was_found(one)):
             return False
-        causes = {code for code in one.event.causes if not code.startswith("USER")}
-        return not causes.isdisjoint(self._job.own_causes) and _is_at_once(one, self._job)
+        causes = {code for code in one.event.causes if not _is_of_user(code)}
+        was_found = self._was_found(one)
+        may_end = was_found or not one.traits.effects.isdisjoint({"ends", "stalls"})
+        if may_end and not causes.isdisjoint(job.own_causes):
+            return True
+        if not causes or was_found or not names_node_of(one, job) or not job.failed_on(one.event.node):
+            return False
+        of_platform = bool(job.own_causes) and not any(map(_is_of_user, job.own_causes))
+        return of_platform or self._is_of_same_object(one) or _names_directory_of(one, job)
+
+    def _was_found(self, one: Candidate) -> bool:
+        """Whether a test of the job's time, or just before it, found a state that lasts until a repair."""
+        time, started = one.event.time, self._job.started
+        if not one.traits.found_later or time is None or started is None:
+            return False
+        return names_node_of(one, self._job) and time >= started - _TESTED_BEFORE_S
+
+    def _is_of_same_object(self, one: Candidate) -> bool:
+        """Whether the log shows an error of the kind of object that an event is about, as of files and disks."""
+        families = {family for name in one.traits.objects for family in _FAMILIES.get(name, ())}
+        return any(entry.partition(".")[0] in families for entry in self._own)
 
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""
@@ -161,10 +221,14 @@ class Fits:
         return is_named or any(map(self._job.mentions, one.objects.new_versions))
 
 
-def _is_at_once(one: Candidate, job: JobSeen) -> bool:
-    """Whether the first line of failure comes at once after an event."""
-    time, failed = one.event.time, job.failed_or_ended
-    return time is not None and failed is not None and -CLOCK_SKEW_S <= failed - time <= _AT_ONCE_S
+def _is_of_user(cause: str) -> bool:
+    return cause.startswith("USER")
+
+
+def _names_directory_of(one: Candidate, job: JobSeen) -> bool:
+    """Whether the lines of the failure name a file in a directory that an event names."""
+    text = job.failure_text()
+    return any(path.count("/") and len(path) > 1 and f"{path}/" in text for path in one.objects.mounts)
 
 
 def _stopped_its_log(one: Candidate, job: JobSeen) -> bool:
@@ -183,9 +247,10 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
     stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
-    stops = stops and not of_redundant_parts().issuperset(one.event.entries)  # the node goes on as before
+    stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
-    if one.event.time is None or not (may_slow or stops or is_own_change):
+    may_slow_own = _may_slow_own_node(one, job)
+    if one.event.time is None or not (may_slow or stops or is_own_change or may_slow_own):
         return False
     errors = of_programs() - waits() if job.timed_out else of_programs()
     if any(not entries.isdisjoint(errors) for entries in job.own_entries):
@@ -194,13 +259,46 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return True
     since = job.slowed()
     if since is None or not _stayed_slow(since, job):
-        return False
+        return since is None and (may_slow or is_own_change or may_slow_own) and _slowed_in_few_lines(one, job)
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
     if not may_slow:
         latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
         return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
     return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
+
+
+def _may_slow_own_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event is of a part of one of the job's nodes with which its steps may take longer.
+
+    Errors of a port or GPU that goes on are none.
+    """
+    effects, objects = one.traits.effects, one.traits.objects
+    of_data = not objects.isdisjoint({"disk", "filesystem"}) and not effects.isdisjoint({"ends", "stalls", "degrades"})
+    of_part = not objects.isdisjoint({"gpu", "port"}) and not effects.isdisjoint({"ends", "stalls"})
+    return (of_data or of_part) and names_node_of(one, job) and not _is_of_redundant_parts(one)
+
+
+def _is_of_redundant_parts(one: Candidate) -> bool:
+    return of_redundant_parts().issuperset(one.event.entries)
+
+
+def _slowed_in_few_lines(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event was when a job became slower that met its limit, where its log shows only a few steps.
+
+    The log may have no times: an event of the time of the job counts then.
+    """
+    if job.status != "timeout" and job.other_entries.isdisjoint(deadlines()):
+        return False
+    between, time = job.slowed_between(), one.event.time
+    if between is None or time is None:
+        return False
+    begin = between[0] if between[0] is not None else job.started
+    end = between[1] if between[1] is not None else job.failed_or_ended
+    if begin is None or end is None:
+        return False
+    early = CLOCK_SKEW_S if "changes" in one.traits.effects else _SLOWER_WITHIN_S
+    return begin - early <= time <= end
 
 
 def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:

@@ -1,4 +1,4 @@
-"""The question whose an event is: of a node, a service or a pod of the job, or of others."""
+"""Whose event it is: of a node, a service or a pod of the job, or of others."""
 
 import re
 from functools import lru_cache
@@ -15,6 +15,13 @@ _CLIENT: Final = re.compile(
     r"\bnfs: server \S+ (?:not responding|OK)|-(?:osc|mdc|mgc)-[0-9a-f]|\bptlrpc_expire_one_request\b"
     r"|\bclient was evicted by\b|\blibceph: |\bceph: mds|\bCIFS: (?:VFS|fs)"
 )
+# Judgement: clocks of nodes and logs agree to this, in seconds.
+CLOCK_SKEW_S: Final = 30.0
+# Judgement: a process that meets a fault reports it within this time, in seconds.
+_AT_ONCE_S: Final = 120.0
+_SHORTEST_NAME: Final = 3  # of a program or machine that is looked for in addresses (judgement)
+# The address of a node in its name: ip-10-0-3-17.
+_ADDRESS: Final = re.compile(r"(?<![\da-z])(?:[a-z]+-)?(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})$")
 # What Ansible reports of a machine when it has worked through a play.
 _RECAP: Final = re.compile(r"(?<![\w.-])(?P<host>[a-zA-Z][\w.-]{1,60}) {0,30}: ok=\d+ ")
 
@@ -33,7 +40,33 @@ def is_of_silent_node(one: Candidate, job: JobSeen) -> bool:
 
 
 def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
-    return _is_on_job_node(one, job) or _is_of_used_service(one, job) or _is_of_start(one, job)
+    return (
+        _is_on_job_node(one, job)
+        or _is_of_used_service(one, job)
+        or _is_of_start(one, job)
+        or is_of_named_host(one, job)
+    )
+
+
+def is_of_named_host(one: Candidate, job: JobSeen) -> bool:
+    """Whether the logs name an address that begins with who reports an event, or with the machine's name."""
+    stem = short_name(one.event.node or "").rstrip("0123456789").rstrip("-")
+    names = {name.lower() for name in (stem, one.event.source or "") if len(name) >= _SHORTEST_NAME}
+    return any(job.mentions(f"//{name}") for name in names)
+
+
+def is_at_once(one: Candidate, job: JobSeen) -> bool:
+    """Whether the first line of failure comes at once after an event.
+
+    Where that line has no time: whether the run showed no more progress after the event.
+    """
+    time, failed = one.event.time, job.failed_or_ended
+    if time is None or failed is None or failed - time < -CLOCK_SKEW_S:
+        return False
+    if failed - time <= _AT_ONCE_S:
+        return True
+    last = job.latest_progress() or job.last_progress
+    return job.failed is None and last is not None and -CLOCK_SKEW_S <= time - last <= _AT_ONCE_S
 
 
 def names_other_node(one: Candidate, job: JobSeen) -> bool:
@@ -49,19 +82,30 @@ def names_other_node(one: Candidate, job: JobSeen) -> bool:
 def names_node_of(one: Candidate, job: JobSeen) -> bool:
     """Whether an event is on a node of the job, or its text names one."""
     text = written_out(one.event.text)
-    return short_name(one.event.node or "") in job.nodes or any(is_word_in(name, text) for name in job.nodes)
+    return not _places_of(one).isdisjoint(job.nodes) or any(is_word_in(name, text) for name in job.nodes)
+
+
+def _places_of(one: Candidate) -> frozenset[str]:
+    """Short names of the nodes of an event, which may be a list in short form; empty where it has none."""
+    return frozenset(map(short_name, written_out(one.event.node).split(","))) if one.event.node else frozenset()
 
 
 def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     node = one.event.node
-    if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
+    if node is None or not (_places_of(one) | one.objects.nodes).isdisjoint(job.nodes):
         return True
-    if short_name(node) in job.pod_nodes():
+    if short_name(node) in job.pod_nodes() or _is_named_by_address(node, job):
         return True
     text = written_out(one.event.text)
     named = any(is_word_in(name, text) for name in job.nodes) or job.mentions(short_name(node))
     named = named or is_own_pod(one.objects, job)
     return named or any(map(job.knows_process, one.objects.pids))
+
+
+def _is_named_by_address(node: str, job: JobSeen) -> bool:
+    """Whether the logs name a node by its address, which some platforms write into the names of nodes."""
+    found = _ADDRESS.search(short_name(node))
+    return found is not None and job.mentions(".".join(found.groups()))
 
 
 def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:

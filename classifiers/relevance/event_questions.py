@@ -212,9 +212,9 @@ def _is_of_job(program: str, job: JobSeen) -> bool:
 
 def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
     kinds = one.traits.objects
+    if kinds and kinds <= {"port", "service"} and one.objects.of_management:
+        return Reason.OTHER_DEVICE
     if "port" in kinds:
-        if one.objects.of_management:
-            return Reason.OTHER_DEVICE
         ports = frozenset(name for name in one.objects.names if ":" not in name)
         if job.ports and ports and ports.isdisjoint(job.ports):
             return Reason.OTHER_DEVICE

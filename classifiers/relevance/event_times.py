@@ -4,11 +4,9 @@ import re
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
-from classifiers.relevance.event_places import is_of_absent_pod
+from classifiers.relevance.event_places import CLOCK_SKEW_S, is_of_absent_pod
 from classifiers.relevance.event_rules import explained_at_once, shown_until_repair
 
-# Judgement: clocks of nodes and logs agree to this, in seconds.
-CLOCK_SKEW_S: Final = 30.0
 # Judgement: where all events are later than the job's end by more than this, clocks are set otherwise.
 CLOCK_BROKEN_S: Final = 6 * 3600.0
 # Judgement: how long a process's output may be buffered, and how late a controller reports a lost node.
@@ -129,6 +127,10 @@ def _latest_report(one: Candidate) -> float:
 
 
 def is_shown_until_repair(one: Candidate, job: JobSeen) -> bool:
-    """Whether a process of the job reports what such an event makes later jobs report until the object is repaired."""
+    """Whether the job shows what such an event makes later jobs show until the object is repaired.
+
+    Where no process reports a failure, what the scheduler says of it counts.
+    """
     shown = shown_until_repair(one.event.entries)
-    return bool(shown) and any(not shown.isdisjoint(entries) for entries in job.own_entries)
+    lines = job.own_entries or [job.other_entries]
+    return bool(shown) and any(not shown.isdisjoint(entries) for entries in lines)

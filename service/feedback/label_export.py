@@ -15,7 +15,7 @@ from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError
 from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
-from service.db.session import Store
+from service.db.session import ReadSession, Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import logs_of_failed_attempt
@@ -24,7 +24,7 @@ from service.feedback.service import Feedback
 from service.people.roles import sees
 
 LONGEST_TAIL = 64 * 1024  # characters of the end of a stream
-_PAGE = 100
+_PAGE = 20  # each with its logs, in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +48,27 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
     """
     cursor: str | None = None
     while True:
-        with store.reading() as reading:
+        with store.reading() as reading:  # not while a case is handed out: a slow client would keep the connection
             page = reading.feedback.labelled(limit=_PAGE, cursor=cursor)
-            for label in page.items:
-                doubtful = label.disputed or label.contested or label.held is not None
-                if (doubtful and not label.golden) or (golden is not None and label.golden is not golden):
-                    continue
-                if label.labels.side is None and label.labels.cause is None:
-                    continue
-                try:
-                    detail = reading.failures.get(label.failure_id)
-                except NotFound:
-                    continue
-                words = reading.feedback.of(label.failure_id)
-                made = case_of(detail, label, words)
-                if made is not None:
-                    yield made
+            found = [made for label in page.items if (made := _exported(reading, label, golden=golden)) is not None]
+        yield from found
         cursor = page.next_cursor
         if cursor is None:
             return
+
+
+def _exported(reading: ReadSession, label: Label, *, golden: bool | None) -> dict[str, Any] | None:
+    """A label as `cases` exports it; None if it is left out."""
+    doubtful = label.disputed or label.contested or label.held is not None
+    if (doubtful and not label.golden) or (golden is not None and label.golden is not golden):
+        return None
+    if label.labels.side is None and label.labels.cause is None:
+        return None
+    try:
+        detail = reading.failures.get(label.failure_id)
+    except NotFound:
+        return None
+    return case_of(detail, label, reading.feedback.of(label.failure_id))
 
 
 def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ...]) -> dict[str, Any] | None:

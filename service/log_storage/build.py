@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from service.log_storage.buckets import BucketObjects
+from service.log_storage.bucket_process import IsolatedBucket
 from service.log_storage.files import FileObjects
 from service.log_storage.log_bodies import DatabaseLogs, LogBodies, ObjectLogs
 from service.log_storage.options import LogStorageOptions
@@ -19,4 +19,4 @@ def build(options: LogStorageOptions | None, telemetry: Telemetry) -> LogBodies:
         return DatabaseLogs()
     if options.scheme == "file":
         return ObjectLogs(FileObjects(Path(options.folder)), telemetry)
-    return ObjectLogs(BucketObjects(options), telemetry)
+    return ObjectLogs(IsolatedBucket(options), telemetry)

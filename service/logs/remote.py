@@ -18,6 +18,7 @@ from service.logs.web_addresses import Networks, is_allowed
 
 _WEB = ("http", "https")
 _BLOCK_BYTES = 4 * 1024 * 1024
+_PORTION_BYTES = 4 * _BLOCK_BYTES  # more than any part of a log that is asked for at once
 _CONNECT_S = 10.0
 _WHOLE_S = 60.0
 _GONE = (404, 410)
@@ -112,6 +113,18 @@ class Remote:
                     )
                 return allowed
 
+        class Bounded(aiohttp.ClientResponse):
+            async def read(self) -> bytes:
+                """Read a part of a log. fsspec would read whatever comes, of any length."""
+                parts, size = list[bytes](), 0
+                async for part in self.content.iter_any():
+                    size += len(part)
+                    if size > _PORTION_BYTES:
+                        self.close()
+                        raise LogRefused("the server sends more than the part that was asked for")
+                    parts.append(part)
+                return b"".join(parts)
+
         async def check(_session: Any, _context: Any, step: aiohttp.TraceRequestRedirectParams) -> None:
             target = step.response.headers.get("Location") or step.response.headers.get("URI") or ""
             try:
@@ -124,6 +137,7 @@ class Remote:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(resolver=Checked(), use_dns_cache=False),
             trace_configs=[trace],
+            response_class=Bounded,
             timeout=aiohttp.ClientTimeout(total=_WHOLE_S, sock_connect=_CONNECT_S),
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),

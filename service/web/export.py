@@ -1,13 +1,20 @@
-"""Streamed export of matching failures as CSV or JSON; memory use does not grow with the number of rows."""
+"""Streamed export of matching failures as CSV or JSON; memory use does not grow with the number of rows.
+
+A client can always tell a whole file from a part of one.
+"""
 
 import csv
 import io
 import re
-from collections.abc import Iterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields, replace
-from typing import Any
+from typing import IO, Any
 
 import orjson
+from anyio import to_thread
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from service.contracts.page import Page
 from service.failures.records import FailureRow, FailureSort
@@ -22,6 +29,31 @@ COLUMNS = tuple(field.name for field in fields(FailureRow))
 # First characters of spreadsheet formulas (OWASP, "CSV Injection"), at the begin of a cell. Where a spreadsheet splits
 # at semicolons or tabs, as with many European settings, a cell also begins after one of these.
 _FORMULA = re.compile("(^[ \u200b\ufeff]*|[;\t\r\n][ \"']*)(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+
+_MEMORY_BYTES = 8 << 20  # beyond this, what waits for its length is on the disk
+_PORTION_BYTES = 1 << 20
+
+
+class StreamedFile(StreamingResponse):
+    """A file in portions.
+
+    If making it fails half-way, the connection is closed. In HTTP/1.1 its last portion is then missing, which is an
+    error to every client. HTTP/1.0 has no portions, and the end of the connection would look like the end of the file:
+    its clients, such as nginx without `proxy_http_version 1.1`, get the file once it is complete, with its length.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+        if scope.get("http_version") != "1.0":
+            await super().__call__(scope, receive, send)
+            return
+        with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as file:
+            async for portion in self.body_iterator:
+                await to_thread.run_sync(file.write, portion.encode() if isinstance(portion, str) else portion)
+            self.headers["content-length"] = str(file.tell())
+            file.seek(0)
+            self.body_iterator = _portions(file)
+            await super().__call__(scope, receive, send)
 
 
 def pages(services: Services, filters: FailureQuery, sort: FailureSort) -> Iterator[Page[FailureRow]]:
@@ -95,3 +127,8 @@ def _cell(value: Any) -> str:
         return str(value)
     text = " ".join(value) if isinstance(value, tuple) else str(value)
     return _FORMULA.sub(r"\1'", text.replace("\0", "\ufffd"))
+
+
+async def _portions(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while portion := await to_thread.run_sync(file.read, _PORTION_BYTES):
+        yield portion

@@ -16,6 +16,7 @@ from service.logs.web_addresses import is_allowed
 from service.settings import PRIVATE_NETWORKS
 from tests.service.http_server import listening
 from tests.service.logs.test_fetch import job
+from tests.service.raw_server import Answer, Server, sends, silent
 
 LISTED, INTERNAL = "127.0.0.2", "127.0.0.1"  # both on this machine; only the first is listed
 pytestmark = pytest.mark.allow_hosts([LISTED, INTERNAL])
@@ -116,6 +117,35 @@ def test_the_log_of_a_job_says_why_it_is_missing(web: Web) -> None:
     [found] = fetcher.fetch_all([job({"rank": 0, "stream": "stderr", "uri": f"http://logs.example:{web.port}/logs/a"})])
     fetcher.close()
     assert "FAULTLINE_LOG_NETWORKS" in str(found.streams[0].missing)
+
+
+PLAIN = b"HTTP/1.1 200 OK\r\n"
+PART = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-10/1000000000000\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (sends(PART + b"Content-Length: 1000000000000\r\n\r\n", b"x" * 65536), "more than the part that was asked for"),
+        (sends(PLAIN + b"Content-Length: 1000\r\n\r\nabc"), "could not be read"),
+        (sends(PLAIN, b"X-A: " + b"x" * 6000 + b"\r\n"), "could not be read"),
+        (sends(b"HTTP/1.1 302 No\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"), "redirected away"),
+        (sends(PLAIN + b"\r\n", b"RuntimeError: x\n" * 4096), None),
+        (silent, "not arrived within 2 s"),
+    ],
+    ids=["more than asked for", "half", "endless head", "redirect to a file", "endless log", "silence"],
+)
+def test_a_log_server_that_hangs_lies_or_never_stops_costs_only_its_own_log(answer: Answer, words: str | None) -> None:
+    server = Server(answer)
+    fetcher = LogFetcher([f"http://{server.address}/"])
+    log = {"rank": 0, "stream": "stderr", "uri": f"http://{server.address}/a"}
+    [found] = fetcher.fetch_all([job(log)], 2 if answer is silent else 60)
+    server.close()
+    fetcher.close()
+    if words is None:
+        assert found.streams[0].text.endswith("RuntimeError: x\n")
+    else:
+        assert words in str(found.streams[0].missing)
 
 
 @pytest.mark.parametrize(

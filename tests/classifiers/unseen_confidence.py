@@ -21,8 +21,8 @@ from classifiers.model.site.layer import log_odds
 DATA: Final = Path(__file__).parents[1] / "data"
 UNREAD: Final[Mapping[str, Path]] = {
     "runs": DATA / "unseen_runs" / "unread.jsonl.zst",
-    "long and mixed runs": DATA / "unseen_runs" / "long_and_mixed_unread.jsonl.zst",
-    "runs on noisy nodes": DATA / "unseen_runs" / "noisy_nodes_unread.jsonl.zst",
+    "runs of labs and of large models": DATA / "unseen_runs" / "labs_and_foundation_unread.jsonl.zst",
+    "short jobs with events": DATA / "unseen_runs" / "node_events_unread.jsonl.zst",
     "short failures": DATA / "unseen_failures" / "tests.jsonl.zst",
 }
 

@@ -7,8 +7,8 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.relevance.event_candidates import EventSeen, Judgement, Support
 from classifiers.relevance.event_objects import read_objects
+from classifiers.relevance.event_places import CLOCK_SKEW_S
 from classifiers.relevance.event_rules import explained_at_once, explained_by, explained_by_name, leads_to, traits_of
-from classifiers.relevance.event_times import CLOCK_SKEW_S
 from classifiers.relevance.words_in_text import is_word_in
 
 _LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain

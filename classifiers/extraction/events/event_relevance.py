@@ -15,8 +15,10 @@ from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, 
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.observed.few_paces import slowed_between
 from classifiers.extraction.observed.late_nodes import late_nodes
 from classifiers.extraction.observed.phases import write_times
+from classifiers.extraction.observed.slow_nodes import slow_nodes
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.withdrawn import survival
@@ -25,7 +27,8 @@ from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
-from classifiers.relevance.event_times import CLOCK_BROKEN_S, CLOCK_SKEW_S, blocked_for
+from classifiers.relevance.event_places import CLOCK_SKEW_S
+from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
 from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in
@@ -222,7 +225,8 @@ def _job_seen(
         failed=_first_since(started, times) if clock.is_aligned else None,
         stalled=_stalled_since(of_logs) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
-        slow_nodes=cache(lambda: training_progress.slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
+        slowed_between=cache(lambda: next(filter(None, map(slowed_between, texts)), None)),
+        slow_nodes=cache(lambda: slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
         late_nodes=cache(lambda: late_nodes(streams, attributions)),
         ended=clock.of(raw.job.ended_at),
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,

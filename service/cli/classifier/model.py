@@ -99,7 +99,8 @@ def _seal(folder: Path, key: bytes) -> None:
 
 def _list(folder: Path, configured: settings.Settings, layers: list[dict[str, Any]], *, as_json: bool) -> None:
     in_use, key = configured.model_dir, configured.model_key_bytes()
-    found = sorted(one.parent for one in folder.glob(f"*/{artifact.MANIFEST}"))
+    # Compiled modules may lie beside the models, with a manifest of their own.
+    found = sorted(one.parent for one in folder.glob(f"*/{artifact.MANIFEST}") if artifact.holds_parts(one.parent))
     if not found:
         raise ModelUnavailable(f"no model in {folder}: run faultline train")
     if as_json:

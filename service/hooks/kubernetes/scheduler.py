@@ -5,6 +5,7 @@ old Job and its pods are left unchanged for later inspection.
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,9 @@ LIFETIME = timedelta(hours=1)
 SHORTEST_LIFETIME = timedelta(seconds=30)
 PODS_MOST = 500
 NOTE_MOST = 1_000
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/names/: an RFC 1123 label, and subdomain
+_NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 class Api(Protocol):
@@ -109,6 +113,8 @@ class KubernetesScheduler:
 
     def _look(self, place: _Place, request: Request, begun_at: datetime | None) -> Ready | Settled | Failed:
         if (settled := self._made(place, request)) is not None:
+            if begun_at is None and request.extra.get("lease_count") == 1:  # nobody can have begun it before
+                return Settled("refused", f"another program or person created {settled.new_job_id or 'its new Job'}")
             return settled
         job = self._api.get(place.path)
         if (against := self._against(job, request, begun_at)) is not None:
@@ -117,8 +123,10 @@ class KubernetesScheduler:
         without = f", not on {', '.join(request.exclude_nodes)}" if request.exclude_nodes else ""
         return Ready(f"create Job {made['namespace']}/{made['name']}{without}")
 
-    def _act(self, place: _Place, request: Request, lease: Lease) -> Settled:
+    def _act(self, place: _Place, request: Request, lease: Lease) -> Settled | Failed:
         job = self._api.get(place.path)
+        if (against := self._against(job, request, None)) is not None:  # the owner may have changed it meanwhile
+            return against
         body = manifest.new_job(job, request, self._killed(place) if request.changes.get("memory_bytes") else None)
         lease.check()
         try:
@@ -156,7 +164,7 @@ class KubernetesScheduler:
         """
         meta = kubernetes_meta.read_meta(job)
         spec = field_reading.mapping(job, "spec")
-        why = _another(meta, request) or self._ending(job) or _refusal(meta, spec, request)
+        why = _another(meta, request) or self._ending(job) or _refusal(job, meta, request)
         if why is not None or begun_at is None:
             return why
         lifetime = LIFETIME
@@ -266,9 +274,10 @@ def _as_refusal(error: FaultlineError | ManifestError) -> Settled:
 
 def _place(job_id: str) -> _Place | None:
     parts = job_id.split("/")
-    if len(parts) != 3 or parts[1] != "Job" or not parts[0] or not parts[2]:  # noqa: PLR2004 - namespace/Job/name
+    if len(parts) != 3 or parts[1] != "Job":  # noqa: PLR2004 - namespace/Job/name
         return None
-    return _Place(parts[0], parts[2])
+    valid = _NAMESPACE.fullmatch(parts[0]) and _NAME.fullmatch(parts[2])
+    return _Place(parts[0], parts[2]) if valid else None
 
 
 def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
@@ -281,10 +290,10 @@ def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
     return None
 
 
-def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Request) -> Settled | None:
+def _refusal(job: Object, meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
     """Return the objection of the Job's owner or controller, if any."""
-    manager = spec.get("managedBy")
-    objection = opt_in_objection(request, _wish(meta, spec), "the Job", separator=": ")
+    manager = field_reading.mapping(job, "spec").get("managedBy")
+    objection = opt_in_objection(request, _wish(job), "the Job", separator=": ")
     why = None
     if objection is not None:
         why = objection
@@ -297,17 +306,16 @@ def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Reque
     return None if why is None else Settled("refused", why)
 
 
-def _wish(meta: kubernetes_meta.Meta, spec: Mapping[str, Any]) -> str | None:
+def _wish(job: Object) -> str | None:
     """Return the mode that the owner set on the Job or on its pods; if they differ, the more cautious one."""
-    template = field_reading.mapping(field_reading.mapping(spec, "template", "spec."), "metadata", "spec.template.")
-    pods = [
-        field_reading.mapping(template, key, "spec.template.metadata.").get(OPT_IN_LABEL)
-        for key in ("labels", "annotations")
+    template = field_reading.mapping(field_reading.mapping(job, "spec"), "template", "spec.")
+    opt_ins = [
+        field_reading.mapping(field_reading.mapping(one, "metadata", path), key, f"{path}metadata.").get(OPT_IN_LABEL)
+        for one, path in ((job, ""), (template, "spec.template."))
+        for key in ("annotations", "labels")
     ]
-    opt_ins = [meta.labels.get(OPT_IN_LABEL), *pods]
-    return next(
-        (word for word in ("never", "advise") if word in opt_ins), meta.labels.get(OPT_IN_LABEL) or pods[0] or pods[1]
-    )
+    given = [word for word in opt_ins if isinstance(word, str)]
+    return next((word for word in ("never", "advise") if word in given), given[0] if given else None)
 
 
 def _uncounted(status: Mapping[str, Any]) -> bool:

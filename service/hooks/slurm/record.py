@@ -10,6 +10,7 @@ ENDS = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
 )
 REQUEUED_ON_HOLD = "job requeued in held state"
+HELD_BY_ADMINISTRATOR = "JobHeldAdmin"  # after `requeuehold`, also by root, the reason is JobHeldUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class SlurmJob:
     def waits_on_hold(self) -> bool:
         """Whether the job was requeued and is on hold."""
         return "PENDING" in self.states and self.held
+
+    @property
+    def held_by_administrator(self) -> bool:
+        """Whether the job waits because an administrator put it on hold (`scontrol hold`)."""
+        return self.waits_on_hold and self.reason == HELD_BY_ADMINISTRATOR
 
 
 def read_job(raw: Mapping[str, Any]) -> SlurmJob:

@@ -19,6 +19,7 @@ from service.hooks.slurm import comment as words
 from service.hooks.slurm import scripts, submit
 from service.hooks.slurm.client import SlurmClient
 from service.hooks.slurm.record import REQUEUED_ON_HOLD, SlurmJob, text
+from service.hooks.slurm.script_options import UnsafeScript, without_privileged_options
 from service.hooks.slurm.scripts import SavedScript, ScriptStore
 from service.hooks.slurm.tools import JOB_ID, SlurmRefused
 
@@ -76,6 +77,7 @@ class SlurmScheduler:
         self._options = options
         self._memory_s: int | None = None
         self._plans: dict[str, _Plan] = {}
+        self._looked_at: set[tuple[str, int]] = set()  # failed jobs whose scripts are saved, or not to be saved
 
     def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
         """See `Scheduler`."""
@@ -105,17 +107,24 @@ class SlurmScheduler:
         if not self._options.save_scripts:
             return
         self._scripts.prune()
-        saved = 0
         try:
-            for job_id, restarts in self._tools.ended_badly():
-                if saved >= MOST_SAVED_A_ROUND or self._scripts.has(job_id, restarts):
-                    continue
-                job = self._tools.job(job_id)
-                if job is not None and job.batch and words.opt_in(job.comment) != "never":
-                    self._scripts.save(job, self._tools.script(job_id), self._environment(job))
-                    saved += 1
+            ended = self._tools.ended_badly()
+            self._looked_at.intersection_update(ended)
+            fresh = [one for one in ended if one not in self._looked_at and not self._scripts.has(*one)]
+            for one in fresh[:MOST_SAVED_A_ROUND]:
+                self._save(one[0])
+                self._looked_at.add(one)
         except (SlurmRefused, OSError) as error:
             log.warning("scripts of failed jobs are not saved now: %s", error)
+
+    def _save(self, job_id: str) -> None:
+        """Save the script of a failed job that may be submitted again; a job that can't be read is left out."""
+        try:
+            job = self._tools.job(job_id)
+            if job is not None and job.batch and words.opt_in(job.comment) != "never":
+                self._scripts.save(job, self._tools.script(job_id), self._environment(job))
+        except SlurmRefused as error:
+            log.warning("the script of job %s is not saved: %s", job_id, error)
 
     def close(self) -> None:
         """Do nothing; no resources are held."""
@@ -124,17 +133,36 @@ class SlurmScheduler:
         if JOB_ID.fullmatch(request.job_id) is None:
             return Settled("refused", "not the number of a Slurm job, or a part of a heterogeneous one")
         if begun_at is not None or request.lease_count > 1:
-            found = [job for job in self._tools.find(f"{REQUEST_LABEL}={request.request_id}") if job != request.job_id]
-            if found:
-                return Settled("done", "it was submitted before the hook ended", found[0])
+            found = self._submitted_for(request)
+            if found is not None:
+                return Settled("done", "it was submitted before the hook ended", found)
         job = self._tools.job(request.job_id)
         if job is None:
             return self._forgotten(request, begun_at)
         return self._known(request, job, begun_at)
 
+    def _submitted_for(self, request: Request) -> str | None:
+        """Return the job that was submitted for a request earlier, if any.
+
+        Anybody can write a request's id into a comment: a job counts only if it belongs to the failed job's user.
+        """
+        owner = request.extra.get("user")
+        for found in self._tools.find(f"{REQUEST_LABEL}={request.request_id}"):
+            job = None if found == request.job_id else self._tools.job(found)
+            if job is None or words.comment_fields(job.comment).get(REQUEST_LABEL) != request.request_id:
+                continue
+            if not isinstance(owner, str):
+                failed = self._tools.job(request.job_id) or getattr(self._scripts.get(request.job_id), "job", None)
+                owner = job.user if failed is None else failed.user
+            if job.user == owner:
+                return found
+        return None
+
     def _known(self, request: Request, job: SlurmJob, begun_at: datetime | None) -> _Plan | Settled | Failed:
         """Evaluate a job that Slurm knows."""
         if words.comment_fields(job.comment).get(REQUEST_LABEL) == request.request_id:
+            if job.held_by_administrator:
+                return Settled("unknown", "it is in the queue again, and an administrator holds it")
             if job.waits_on_hold:
                 return self._plan(request, job, begun=True)
             return Settled("done", f"requeued; it is {job.states[0]} now")
@@ -150,6 +178,7 @@ class SlurmScheduler:
         ours = (
             begun_at is not None
             and job.waits_on_hold
+            and not job.held_by_administrator
             and job.description == REQUEUED_ON_HOLD
             and job.submitted_at is not None
             and job.submitted_at >= begun_at - CLOCKS
@@ -235,6 +264,11 @@ class SlurmScheduler:
             saved = SavedScript(job, self._tools.script(job.job_id), self._environment(job))
         if saved is not None and not self._options.as_root and job.user != self._options.user:
             return Settled("refused", f"only root may submit a job of {job.user} again; the hook runs without root")
+        if saved is not None and self._options.as_root:
+            try:
+                saved = replace(saved, script=without_privileged_options(saved.script))
+            except UnsafeScript as option:
+                return Settled("refused", f"its script has an option that is not repeated with root's rights: {option}")
         return _Plan(job, exclude, saved, begun)
 
     def _requeue(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:

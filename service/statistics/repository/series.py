@@ -1,7 +1,7 @@
 """Failures over time: counts by side in steps of five minutes to a week."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -49,10 +49,16 @@ def step_of(since: datetime, until: datetime) -> timedelta:
     return next((step for longest, step in STEPS if until - since <= longest), WEEK)
 
 
-def read(connection: Connection, since: datetime, until: datetime, scope: Scope) -> tuple[PeriodCount, ...]:
+def read(
+    connection: Connection,
+    since: datetime,
+    until: datetime,
+    scope: Scope,
+    split_of: Callable[[datetime, datetime], rollups.PeriodParts],
+) -> tuple[PeriodCount, ...]:
     """The jobs that ended in [since, until), in parts that begin at multiples of their length, weeks on Monday (UTC).
 
-    Empty parts are included.
+    Empty parts are included. `split_of` splits a period as `rollups.split` does.
     """
     since, until = utc(since), utc(until)
     if since >= until:
@@ -65,7 +71,7 @@ def read(connection: Connection, since: datetime, until: datetime, scope: Scope)
         return ()
     first = _MONDAY + (since - _MONDAY) // step * step
     found: defaultdict[datetime, _Part] = defaultdict(_Part)
-    split = rollups.split(connection, since, until)
+    split = split_of(since, until)
 
     def part_of(at: datetime) -> _Part:
         return found[_MONDAY + (at - _MONDAY) // step * step]

@@ -50,6 +50,14 @@ class StatisticsReader:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
+
+    def _parts(self, since: datetime, until: datetime) -> rollups.PeriodParts:
+        """The parts of a period. They stay the same while this object reads, as several questions of a page do."""
+        found = self._split.get((since, until))
+        if found is None:
+            found = self._split[since, until] = rollups.split(self._connection, since, until)
+        return found
 
     def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
         """Counts over jobs that ended in [since, until); the hourly series covers at most its last 24 hours."""
@@ -59,7 +67,7 @@ class StatisticsReader:
     def totals(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
         """The counts of `stats` without the hourly series."""
         since, until = utc(since), utc(until)
-        parts = rollups.split(self._connection, since, until)
+        parts = self._parts(since, until)
         found = self._outcomes(since, until, scope, parts)
         by_side, by_cause = self._shares(parts, scope, found.failed, found.gpu_hours_lost)
         return replace(found, by_side=by_side, by_cause=by_cause)
@@ -67,7 +75,7 @@ class StatisticsReader:
     def outcomes(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
         """The counts of `stats` by status alone: without the shares by side and cause, and the hourly series."""
         since, until = utc(since), utc(until)
-        return self._outcomes(since, until, scope, rollups.split(self._connection, since, until))
+        return self._outcomes(since, until, scope, self._parts(since, until))
 
     def _outcomes(self, since: datetime, until: datetime, scope: Scope, parts: rollups.PeriodParts) -> Stats:
         by_status: dict[str, int] = {}
@@ -95,7 +103,7 @@ class StatisticsReader:
 
     def series(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> tuple[PeriodCount, ...]:
         """Failures by side over [since, until), in parts whose length follows from the period (`series.STEPS`)."""
-        return series.read(self._connection, since, until, scope)
+        return series.read(self._connection, since, until, scope, self._parts)
 
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""

@@ -22,7 +22,7 @@ from service.web.views import FailureQuery
 router = APIRouter(tags=["failures"], dependencies=[OWN])
 
 
-class ExportResponse(StreamingResponse):
+class ExportResponse(export.StreamedFile):
     """A file in portions. `ended` is called once: when it is sent, its client is gone, or it is not sent at all."""
 
     def __init__(

@@ -1,15 +1,15 @@
 """GET and POST /labels: labelled-case/1 lines, the input format of `faultline train --add`."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated, Any
 
 import orjson
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import StreamingResponse
 
 from service.feedback import label_export
-from service.web import request_body
+from service.web import export, request_body
 from service.web.api.group_models import ImportAnswer
 from service.web.auth import LABELS, READ, Principal
 from service.web.error_responses import answers
@@ -19,7 +19,7 @@ from service.web.services import InjectedServices
 router = APIRouter(tags=["feedback"])
 
 
-class Lines(StreamingResponse):
+class Lines(export.StreamedFile):
     """JSON lines."""
 
     media_type = "application/x-ndjson"
@@ -44,8 +44,11 @@ def get_labels(
     """All labels of stored failures, redacted, newest first, without those that wait for a person."""
     record(services, "export", request, principal.name, "labels")
     found = label_export.cases(services.store, golden=golden is True)
+    first = next(
+        found, None
+    )  # before the answer begins: a database that does not answer is an error, not an empty file
     return Lines(
-        (orjson.dumps(case) + b"\n" for case in found),
+        (orjson.dumps(case) + b"\n" for case in ([] if first is None else chain((first,), found))),
         headers={"Content-Disposition": 'attachment; filename="labels.jsonl"'},
     )
 

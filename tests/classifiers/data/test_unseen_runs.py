@@ -16,11 +16,12 @@ LEAST = {
     "unread": 50,
     "collected_read": 40,
     "centres_and_clouds_read": 80,
-    "long_and_mixed_unread": 80,
-    "noisy_nodes_read": 40,
-    "noisy_nodes_unread": 40,
-    "scale_and_platforms_read": 40,
-    "scale_and_platforms_unread": 40,
+    "long_and_mixed_read": 80,
+    "noisy_nodes_read": 80,
+    "scale_and_platforms_read": 80,
+    "node_events_read": 180,
+    "node_events_unread": 180,
+    "labs_and_foundation_unread": 80,
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 from classifiers.contracts import LogStream
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.observed.slow_nodes import slow_nodes
 from classifiers.extraction.stream_reader import StreamText
 
 
@@ -175,16 +176,16 @@ def naming(*ranks: int, form: str = "slowest rank {rank}: 8.2 s, median 1.1 s\n"
 def test_the_node_of_a_rank_that_is_named_again_and_again_is_slow() -> None:
     other = StreamText(1, "", LogStream("", rank=9, node="cn2.site"), [])
     nodes = frozenset({"cn1", "cn2"})
-    assert training_progress.slow_nodes([naming(9, 9, 9, 9), other], nodes) == {"cn2"}
-    assert training_progress.slow_nodes([naming(9, 9), other], nodes) == frozenset()
-    assert training_progress.slow_nodes([naming(9, 3, 9, 4, 9, 1), other], nodes) == frozenset()
-    assert training_progress.slow_nodes([naming(9, 9, 9)], nodes) == frozenset()
-    assert training_progress.slow_nodes([naming(9, 9, 9)], frozenset({"cn1"})) == {"cn1"}
+    assert slow_nodes([naming(9, 9, 9, 9), other], nodes) == {"cn2"}
+    assert slow_nodes([naming(9, 9), other], nodes) == frozenset()
+    assert slow_nodes([naming(9, 3, 9, 4, 9, 1), other], nodes) == frozenset()
+    assert slow_nodes([naming(9, 9, 9)], nodes) == frozenset()
+    assert slow_nodes([naming(9, 9, 9)], frozenset({"cn1"})) == {"cn1"}
 
 
 def test_the_node_that_stands_beside_the_slowest_rank_is_slow() -> None:
     lines = naming(9, 9, 9, form="straggler: rank {rank} on cn2, 7 times the median\n")
-    assert training_progress.slow_nodes([lines], frozenset({"cn1", "cn2"})) == {"cn2"}
+    assert slow_nodes([lines], frozenset({"cn1", "cn2"})) == {"cn2"}
 
 
 @pytest.mark.parametrize("pace", ["time/step 16.31s", "16 s/step", "step time 16.31 sec"])

@@ -8,9 +8,10 @@ from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.observed.slow_nodes import slow_nodes
 from classifiers.extraction.scan import Scanner
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.extraction.training_progress import slow_nodes, slowed_since
+from classifiers.extraction.training_progress import slowed_since
 from classifiers.relevance.event_candidates import JobSeen, Reason, Support
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
@@ -44,8 +45,17 @@ def test_steps_that_slowed_down_at_another_time_support_nothing(before_s: float,
 
 def test_slower_steps_support_only_what_slows_a_job_down() -> None:
     flaps = event("mlx5_core 0000:81:00.0 mlx5_2: symbol errors", at=SLOWED_AT - 60, entries=("network.ib-flap",))
-    disk = event("nvme nvme3: I/O 81 QID 4 timeout, aborting", at=SLOWED_AT - 60, entries=("storage.nvme",))
-    assert Support.SLOWER not in {judged(one, slowed()).support for one in (flaps, disk)}
+    crash = event("python3[71]: segfault at 0", at=SLOWED_AT - 60, entries=("python.segfault",))
+    assert Support.SLOWER not in {judged(one, slowed()).support for one in (flaps, crash)}
+
+
+@pytest.mark.parametrize(
+    ("before_s", "node", "is_used"), [(60, "gpu1", True), (600, "gpu1", False), (60, "gpu2", False)]
+)
+def test_a_disk_of_the_job_slows_its_steps_at_once(before_s: float, node: str, *, is_used: bool) -> None:
+    text = "nvme nvme3: I/O 81 QID 4 timeout, aborting"
+    disk = event(text, at=SLOWED_AT - before_s, node=node, entries=("storage.nvme",))
+    assert (judged(disk, slowed()).support is Support.SLOWER) is is_used
 
 
 def test_a_link_that_is_said_to_work_again_has_not_recovered_while_steps_stay_slow() -> None:

@@ -114,8 +114,13 @@ def test_models_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture
     assert '"cases": 70' in capsys.readouterr().out
     (folder.parent / "broken").mkdir()
     (folder.parent / "broken" / "manifest.json").write_text("{")
+    (folder.parent / "broken" / "weights.npz").write_bytes(b"")
+    (folder.parent / "compiled").mkdir()
+    (folder.parent / "compiled" / "manifest.json").write_text('{"modules": []}')
     assert main(["model", "list", str(folder.parent)]) == 0
-    assert "not usable" in capsys.readouterr().out
+    listed = capsys.readouterr().out
+    assert "broken: not usable" in listed
+    assert "compiled" not in listed
     assert main(["model", "show", str(folder.parent / "broken")]) == 4
     assert main(["model", "list", str(tmp_path)]) == 4
 
