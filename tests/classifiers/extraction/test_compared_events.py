@@ -89,7 +89,7 @@ def test_what_ended_an_attempt_is_no_beginning_of_the_next_one(why: str) -> None
 def test_a_job_that_was_not_started_again_ended_by_what_its_log_says() -> None:
     log = LogStream(SCRIPT + STEPS + REQUEUED.format(why="PREEMPTION") + "srun: Job step aborted\n", node="b1")
     event = happened("preempted JobId=8 has been requeued to reclaim resources for JobId=9", 601, "b1")
-    assert extracted(log, events=(event,)).items[0].hits[0].id == "slurm.preempted"
+    assert "slurm.preempted" in [hit.id for hit in extracted(log, events=(event,)).items[0].hits]
 
 
 def test_a_device_that_failed_in_an_earlier_attempt_does_not_explain_the_last_one() -> None:

@@ -59,7 +59,7 @@ def test_general_wordings_of_node_events_are_not_tried_on_logs() -> None:
     text = "health agent: GPU 3 vanished from the list\n"
     assert SCANNER.scan(text) == []
     [found] = SCANNER.scan(text, of_events=True)
-    assert [hit.id for hit in found.hits] == ["events.gpu-failed"]
+    assert "events.gpu-failed" in [hit.id for hit in found.hits]
 
 
 def test_entries_that_share_a_literal_match_as_each_does_alone() -> None:
