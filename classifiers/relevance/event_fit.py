@@ -181,7 +181,7 @@ class Fits:
         """Whether the log shows, at once after an event, an error that may be of the same trouble.
 
         The error may have the cause of an event that ends or stalls jobs, or be of the same kind of object, or of a
-        file in a directory that the event names; or no program is its cause, and the event is of a node that shows it.
+        file in a directory that the event names; or no program is its cause, and the event ends or stalls jobs.
         """
         job = self._job
         if not job.own_entries or not (is_at_once(one, job) or self._was_found(one)):
@@ -194,7 +194,7 @@ class Fits:
         if not causes or was_found or not names_node_of(one, job) or not job.failed_on(one.event.node):
             return False
         of_platform = bool(job.own_causes) and not any(map(_is_of_user, job.own_causes))
-        return of_platform or self._is_of_same_object(one) or _names_directory_of(one, job)
+        return (of_platform and may_end) or self._is_of_same_object(one) or _names_directory_of(one, job)
 
     def _was_found(self, one: Candidate) -> bool:
         """Whether a test of the job's time, or just before it, found a state that lasts until a repair."""

@@ -99,11 +99,18 @@ def test_a_file_is_missed_at_once_after_an_event_names_its_directory(
     assert (judged(gone, seen).reason is None) is is_used
 
 
-@pytest.mark.parametrize(("causes", "is_used"), [({"HW.NODE.1"}, True), ({"HW.NODE.1", "USER.1"}, False)])
+@pytest.mark.parametrize(
+    ("entry", "causes", "is_used"),
+    [
+        ("nodes.daemon-failed", {"HW.NODE.1"}, True),
+        ("nodes.daemon-failed", {"HW.NODE.1", "USER.1"}, False),
+        ("chassis.cooling", {"HW.NODE.1"}, False),  # it ends and stalls no job
+    ],
+)
 def test_an_error_that_no_program_causes_is_of_what_was_reported_at_once_before(
-    causes: set[str], *, is_used: bool
+    entry: str, causes: set[str], *, is_used: bool
 ) -> None:
-    full = of_causes("metadata store: command refused", before_s=30, entries=("x.y",))
+    full = of_causes("metadata store: command refused", before_s=30, entries=(entry,))
     assert (judged(full, seen_with("", "python.io-error", causes)).reason is None) is is_used
 
 
