@@ -116,7 +116,9 @@ def targets() -> set[str]:
 
 
 def test_make_help_lists_every_command_with_its_purpose() -> None:
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     described = {words[0] for words in map(str.split, listed.splitlines()) if len(words) > 1}
     assert described == targets()
 
