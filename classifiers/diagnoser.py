@@ -9,7 +9,7 @@ from classifiers import input_measures, owner_summary, signatures
 from classifiers.contracts import Evidence, RawCase, Verdict
 from classifiers.explanation.chain import chain_of
 from classifiers.extraction.evidence_items import ExtractedCase
-from classifiers.extraction.observed.only_losses import UNKNOWN
+from classifiers.extraction.observations.only_losses import UNKNOWN
 from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
 from classifiers.model.artifact import Model

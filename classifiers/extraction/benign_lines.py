@@ -119,6 +119,17 @@ def is_variable(message: str) -> bool:
     return _VARIABLE.match(message) is not None and _OF_END.search(message.lower()) is None
 
 
+def is_harmless(line: str, message: str, error_words: Iterable[str]) -> bool:
+    """Whether words of failure in a line tell of none: any run prints it, or it calls its own trouble overcome.
+
+    Args:
+        line: the line.
+        message: the line without its header.
+        error_words: the general words of failure in it.
+    """
+    return is_benign(line) or says_none_failed(message, error_words) or is_overcome(message)
+
+
 def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines that may be about a failure; all of them where no other was printed."""
     kept = tuple(line for line in lines if not is_benign(line))

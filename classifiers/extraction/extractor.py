@@ -12,7 +12,6 @@ from typing import Final
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
-from classifiers.extraction.comparisons import observations
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
 from classifiers.extraction.events.compared_events import compared_with_events
 from classifiers.extraction.events.event_relevance import MOST_SET_ASIDE
@@ -24,7 +23,8 @@ from classifiers.extraction.evidence_items import (
     strongest,
 )
 from classifiers.extraction.line_headers import strip_colors
-from classifiers.extraction.observed.only_losses import shows_only_losses
+from classifiers.extraction.observations.only_losses import shows_only_losses
+from classifiers.extraction.observations.registry import observations
 from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy

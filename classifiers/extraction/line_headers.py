@@ -268,3 +268,9 @@ def is_informational(line: str) -> bool:
     return (
         _LEVEL.search(line, 0, _LEVEL_RANGE) is not None or _GLOG_BELOW_ERROR.search(line, 0, _GLOG_RANGE) is not None
     )
+
+
+def rank_of(line: str) -> int | None:
+    """The rank that a line names by its header, which a launcher may have labelled with the rank again."""
+    rank = parse_header(line).rank
+    return parse_header(line, labelled=True).rank if rank is None else rank

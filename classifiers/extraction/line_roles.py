@@ -136,7 +136,7 @@ def classify_line(facts: LineFacts) -> tuple[Role, Onset]:
     if shape is not None:
         return _by_shape(shape, facts)
     role, onset = _by_hits_or_form(facts)
-    if facts.traceback is None and _is_harmless(facts, role, onset):
+    if facts.traceback is None and _is_harmless_sign(facts, role, onset):
         return "context", Onset.NEUTRAL
     if role == "initiating":
         return _check_for_consequence(facts, onset)
@@ -157,8 +157,12 @@ def _by_shape(shape: Shape, facts: LineFacts) -> tuple[Role, Onset]:
             return "initiating", Onset.ERROR_WORDS
 
 
-def _is_harmless(facts: LineFacts, role: Role, onset: Onset) -> bool:
-    """Whether a line is a notice of any run or calls its own trouble overcome."""
+def _is_harmless_sign(facts: LineFacts, role: Role, onset: Onset) -> bool:
+    """Whether a line that shows a failure by its form is harmless by its words.
+
+    The tests are those of `benign_lines.is_harmless`. A decisive entry is overruled by a phrase of any run alone, an
+    exception not by a count of none, and a change by no phrase.
+    """
     of_change = any(hit.id.startswith(CHANGES) for hit in facts.hits)
     if role == "initiating" and not of_change and benign_lines.is_benign(facts.line.text):
         return True

@@ -9,7 +9,7 @@ from classifiers.extraction.benign_lines import is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import names_timeout
-from classifiers.extraction.observed.phases import MISSED_HEARTBEATS
+from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.withdrawn.harmless import is_harmless
 from classifiers.relevance.event_rules import ended_by_request

@@ -14,7 +14,6 @@ from classifiers.extraction import (
     training_progress,
 )
 from classifiers.extraction.events import event_relevance
-from classifiers.extraction.events.foreign_pods import is_of_foreign_pod
 from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
@@ -30,15 +29,18 @@ from classifiers.extraction.stream_reader import StreamFindings, StreamReader, S
 from classifiers.extraction.suspects.evidence import SuspectEvidence
 from classifiers.extraction.suspects.search import find_suspect
 from classifiers.extraction.withdrawn import survival
-from classifiers.extraction.withdrawn.earlier_reports import withdraw_earlier_reports
 from classifiers.extraction.withdrawn.harmless import without_harmless
 from classifiers.extraction.withdrawn.missing_parts import withdraw_missing_parts
-from classifiers.extraction.withdrawn.other_jobs import withdraw_other_jobs
 from classifiers.extraction.withdrawn.received_pages import withdraw_unreadable
 from classifiers.extraction.withdrawn.unreached import withdraw_unreached
-from classifiers.extraction.withdrawn.unrelated_reports import withdraw_unrelated
+from classifiers.extraction.withdrawn.unrelated_reports import (
+    withdraw_earlier_reports,
+    withdraw_other_jobs,
+    withdraw_unrelated,
+)
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT, operations
+from classifiers.relevance.own_names import is_of_foreign_pod
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -312,3 +312,11 @@ def _time_near(text: str, offset: int, line: str) -> float | None:
 def _ends(lines: list[ScannedLine], most: int) -> list[ScannedLine]:
     """The first and the last lines, at most this many: a failure begins at one end and is reported at the other."""
     return lines if len(lines) <= most else [*lines[: most // 2], *lines[len(lines) - (most - most // 2) :]]
+
+
+def lines_with(streams: Sequence[StreamText], entries: frozenset[str]) -> Iterator[tuple[StreamText, ScannedLine]]:
+    """The lines that one of some catalogue entries matches, with their logs."""
+    for stream in streams:
+        for line in stream.lines:
+            if any(hit.id in entries for hit in line.hits):
+                yield stream, line

@@ -14,6 +14,7 @@ The same in training and serving. Prefixes of names:
 import math
 import operator
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from classifiers.contracts import JobFacts
@@ -35,17 +36,18 @@ _PROCESS_GROUP_CUES: Final = frozenset({"group", "launch", "wrap", "broadcast", 
 def features(extracted: ExtractedCase, lines: LineWeights = EQUAL) -> dict[str, float]:
     """All features of a case by name; `lines` says how much the words of each line count."""
     out: dict[str, float] = {}
+    harmless = frozenset(place for place, item in enumerate(extracted.items) if is_harmless_context(item))
     initiating = [item for item in extracted.items if item.role == "initiating" and not item.derived]
     initiating = initiating[: constants.INITIATING_ITEMS]
     leading = ((item.message, 1.0 if index == 0 else 0.5) for index, item in enumerate(initiating))
     _add_words(leading, "i:", constants.INITIATING_WORDS_LENGTH, out)
-    weighted = _weighted_lines(extracted, any_initiating=bool(initiating))
+    weighted = _weighted_lines(extracted, harmless, any_initiating=bool(initiating))
     telling = ((line, weight * lines.weight(line)) for line, weight in weighted)
     _add_words(telling, "w:", constants.ALL_WORDS_LENGTH, out)
     for index, item in enumerate(initiating):
         if item.exception:
             out.setdefault(f"x:{item.exception}", 1.0 if index == 0 else 0.4)
-    _add_entries(extracted.items, out)
+    _add_entries(extracted.items, harmless, out)
     _add_job_facts(extracted.case.job, out)
     _add_process_facts(extracted, out)
     _add_cues(extracted, out)
@@ -69,13 +71,21 @@ def is_single_process(extracted: ExtractedCase) -> bool:
     return one and _PROCESS_GROUP_CUES.isdisjoint(extracted.cues)
 
 
-def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterable[tuple[str, float]]:
-    """Lines and the weight of their role. The lines of a short log have the same, as none of them was selected."""
+def _weighted_lines(
+    extracted: ExtractedCase, harmless: AbstractSet[int], *, any_initiating: bool
+) -> Iterable[tuple[str, float]]:
+    """Lines and the weight of their role. The lines of a short log have the same, as none of them was selected.
+
+    Args:
+        extracted: the case.
+        harmless: the places of its items that are harmless lines.
+        any_initiating: whether an item is a beginning.
+    """
     for index, item in enumerate(extracted.items[: constants.EVIDENCE_ITEMS]):
         if (
             item.derived
             or item.explained
-            or is_harmless_context(item)
+            or index in harmless
             or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)))
         ):
             continue  # that a job failed is no word of its log, nor are notices, nor what follows from an earlier step
@@ -119,10 +129,10 @@ def _add_words(lines: Iterable[tuple[str, float]], prefix: str, length: float, o
         out.update({prefix + word: value * scale for word, value in block.items()})
 
 
-def _add_entries(items: list[EvidenceItem], out: dict[str, float]) -> None:
+def _add_entries(items: list[EvidenceItem], harmless: AbstractSet[int], out: dict[str, float]) -> None:
     leading = True
-    for item in items:
-        if not item.hits or item.explained or is_harmless_context(item):
+    for place, item in enumerate(items):
+        if not item.hits or item.explained or place in harmless:
             continue
         rank = 1.0 if leading else 0.6
         leading = leading and item.role != "initiating"

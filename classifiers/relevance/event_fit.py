@@ -22,7 +22,7 @@ from classifiers.relevance.event_rules import (
     waits,
 )
 from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
-from classifiers.relevance.raised_limits import raises_limit
+from classifiers.relevance.recent_changes import raises_limit
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.

@@ -38,6 +38,9 @@ _ADDED_TO_NAME: Final = re.compile(
     r"workers?|master|launcher|head|chief|leader|ps|trainer|replicas?|node|server|driver|executor|evaluator|group|job"
     r"|gpu|cpu|\d{1,5}|[bcdfghjklmnpqrstvwxz2-9]{5,10}|(?=[a-z]*\d)[a-z0-9]{4,10}"
 )
+# A pod that the text of an event names, and how short its name may be (judgement: shorter ones are words of any log).
+_NAMED_POD: Final = re.compile(r"\bpod[/ ](?:[\w.-]{1,60}/)?(?P<name>[a-z0-9][a-z0-9-]{2,80})")
+_SHORTEST_NAME: Final = 4  # characters
 _BEFORE_START_S: Final = 120  # judgement: an image is pulled before a job counts as started
 _AFTER_START_S: Final = 60  # judgement
 
@@ -90,6 +93,22 @@ def are_pods_of(
         or not job_names().isdisjoint(names_of_pod(pod))
         for pod in (one.rsplit("/", 1)[-1] for one in pods)
     )
+
+
+def is_of_foreign_pod(text: str, own_texts: Iterable[str]) -> bool:
+    """Whether an event names pods, and no text of the job names one of them or what their job may be called.
+
+    What such an event says of its own pod explains no other event of the node.
+
+    Args:
+        text: the text of the event.
+        own_texts: the logs of the job, the scheduler's message and the name of the job.
+    """
+    if "pod" not in text:
+        return False
+    pods = (hit["name"] for hit in _NAMED_POD.finditer(text))
+    names = {name for pod in pods for name in names_of_pod(pod) if len(name) >= _SHORTEST_NAME}
+    return bool(names) and not any(name in own for own in own_texts for name in names)
 
 
 def _with_first_of_role(pod: str) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Final
 
 from classifiers.contracts import NodeEvent, RawCase
-from classifiers.extraction.comparisons import rank_of
-from classifiers.extraction.observed.phases import has_slow_storage
+from classifiers.extraction.line_headers import rank_of
+from classifiers.extraction.observations.phases import has_slow_storage
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.observation_names import DISK_FILLED_BY_JOB, SAME_DEVICE_AGAIN, STORAGE_SLOWED
 

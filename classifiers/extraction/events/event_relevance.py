@@ -8,17 +8,15 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
-from classifiers.extraction.events.clock_offsets import clock_offsets
+from classifiers.extraction.events.clocks import ClockOfLogs, clock_offsets, last_time
 from classifiers.extraction.events.event_order import lead
-from classifiers.extraction.events.log_clock import ClockOfLogs, last_time
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
-from classifiers.extraction.observed.few_paces import slowed_between
-from classifiers.extraction.observed.late_nodes import late_nodes
-from classifiers.extraction.observed.phases import write_times
-from classifiers.extraction.observed.slow_nodes import slow_nodes
+from classifiers.extraction.observations.phases import write_times
+from classifiers.extraction.observations.slow_nodes import late_nodes, slow_nodes
+from classifiers.extraction.observations.slowdown import slowed_between
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.withdrawn import survival

@@ -8,7 +8,7 @@ from classifiers.contracts import RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.lost_nodes import lost_node
-from classifiers.extraction.observed.only_losses import is_said_by_other_node
+from classifiers.extraction.observations.only_losses import is_said_by_other_node
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import nodes_of_event
 

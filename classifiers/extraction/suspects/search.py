@@ -15,7 +15,7 @@ from typing import Final
 
 from classifiers.contracts import Suspect
 from classifiers.extraction.line_shapes import names_timeout
-from classifiers.extraction.observed.only_losses import place_of_losses
+from classifiers.extraction.observations.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import (

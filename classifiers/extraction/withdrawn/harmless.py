@@ -1,20 +1,15 @@
-"""Lines with words of failure that tell of none: any run prints them, or they call their trouble overcome."""
+"""Items of harmless lines (`benign_lines.is_harmless`): their words of failure tell of none."""
 
 from collections.abc import Sequence
 
 from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.onset import Onset
 
 
 def is_harmless(item: EvidenceItem) -> bool:
-    """Whether any run prints such a line, or it calls its own trouble overcome."""
-    return (
-        benign_lines.is_benign(item.text)
-        or benign_lines.says_none_failed(item.message.lstrip(), item.error_words)
-        or is_overcome(item.message)
-    )
+    """Whether words of failure in an item's line tell of none."""
+    return benign_lines.is_harmless(item.text, item.message.lstrip(), item.error_words)
 
 
 def without_harmless(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

@@ -1,12 +1,18 @@
-"""Reports on networks and file systems that cannot be why the program after them ended."""
+"""Reports of the platform in a log that cannot be why the program ended.
+
+They are about links and file systems where the error is in the code, much older than the error, or about another job.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import islice
 from typing import Final
 
 from classifiers import signatures
+from classifiers.extraction.envelopes.daemon_lines import is_of_daemon
 from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance.event_rules import of_programs, unanswered, waits
@@ -25,6 +31,16 @@ _NAME: Final = re.compile(r"[A-Za-z][\w.-]*\d[\w-]*|(?<=server )[\w.-]+")
 _NOT_NAMES: Final = re.compile(r"(?i)rank\d|mlx\d_core|x\d+|e1000e?|v\d")
 _RANGE: Final = 300  # characters of a line that are read, those of a recovery before its words (judgement)
 _MOST_BACK: Final = 100  # lines that say that something is back (judgement)
+# Judgement: what the kernel reports ends or stalls a process within minutes. A day is also more than clocks of
+# different zones differ by.
+_TOO_EARLY_S: Final = 86_400.0
+# The job that a line of a scheduler's controller is about.
+_NAMED_JOB: Final = re.compile(r"\bJobId=(?P<id>\d{1,10})(?:_\d{1,7})?(?:\((?P<own>\d{1,10})\))?")
+# What the job's own step and launcher call it.
+_OWN_JOB: Final = re.compile(
+    r"\*\*\* (?:JOB|STEP) (?P<a>\d{1,10})\b|\bStepId=(?P<b>\d{1,10})\b|\bSLURM_JOB_?ID[=:] ?(?P<c>\d{1,10})\b"
+)
+_MOST_MENTIONS: Final = 20  # mentions that are read (judgement)
 
 
 def withdraw_unrelated(items: Sequence[EvidenceItem], streams: Sequence[StreamText]) -> None:
@@ -47,6 +63,54 @@ def withdraw_unrelated(items: Sequence[EvidenceItem], streams: Sequence[StreamTe
             continue
         end = max(item.start_offset for item in later)
         if any(_is_of_code(item) for item in later) or _is_back(report, streams[report.stream].text, end):
+            report.role, report.onset = "context", Onset.WITHDRAWN
+
+
+def withdraw_earlier_reports(items: Sequence[EvidenceItem]) -> None:
+    """Withdraw reports from more than a day before an error that only the program can cause.
+
+    The kernel keeps its messages since the machine was started, and who prints them prints the old ones too.
+
+    Args:
+        items: all items; changed in place.
+    """
+    beginnings = [item for item in items if item.role == "initiating" and item.line_number is not None]
+    reports = [item for item in beginnings if is_of_daemon(item.text)]
+    if not reports:  # most cases
+        return
+    ends = [time for item in items if is_error_of_program(item) and (time := time_of(item.text)) is not None]
+    if not ends:
+        return
+    for report in reports:
+        time = time_of(report.text)
+        if time is not None and time + _TOO_EARLY_S < max(ends):
+            report.role, report.onset = "context", Onset.WITHDRAWN
+
+
+def withdraw_other_jobs(items: Sequence[EvidenceItem], job_id: str | None, texts: Iterable[str]) -> None:
+    """Withdraw what a controller reports of a job with another number.
+
+    Args:
+        items: all items; changed in place.
+        job_id: the number of the job, None if unknown.
+        texts: the logs, which may name it.
+    """
+    reports = [
+        (one, found)
+        for one in items
+        if one.role == "initiating" and "JobId=" in one.text and is_of_daemon(one.text)
+        for found in _NAMED_JOB.finditer(one.text)
+    ]
+    if not reports:  # most cases
+        return
+    own = {job_id} if job_id is not None and job_id.isdigit() else set()
+    own |= {
+        found["a"] or found["b"] or found["c"]
+        for text in texts
+        for found in islice(_OWN_JOB.finditer(text), _MOST_MENTIONS)
+    }
+    for report, found in reports:
+        if own and own.isdisjoint({found["id"], found["own"]}):
             report.role, report.onset = "context", Onset.WITHDRAWN
 
 

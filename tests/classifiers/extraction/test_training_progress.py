@@ -6,7 +6,7 @@ import pytest
 from classifiers.contracts import LogStream
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.observed.slow_nodes import slow_nodes
+from classifiers.extraction.observations.slow_nodes import slow_nodes
 from classifiers.extraction.stream_reader import StreamText
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from classifiers.contracts import NodeEvent
-from classifiers.extraction.events.clock_offsets import clock_offsets
+from classifiers.extraction.events.clocks import clock_offsets
 from classifiers.relevance.event_candidates import JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge

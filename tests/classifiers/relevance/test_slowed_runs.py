@@ -8,7 +8,7 @@ from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.observed.slow_nodes import slow_nodes
+from classifiers.extraction.observations.slow_nodes import slow_nodes
 from classifiers.extraction.scan import Scanner
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.training_progress import slowed_since

@@ -1,19 +1,33 @@
-"""The clock of a job's logs beside that of its events."""
+"""The clocks of a case: that of the job's logs beside that of its events, and those of nodes that are set otherwise."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from classifiers.contracts import RawCase
+from classifiers.contracts import NodeEvent, RawCase
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.stream_reader import StreamText
 
+# How far ahead or behind an event says that a clock is.
+_BY: Final = r"(?P<{0}>\d{{1,7}}(?:\.\d{{1,6}})?) ?(?P<{1}>s|sec|seconds?|min|minutes?|h|hours?)\b"
+_OFFSET: Final = re.compile(
+    rf"(?i)\bclock\b[^\n]{{0,40}}?\b{_BY.format('first', 'unit')} {{1,3}}(?:too )?(?P<way>ahead|fast|behind|slow)\b"
+    r"|\bclock\b[^\n]{0,30}?\b(?P<way_first>ahead|fast|behind|slow)\b[^\n]{0,20}?"
+    rf"\b{_BY.format('second', 'unit_last')}"
+)
+_EVENT_RANGE: Final = 300
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0}
+_AHEAD: Final = frozenset({"ahead", "fast"})
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
 _HALF_HOUR_S: Final = 1_800
 _LARGEST_ZONE_S: Final = 14 * 3_600
 # Judgement: a log begins and ends at most so long after and before its job, or clocks are set otherwise.
 _LOG_ENDS_WITHIN_S: Final = 2_700
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
+
+Reporter = tuple[str | None, str | None]
+"""A node and the source of its events, such as its management controller: what has a clock of its own."""
 
 
 class ClockOfLogs:
@@ -74,3 +88,17 @@ def last_time(text: str) -> float | None:
 def _first_time(text: str) -> float | None:
     lines = text[:_END_RANGE].split("\n")
     return next((time for time in map(time_of, lines) if time is not None), None)
+
+
+def clock_offsets(events: Iterable[NodeEvent]) -> dict[Reporter, float]:
+    """By how many seconds the clocks of nodes and their controllers are ahead, where an event of them says so."""
+    found: dict[Reporter, float] = {}
+    for one in events:
+        if "clock" not in one.text and "Clock" not in one.text:
+            continue
+        hit = _OFFSET.search(one.text, 0, _EVENT_RANGE)
+        if hit is not None:
+            seconds = float(hit["first"] or hit["second"]) * _UNITS[(hit["unit"] or hit["unit_last"])[0].lower()]
+            is_ahead = (hit["way"] or hit["way_first"]).lower() in _AHEAD
+            found[one.node, one.source] = seconds if is_ahead else -seconds
+    return found

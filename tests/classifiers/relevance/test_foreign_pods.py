@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.events.foreign_pods import is_of_foreign_pod
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
+from classifiers.relevance.own_names import is_of_foreign_pod
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 AT = datetime(2026, 9, 1, 8, tzinfo=UTC)

@@ -1,11 +1,14 @@
-"""Whether the steps of a run became slower, by a log that shows only a few of them, often without times."""
+"""Whether the steps of a run became slower, also by a log that shows only a few of them, often without times."""
 
 import re
+from collections.abc import Sequence
 from statistics import median
 from typing import Final
 
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.stream_reader import StreamText, lines_with
+from classifiers.relevance.event_rules import deadlines
 
 # A number with its unit: so many seconds for a step, or so many steps in a second.
 _PACE: Final = re.compile(
@@ -26,6 +29,19 @@ _SLOWER: Final = 2.0
 _EACH_SLOWER: Final = 1.5
 
 _Pace = tuple[float | None, float]
+
+
+def slowed_down(streams: Sequence[StreamText]) -> bool:
+    """Whether a job that did not end in time took several times as long for its steps in the end as before.
+
+    Not where it gave each step more work.
+    """
+    if next(lines_with(streams, deadlines()), None) is None:
+        return False
+    texts = [one.text for one in streams if not one.is_scheduler]
+    if any(map(training_progress.has_slowed, texts)):
+        return not any(map(training_progress.has_more_work, texts))
+    return any(slowed_between(text) is not None for text in texts)
 
 
 def slowed_between(text: str) -> tuple[float | None, float | None] | None:

@@ -6,7 +6,7 @@ from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.observed.phases import write_times
+from classifiers.extraction.observations.phases import write_times
 from classifiers.extraction.scan import Scanner
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))

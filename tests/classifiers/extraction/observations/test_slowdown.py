@@ -3,7 +3,7 @@
 import pytest
 
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.observed.few_paces import slowed_between
+from classifiers.extraction.observations.slowdown import slowed_between
 
 
 def log_of(*paces: str) -> str:

@@ -1,12 +1,14 @@
-"""Nodes of a job whose ranks its logs name as the slowest."""
+"""The node that holds up the others: logs name its ranks as the slowest, or show that the others gave up on it."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.node_names import short_name
+from classifiers.relevance.event_rules import timeouts, waits
 from classifiers.relevance.words_in_text import is_word_in
 
 _LINE_RANGE: Final = 500
@@ -21,6 +23,7 @@ _RANKS_LISTED: Final = re.compile(r"(?i)\branks?\b[^\n\d]{0,60}(?P<ranks>[\[(]{0
 # by chance changes from step to step.
 _FEWEST_NAMED: Final = 3
 _SHARE_NAMED: Final = 0.8
+_WORKED_UNTIL_S: Final = 600.0  # before the last progress of any rank (judgement)
 
 
 def slow_nodes(streams: Sequence[StreamText], nodes: frozenset[str]) -> frozenset[str]:
@@ -69,3 +72,30 @@ def _nodes_of_slow_lists(streams: Sequence[StreamText], nodes: frozenset[str]) -
             if ranks is not None and len(re.findall(r"(?<![\w.-])\d{1,6}(?![\w.-])", ranks["ranks"])) > 1:
                 found |= {node for node in nodes if is_word_in(node, line[:_LINE_RANGE])}
     return frozenset(found)
+
+
+def late_nodes(streams: Sequence[StreamText], attributions: Sequence[LineAttribution | None]) -> frozenset[str]:
+    """The short name of the one node whose logs show progress and no trouble while all others show time-outs.
+
+    Empty where there are several, or none, or where a rank of the node waited as well.
+
+    Args:
+        streams: the texts of a case.
+        attributions: who printed which line, by stream; None for a stream without text.
+    """
+    waiting: set[str] = set()
+    working: dict[str, float] = {}
+    for stream, attribution in zip(streams, attributions, strict=True):
+        node = stream.source.node
+        if stream.is_scheduler or attribution is None or node is None or stream.source.rank is None:
+            continue
+        found = {hit.id for line in stream.lines for hit in line.hits if hit.role in {"initiating", "cascade"}}
+        if not found.isdisjoint(timeouts()):
+            waiting.add(short_name(node))
+        elif found <= waits() and (last := attribution.progress_lines.last_time()) is not None:
+            working[short_name(node)] = max(last, working.get(short_name(node), last))
+    if not waiting or not working:
+        return frozenset()
+    end = max(working.values())
+    late = {node for node, last in working.items() if node not in waiting and last >= end - _WORKED_UNTIL_S}
+    return frozenset(late) if len(late) == 1 else frozenset()

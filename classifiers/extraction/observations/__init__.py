@@ -1,0 +1,1 @@
+"""Observations: what several lines of a case, often of several processes, show together."""

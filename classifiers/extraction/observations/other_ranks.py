@@ -1,0 +1,72 @@
+"""What the ranks of a job show together: the same fault, one that differs, one that is gone before the others."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from classifiers.contracts import JobFacts
+from classifiers.extraction.line_headers import rank_of
+from classifiers.extraction.observations.phases import COLLECTIVE_TIMEOUTS
+from classifiers.extraction.stream_reader import StreamText, lines_with
+from classifiers.relevance.event_rules import waits
+
+# A program's own faults on the device: hardware does not commit them on several devices at once.
+MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
+NOT_FINITE: Final = frozenset({"wordings.one-replica-differs", "wordings.rank-not-finite", "wordings.same-rank-again"})
+_RANKS: Final = re.compile(r"(?i)\brank(?:\(s\)|s)?[ :=#]{0,2}\[?(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,64})")
+_WORK: Final = re.compile(r"\bSeqNum=(?P<number>\d+), OpType=(?P<operation>\w+)(?:, NumelIn=(?P<size>\d+))?")
+_GROUP: Final = re.compile(r"\bPG GUID (?P<group>\w+)")
+# How a rank says that its work is done, and how many characters at the end of its log are read (judgement).
+_DONE: Final = re.compile(
+    r"(?i)\bran out of data\b|\b(?:exhausted|finished|completed?|done|exiting|returned|reached (?:max|the end))\b"
+    r"|\bno more (?:batches|data|samples)\b"
+)
+_LAST_CHARS: Final = 600
+_FEWEST_TIMES: Final = 2  # a batch that is not finite once may be the data's fault (judgement)
+
+
+def fault_on_several_ranks(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether several ranks report a memory fault of their own."""
+    ranks: set[tuple[str, int]] = set()
+    for stream, line in lines_with(streams, MEMORY_FAULTS):
+        rank = rank_of(line.text)
+        rank = stream.source.rank if rank is None else rank
+        ranks.add(("stream", stream.index) if rank is None else ("rank", rank))
+    return len(ranks) > 1
+
+
+def one_rank_not_finite(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether only one rank, not the one that reports for all, has numbers that are not finite, more than once."""
+    named = [
+        match["ranks"] for _, line in lines_with(streams, NOT_FINITE) if (match := _RANKS.search(line.text)) is not None
+    ]
+    return len(named) >= _FEWEST_TIMES and len(set(named)) == 1 and named[0].isdigit() and named[0] != "0"
+
+
+def collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether time-outs name two operations, or two sizes of one, with the same number in the same group of ranks."""
+    named: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for _, line in lines_with(streams, COLLECTIVE_TIMEOUTS):
+        work = _WORK.search(line.text)
+        if work is not None:
+            group = _GROUP.search(line.text)
+            number = (group["group"] if group is not None else "", work["number"])
+            named.setdefault(number, set()).add((work["operation"], work["size"] or ""))
+    return any(len(operations) > 1 for operations in named.values())
+
+
+def left_early(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
+    """Whether one rank ended as if its work were done, while the others report that one of them is gone or late."""
+    logs = [one for one in streams if one.source.rank is not None and one.text.strip()]
+    lost = {one.index for one, _ in lines_with(logs, waits())}
+    silent = [one for one in logs if one.index not in lost]
+    if not lost or len({one.source.rank for one in silent}) != 1:
+        return False
+    return all(_is_done(one) for one in silent if one.source.stream != "stdout" or len(silent) == 1)
+
+
+def _is_done(stream: StreamText) -> bool:
+    """Whether a log ends in words of work that is done, without an error."""
+    hits = (hit for line in stream.lines for hit in line.hits)
+    failed = any(hit.role == "initiating" and hit.strength != "weak" and not hit.needs for hit in hits)
+    return not failed and _DONE.search(stream.text.rstrip()[-_LAST_CHARS:]) is not None

@@ -1,1 +1,0 @@
-"""What the lines of several processes show together."""
