@@ -64,14 +64,6 @@ class KubernetesApi:
         """
         return self._json("DELETE", path, query)
 
-    def patch(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
-        """Merge `body` into an object (RFC 7386).
-
-        Raises:
-            ObjectNotFound, RequestRefused, ClusterUnavailable: see their docstrings.
-        """
-        return self._json("PATCH", path, query, body)
-
     def watch(self, path: str, query: Mapping[str, Any], *, silence_s: float) -> Iterator[Object]:
         """Yield the changes of a collection until the server ends the watch or sends nothing for `silence_s` seconds.
 
@@ -131,7 +123,7 @@ class KubernetesApi:
         """Send a request and return the successful response; its body is not read yet."""
         headers = {"Accept": "application/json, */*"}
         if body is not None:
-            headers["Content-Type"] = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            headers["Content-Type"] = "application/json"
         try:
             request = self._client.param_serialize(
                 method,

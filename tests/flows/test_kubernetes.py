@@ -78,7 +78,7 @@ class Site:
     def pods_read_up_to(self) -> str:
         """The version of the pods that the watcher has saved; it saves from time to time as changes come."""
         change = {"metadata": {"annotations": {"changed-at": str(time.monotonic())}}}
-        self.cluster.api.patch(named("batch/v1", "jobs", NAMESPACE, "memory"), change)
+        self.cluster.patch(named("batch/v1", "jobs", NAMESPACE, "memory"), change)
         return str(json.loads((self.folder / "watch.json").read_text())["versions"]["pods|*"])
 
     def hook(self) -> None:

@@ -21,7 +21,7 @@ LEAF, NVLINK = "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/
 
 
 def label(site: Site, node: str, **labels: str | None) -> None:
-    site.cluster.api.patch(named("v1", "nodes", None, node), {"metadata": {"labels": labels}})
+    site.cluster.patch(named("v1", "nodes", None, node), {"metadata": {"labels": labels}})
 
 
 def run_on(site: Site, node: str, name: str) -> None:
