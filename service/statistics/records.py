@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
+
+# What `Stats` holds: counts by status, also shares by side and cause, also the hourly series. Each takes more queries.
+StatsDetail = Literal["status", "shares", "hours"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Stats:
 
     `finished` = succeeded + failed is the rate's denominator, `failed` its numerator (contract, section 2);
     `preempted` and `cancelled` are counted separately. `rate` is None if nothing finished. Shares are of the failed
-    ones, most first; a failed job without a verdict is under "unknown".
+    ones, most first; a failed job without a verdict is under "unknown". Shares and hours are empty where they were read
+    with less detail.
     """
 
     since: datetime

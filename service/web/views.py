@@ -17,7 +17,7 @@ from service.jobs.records import ALL_JOBS, Attempt, Scope
 from service.people.roles import sees
 from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of
-from service.statistics.records import Health, PeriodCount, Stats
+from service.statistics.records import Health, PeriodCount, Stats, StatsDetail
 from service.web.auth import Principal
 from service.web.services import Services
 from service.web.url_times import instant
@@ -71,33 +71,18 @@ def stats(
     since: str | None = None,
     until: str | None = None,
     scope: Scope = ALL_JOBS,
+    detail: StatsDetail = "hours",
 ) -> Stats:
     """Counts and rates of jobs that ended in [since, until), the last 24 hours by default.
 
     Raises:
         InvalidInput: a time is invalid.
     """
-    begin, end = _period(services, since, until)
-    with services.reading() as reading:
-        return reading.statistics.stats(begin, end, scope)
-
-
-def totals(
-    services: Services,
-    since: str | None = None,
-    until: str | None = None,
-    scope: Scope = ALL_JOBS,
-) -> Stats:
-    """The same without the hourly series."""
-    begin, end = _period(services, since, until)
-    with services.reading() as reading:
-        return reading.statistics.totals(begin, end, scope)
-
-
-def _period(services: Services, since: str | None, until: str | None) -> tuple[datetime, datetime]:
     now = services.clock.now()
     end = now if until is None else instant(until, "until", now, services.zone)
-    return instant(since or DEFAULT_RANGE, "since", now, services.zone), end
+    begin = instant(since or DEFAULT_RANGE, "since", now, services.zone)
+    with services.reading() as reading:
+        return reading.statistics.stats(begin, end, scope, detail)
 
 
 def series(
@@ -122,7 +107,7 @@ def before(
     except OverflowError:
         return None
     with services.reading() as reading:
-        found = reading.statistics.outcomes(since, stats.since, scope)
+        found = reading.statistics.stats(since, stats.since, scope, "status")
     return found if found.finished else None
 
 

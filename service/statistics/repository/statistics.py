@@ -1,7 +1,7 @@
 """Counts and rates, all derived from rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,7 +31,7 @@ from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk, paging
 from service.sql.types import utc
-from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
+from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats, StatsDetail
 from service.statistics.repository import rollups, series, sums
 
 SERIES = timedelta(hours=24)
@@ -59,28 +59,22 @@ class StatisticsReader:
             found = self._split[since, until] = rollups.split(self._connection, since, until)
         return found
 
-    def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
+    def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS, detail: StatsDetail = "hours") -> Stats:
         """Counts over jobs that ended in [since, until); the hourly series covers at most its last 24 hours."""
-        found = self.totals(since, until, scope)
-        return replace(found, hours=self._hours(found.since, found.until, scope))
-
-    def totals(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
-        """The counts of `stats` without the hourly series."""
         since, until = utc(since), utc(until)
         parts = self._parts(since, until)
-        found = self._outcomes(since, until, scope, parts)
+        found = self._by_status(since, until, self._statuses(parts, scope))
+        if detail == "status":
+            return found
         by_side, by_cause = self._shares(parts, scope, found.failed, found.gpu_hours_lost)
-        return replace(found, by_side=by_side, by_cause=by_cause)
+        hours = self._hours(since, until, scope) if detail == "hours" else ()
+        return replace(found, by_side=by_side, by_cause=by_cause, hours=hours)
 
-    def outcomes(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> Stats:
-        """The counts of `stats` by status alone: without the shares by side and cause, and the hourly series."""
-        since, until = utc(since), utc(until)
-        return self._outcomes(since, until, scope, self._parts(since, until))
-
-    def _outcomes(self, since: datetime, until: datetime, scope: Scope, parts: rollups.PeriodParts) -> Stats:
+    @staticmethod
+    def _by_status(since: datetime, until: datetime, rows: Iterable[Row[*tuple[Any, ...]]]) -> Stats:
         by_status: dict[str, int] = {}
         lost = 0.0
-        for row in self._statuses(parts, scope):
+        for row in rows:
             by_status[row.status] = by_status.get(row.status, 0) + row.jobs
             lost += row.lost if row.status in FAILURE_STATUSES else 0.0
         failed = sum(by_status.get(status, 0) for status in FAILURE_STATUSES)

@@ -70,7 +70,7 @@ def figures(store: Store) -> Figures:
     with store.reading() as reading:
         return {
             length: (
-                reading.statistics.totals(NOON - length * DAY - timedelta(minutes=7), NOON),
+                reading.statistics.stats(NOON - length * DAY - timedelta(minutes=7), NOON, detail="shares"),
                 reading.statistics.series(NOON - length * DAY - timedelta(minutes=7), NOON),
             )
             for length in (3, 7, 28, 365)
