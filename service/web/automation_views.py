@@ -1,4 +1,7 @@
-"""Queries and actions of automation, shared by pages and API."""
+"""Queries and actions of automation that pages and API share.
+
+They call `services.automation_service` directly for what needs no check of the web, such as incidents and hooks.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +9,10 @@ from datetime import datetime
 from hashlib import sha256
 
 from service.automation.time_limits import OUTCOME_AGE
-from service.contracts.page import Page
 from service.errors import Forbidden
-from service.incidents.records import Incident, IncidentDetail, IncidentKind
+from service.incidents.records import Incident
 from service.reports import intervals
-from service.requests.records import AckResult, Demotion, Lease, Rate, Request, RequestState, Switch, TallyRow
+from service.requests.records import Demotion, Rate, Request, RequestState, Switch, TallyRow
 from service.web import views
 from service.web.auth import ActionRequest
 from service.web.services import Services, Tallies
@@ -111,53 +113,6 @@ def rate(row: TallyRow, demotion: Demotion | None) -> Rate:
     )
 
 
-def switch(services: Services) -> Switch:
-    """The kill switch."""
-    with services.reading() as reading:
-        return reading.kill_switch.get()
-
-
-def stop(services: Services, by: str, reason: str | None) -> Switch:
-    """Stop all automatic action."""
-    return services.automation_service.set_stopped(stopped=True, by=by, reason=reason)
-
-
-def start(services: Services, by: str) -> Switch:
-    """Start automation again."""
-    return services.automation_service.set_stopped(stopped=False, by=by)
-
-
-def requests(
-    services: Services,
-    *,
-    state: RequestState | None = None,
-    cluster: str | None = None,
-    failure_id: int | None = None,
-    incident_id: int | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
-) -> Page[Request]:
-    """One page of requests, newest first.
-
-    Raises:
-        InvalidInput: the limit or cursor is invalid.
-    """
-    with services.reading() as reading:
-        return reading.requests.page(
-            state=state, cluster=cluster, failure_id=failure_id, incident_id=incident_id, limit=limit, cursor=cursor
-        )
-
-
-def request(services: Services, request_id: str) -> Request:
-    """One request.
-
-    Raises:
-        NotFound: no such request.
-    """
-    with services.reading() as reading:
-        return reading.requests.get(request_id)
-
-
 def failure_automation(services: Services, failure_id: int, cluster: str, job_id: str) -> FailureAutomation:
     """Automation of one failure, shadow mode included."""
     with services.reading() as reading:
@@ -166,39 +121,6 @@ def failure_automation(services: Services, failure_id: int, cluster: str, job_id
             tuple(reading.incidents.of_failure(failure_id)),
             reading.lineages.mark_on(cluster, job_id),
         )
-
-
-def lease(services: Services, hook: str, cluster: str, *, limit: int, seconds: float) -> list[Lease]:
-    """Lease requests that may be executed now to a hook."""
-    return services.automation_service.lease(hook, cluster, limit=limit, seconds=seconds)
-
-
-def ack(
-    services: Services,
-    request_id: str,
-    token: str,
-    result: AckResult,
-    *,
-    new_job_id: str | None = None,
-    detail: str | None = None,
-) -> Request:
-    """Record the result that a hook reports.
-
-    Raises:
-        NotFound: no such request.
-        Conflict: the request was withdrawn in the meantime, or another lease is active.
-    """
-    return services.automation_service.ack(request_id, token, result, new_job_id=new_job_id, detail=detail)
-
-
-def fail(services: Services, request_id: str, token: str, error: str, retry_after_s: float | None) -> Request:
-    """Record that a hook could not execute a request.
-
-    Raises:
-        NotFound: no such request.
-        Conflict: the request was withdrawn in the meantime, or another lease is active.
-    """
-    return services.automation_service.fail(request_id, token, error, retry_after_s)
 
 
 def resubmit(services: Services, failure_id: int, by: str, comment: str | None) -> Request:
@@ -241,74 +163,6 @@ def lift(services: Services, failure_id: int, by: str) -> list[Request]:
     """
     views.failure(services, failure_id)
     return services.automation_service.lift(failure_id, by)
-
-
-def incidents(
-    services: Services,
-    *,
-    still_open: bool | None = None,
-    cluster: str | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
-) -> Page[Incident]:
-    """One page of incidents, newest first.
-
-    Raises:
-        InvalidInput: the limit or cursor is invalid.
-    """
-    with services.reading() as reading:
-        return reading.incidents.page(still_open=still_open, cluster=cluster, limit=limit, cursor=cursor)
-
-
-def incident(services: Services, incident_id: int) -> IncidentDetail:
-    """One incident with its jobs and its history.
-
-    Raises:
-        NotFound: no such incident.
-    """
-    with services.reading() as reading:
-        return reading.incidents.get(incident_id)
-
-
-def open_incident(
-    services: Services, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None
-) -> Incident:
-    """Open an incident manually.
-
-    Raises:
-        Conflict: it is already open.
-    """
-    return services.automation_service.open_incident(cluster, kind, value, by, comment)
-
-
-def close_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
-    """Close an incident and release the requests it held.
-
-    Raises:
-        NotFound: no such incident.
-        Conflict: it is already closed.
-    """
-    return services.automation_service.close_incident(incident_id, by, comment)
-
-
-def hold_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
-    """Hold an incident: no probe until a person releases it.
-
-    Raises:
-        NotFound: no such incident.
-        Conflict: it is already closed.
-    """
-    return services.automation_service.hold_incident(incident_id, by, comment)
-
-
-def release_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
-    """Release an incident: a probe job runs next.
-
-    Raises:
-        NotFound: no such incident.
-        Conflict: it is already closed.
-    """
-    return services.automation_service.release_incident(incident_id, by, comment)
 
 
 def check_owner(action: ActionRequest, failure_id: int) -> None:

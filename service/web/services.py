@@ -17,7 +17,6 @@ from service.db.session import ReadSession, Store
 from service.deliveries.config import ReportReceiver
 from service.failures.records import Visibility
 from service.failures.repository.signature_hits import HitCounts
-from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import recognise
 from service.formats.read_outcome import Skipped
@@ -30,6 +29,7 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.people.config import LoginMethods
 from service.recommend import policy
+from service.recommend.advisor import Advisor
 from service.reports.document import Report
 from service.reports.publish import ReportService
 from service.reports.subscriptions import Subscriptions

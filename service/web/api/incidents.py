@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from service.incidents.records import Incident
-from service.web import automation_views as views
 from service.web.api.automation_models import IncidentAnswer, IncidentRequest, IncidentsPage
 from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
 from service.web.auth import ACT, READ, Principal
@@ -26,35 +25,37 @@ def get_incidents(
     cursor: Cursor = None,
 ) -> IncidentsPage:
     """Incidents, newest first."""
-    page = views.incidents(services, still_open=open, cluster=cluster or None, limit=limit, cursor=cursor)
+    with services.reading() as reading:
+        page = reading.incidents.page(still_open=open, cluster=cluster or None, limit=limit, cursor=cursor)
     return IncidentsPage(items=list(page.items), next_cursor=page.next_cursor)
 
 
 @router.get("/incidents/{incident_id}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
 def get_incident(services: InjectedServices, incident_id: IncidentId) -> IncidentAnswer:
     """One incident with its jobs and its history."""
-    return IncidentAnswer.model_validate(views.incident(services, incident_id), from_attributes=True)
+    with services.reading() as reading:
+        return IncidentAnswer.model_validate(reading.incidents.get(incident_id), from_attributes=True)
 
 
 @router.post("/incidents", status_code=201, responses=answers(401, 403, 409, 422, 503))
 def open_incident(services: InjectedServices, body: IncidentRequest, principal: Principal = ACT) -> Incident:
     """Open an incident manually; failures over the resource are held from now on. 409: it is already open."""
-    return views.open_incident(services, body.cluster, body.kind, body.value, principal.name, comment=body.comment)
+    return services.automation_service.open_incident(body.cluster, body.kind, body.value, principal.name, body.comment)
 
 
 @router.post("/incidents/{incident_id}:close", responses=answers(401, 403, 404, 409, 422, 503))
 def close_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """Close an incident whose cause is fixed; the requests it held are released gradually."""
-    return views.close_incident(action.services, incident_id, action.actor, action.comment)
+    return action.services.automation_service.close_incident(incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
 def hold_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """Hold all its requests until a person releases the incident: no probe is sent."""
-    return views.hold_incident(action.services, incident_id, action.actor, action.comment)
+    return action.services.automation_service.hold_incident(incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:release", responses=answers(401, 403, 404, 409, 422, 503))
 def release_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """End a manual hold: a probe job runs next, and its outcome decides."""
-    return views.release_incident(action.services, incident_id, action.actor, action.comment)
+    return action.services.automation_service.release_incident(incident_id, action.actor, action.comment)

@@ -31,22 +31,23 @@ def get_resubmissions(
     cursor: Cursor = None,
 ) -> RequestsPage:
     """Resubmission requests, newest first; state shadow: recorded but not executed."""
-    page = views.requests(
-        services,
-        state=state,
-        cluster=cluster or None,
-        failure_id=failure,
-        incident_id=incident,
-        limit=limit,
-        cursor=cursor,
-    )
+    with services.reading() as reading:
+        page = reading.requests.page(
+            state=state,
+            cluster=cluster or None,
+            failure_id=failure,
+            incident_id=incident,
+            limit=limit,
+            cursor=cursor,
+        )
     return RequestsPage(items=list(page.items), next_cursor=page.next_cursor)
 
 
 @router.get("/resubmissions/{request_id}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
 def get_resubmission(services: InjectedServices, request_id: RequestId) -> Request:
     """One request."""
-    return views.request(services, request_id)
+    with services.reading() as reading:
+        return reading.requests.get(request_id)
 
 
 @router.post("/resubmissions:lease", responses=answers(401, 403, 422, 503))
@@ -65,7 +66,7 @@ def lease_resubmissions(
         raise Forbidden("this token may not lease on this cluster", (FieldError("cluster", expected, body.cluster),))
     # The name in the body is only a description: two hooks may use one token, and a token any name.
     hook = body.hook if principal.via == "open" else f"{body.hook} ({principal.name})"
-    return views.lease(services, hook, body.cluster, limit=body.max, seconds=body.seconds)
+    return services.automation_service.lease(hook, body.cluster, limit=body.max, seconds=body.seconds)
 
 
 @router.post("/resubmissions/{request_id}:ack", responses=answers(401, 403, 404, 409, 422, 503))
@@ -77,13 +78,8 @@ def ack_resubmission(
     409: the request was withdrawn in the meantime (the result is recorded nevertheless), or another lease is active.
     """
     _check_cluster(services, principal, request_id)
-    return views.ack(
-        services,
-        request_id,
-        body.lease_token,
-        body.result,
-        new_job_id=body.new_job_id,
-        detail=body.detail,
+    return services.automation_service.ack(
+        request_id, body.lease_token, body.result, new_job_id=body.new_job_id, detail=body.detail
     )
 
 
@@ -93,7 +89,7 @@ def fail_resubmission(
 ) -> Request:
     """Report that the request could not be carried out; 409 as with `:ack`."""
     _check_cluster(services, principal, request_id)
-    return views.fail(services, request_id, body.lease_token, body.error, body.retry_after_s)
+    return services.automation_service.fail(request_id, body.lease_token, body.error, body.retry_after_s)
 
 
 @router.post("/failures/{failure_id}:resubmit", responses=answers(401, 403, 404, 409, 422, 503))
@@ -135,5 +131,9 @@ def _check_cluster(services: Services, principal: Principal, request_id: str) ->
     Raises:
         NotFound: no such request, or it is of another cluster.
     """
-    if principal.binding and not principal.binding.allows(views.request(services, request_id).cluster):
+    if not principal.binding:
+        return
+    with services.reading() as reading:
+        cluster = reading.requests.get(request_id).cluster
+    if not principal.binding.allows(cluster):
         raise NotFound(f"no request {request_id[:40]}")

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.incidents.records import IncidentKind
-from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.forms import DEFAULT_ROWS, CommentForm, RowLimit, Text, redirect
 from service.web.pages.operations.automation_banner import message
@@ -36,11 +35,14 @@ def incidents(
 ) -> HTMLResponse:
     """Open incidents, then closed ones, newest first."""
     with services.snapshot() as snapshot:
+        with snapshot.reading() as reading:
+            still_open = reading.incidents.page(still_open=True, cluster=cluster or None, limit=100)
+            closed = reading.incidents.page(
+                still_open=False, cluster=cluster or None, limit=limit, cursor=cursor or None
+            )
         context = {
-            "open": views.incidents(snapshot, still_open=True, cluster=cluster or None, limit=100).items,
-            "page": views.incidents(
-                snapshot, still_open=False, cluster=cluster or None, limit=limit, cursor=cursor or None
-            ),
+            "open": still_open.items,
+            "page": closed,
             "kinds": [kind for kind in KINDS if kind != "fingerprint"],
             "cluster": cluster or None,
             "cursor": cursor,
@@ -54,8 +56,8 @@ def incidents(
 def incident(request: Request, services: InjectedServices, incident_id: Id, notice: Text = None) -> HTMLResponse:
     """One incident."""
     with services.snapshot() as snapshot:
-        found = views.incident(snapshot, incident_id)
         with snapshot.reading() as reading:
+            found = reading.incidents.get(incident_id)
             rows = reading.failures.rows([job.failure_id for job in found.jobs[:JOBS_SHOWN]])
             same = [one for one in reading.incidents.over(found.incident.key, most=OTHERS + 1) if one.id != incident_id]
         context = {
@@ -90,26 +92,28 @@ def open_incident(
     value: Annotated[str, Form(min_length=1, max_length=200)],
 ) -> RedirectResponse:
     """Open an incident manually."""
-    opened = views.open_incident(form.services, cluster.strip(), kind, value.strip(), form.actor, form.comment)
+    opened = form.services.automation_service.open_incident(
+        cluster.strip(), kind, value.strip(), form.actor, form.comment
+    )
     return redirect(f"/incidents/{opened.id}?notice=opened")
 
 
 @router.post("/incidents/{incident_id}/close")
 def close(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """Close an incident and release its jobs."""
-    views.close_incident(form.services, incident_id, form.actor, form.comment)
+    form.services.automation_service.close_incident(incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=close")
 
 
 @router.post("/incidents/{incident_id}/hold")
 def hold(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """Hold an incident: no probe until a person releases it."""
-    views.hold_incident(form.services, incident_id, form.actor, form.comment)
+    form.services.automation_service.hold_incident(incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=hold_incident")
 
 
 @router.post("/incidents/{incident_id}/release")
 def release(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """Release an incident: a probe job runs next."""
-    views.release_incident(form.services, incident_id, form.actor, form.comment)
+    form.services.automation_service.release_incident(incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=release")

@@ -50,7 +50,7 @@ def overview(
     since = scope.since or DEFAULT_RANGE
     with services.snapshot() as snapshot:
         jobs = scope.jobs()
-        stats = views.totals(snapshot, since, scope.until, jobs)
+        stats = views.stats(snapshot, since, scope.until, jobs, detail="shares")
         values = jobs.given()
         failure_query = FailureQuery(values, since=since, until=scope.until)
         counted = replace(failure_query, values={**values, "status": COUNTED_AS_FAILED})
@@ -59,7 +59,8 @@ def overview(
         before = views.before(snapshot, stats, jobs)
         period_marks = marks.find(snapshot, stats.since, stats.until, cluster=scope.cluster)
         goodput = goodput_views.summary(snapshot, stats, before, jobs, (since, scope))
-        open_incidents = automation_views.incidents(snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS)
+        with snapshot.reading() as reading:
+            open_incidents = reading.incidents.page(still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
             "attention": attention,
             "frequent": group_views.most_frequent(snapshot, views.failure_filter(snapshot, counted), most=FREQUENT),

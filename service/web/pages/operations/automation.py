@@ -34,10 +34,12 @@ def automation(
     tallies, counted = views.tallies(services), automation_funnel.read(services)
     with services.snapshot() as snapshot:
         overview = views.overview(snapshot, tallies)
+        with snapshot.reading() as reading:
+            page = reading.requests.page(state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None)
         context = {
             "overview": overview,
             "month": automation_funnel.month(*counted, overview.rates),
-            "page": views.requests(snapshot, state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None),
+            "page": page,
             "state": chosen,
             "states": STATES,
             "extra": {"cluster": cluster or None, "limit": limit if limit != DEFAULT_ROWS else None},
@@ -50,14 +52,14 @@ def automation(
 @router.post("/automation/stop")
 def stop(form: ActForm, reason: Annotated[str, Form(max_length=2_000)] = "") -> RedirectResponse:
     """Stop all automatic action."""
-    views.stop(form.services, form.actor, reason.strip()[:500] or None)
+    form.services.automation_service.set_stopped(stopped=True, by=form.actor, reason=reason.strip()[:500] or None)
     return redirect("/automation?notice=stopped")
 
 
 @router.post("/automation/start")
 def start(form: ActForm) -> RedirectResponse:
     """Start automation again."""
-    views.start(form.services, form.actor)
+    form.services.automation_service.set_stopped(stopped=False, by=form.actor)
     return redirect("/automation?notice=started")
 
 
