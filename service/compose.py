@@ -22,7 +22,6 @@ from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.drain import Drain
 from service.deliveries.runner import Runner
 from service.errors import FaultlineError
-from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import node_events, recognise
 from service.good_runs.collection import GoodRuns
@@ -55,6 +54,7 @@ from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.revision import Revision
 from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
+from service.recommend.advisor import Advisor
 from service.reports.publish import ReportService
 from service.second_reader import asking as second_readings
 from service.second_reader import build as second_reader

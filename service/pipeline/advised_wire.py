@@ -7,8 +7,7 @@ from classifiers.contracts import Verdict
 from service.automation.request_creation import AdvisedFailure
 from service.contracts.event import JobCompletion
 from service.contracts.verdict_wire import wire_of
-from service.recommend import event_facts
-from service.recommend.advise import advise
+from service.recommend.advisor import advise_without_history
 from service.recommend.policy import Policy
 
 
@@ -31,10 +30,7 @@ def advised_wire(
         policy: the policy of advice without history.
         now: the current time.
     """
-    if advised is None:
-        advice = advise(verdict, event.facts(), event_facts.without_history(event, now, policy), policy)
-    else:
-        advice = advised.advice
+    advice = advise_without_history(verdict, event, policy, now) if advised is None else advised.advice
     return wire_of(
         verdict, advice, event_id=event_id, cluster=event.cluster, job_id=event.job_id, attempt=event.attempt
     )

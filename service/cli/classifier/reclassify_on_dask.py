@@ -20,10 +20,10 @@ from service.backoff import Backoff
 from service.db.session import Store
 from service.errors import ConfigurationError, Unavailable
 from service.failures.records import FailureFilter
-from service.feedback.advisor import Advisor
 from service.learning.records import PACKAGED, ReclassificationRun, Reclassified
 from service.pipeline.range_reclassification import IDS_OF_RANGE, Range, classify_range, ranges
 from service.pipeline.reclassification import DEFAULT_OPTIONS, Reclassification, RunOptions
+from service.recommend.advisor import Advisor
 
 CONNECT_S: Final = 10
 # Ranges that wait at each thread of a worker, so that none is idle between two.

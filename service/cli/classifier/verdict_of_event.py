@@ -11,8 +11,8 @@ from service.contracts.event import JobCompletion, LogRef
 from service.contracts.verdict import VerdictBody
 from service.logs.text_cleaning import decode
 from service.pipeline.event_redaction import cleaned
-from service.recommend import event_facts, policy
-from service.recommend.advise import advise
+from service.recommend import policy
+from service.recommend.advisor import advise_without_history
 
 
 def case_of(
@@ -51,7 +51,7 @@ def verdict_body(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -
     """Return the verdict with the policy's advice for this one event, without history."""
     return VerdictBody.from_verdict(
         verdict,
-        advise(verdict, event.facts(), event_facts.without_history(event, event.ended_at, rules), rules),
+        advise_without_history(verdict, event, rules, event.ended_at),
         event_id=event.key(),
         cluster=event.cluster,
         job_id=event.job_id,

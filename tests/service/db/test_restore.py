@@ -14,7 +14,6 @@ import pytest
 
 from service.clock import SystemClock
 from service.db.session import Store
-from service.feedback.advisor import Advisor
 from service.feedback.records import FeedbackInput, Labels
 from service.feedback.service import Feedback
 from service.formats import recognise
@@ -23,6 +22,7 @@ from service.messaging.consumer import Consumer
 from service.messaging.record import TopicPartition
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
+from service.recommend.advisor import Advisor
 from service.telemetry import Telemetry
 from tests.labs.postgres import Postgres
 from tests.service.databases import engine_of

@@ -10,13 +10,13 @@ from service.db.session import Store
 from service.errors import Conflict, NotFound
 from service.failures.records import FailureFilter
 from service.feedback import label_export, withdrawal
-from service.feedback.advisor import Advisor
 from service.feedback.records import FeedbackInput, Labels
 from service.learning import gate
 from service.learning.gate import LabelFacts
 from service.learning.records import PACKAGED, GateResult
 from service.pipeline.reclassification import Reclassification, RunOptions
 from service.recommend import policy
+from service.recommend.advisor import Advisor
 from tests.classifiers.conftest import KINDS
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.world import World

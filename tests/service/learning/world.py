@@ -12,7 +12,6 @@ from classifiers.data.labelled_cases import LabelledCase
 from service.contracts.event import from_object
 from service.db.session import Store
 from service.failures.records import FailureRow
-from service.feedback.advisor import Advisor
 from service.feedback.records import FeedbackInput, FeedbackKind, Labels
 from service.feedback.service import Feedback
 from service.learning.active_layer import ActiveLayer
@@ -22,6 +21,7 @@ from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
+from service.recommend.advisor import Advisor
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import SignatureFolder
 from service.telemetry import Telemetry

@@ -11,10 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.automation.service import Automation
-from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
+from service.recommend.advisor import Advisor
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from tests.service.automation.world import ByWord, job, rules
