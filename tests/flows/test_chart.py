@@ -15,7 +15,7 @@ import yaml
 
 from service.kubernetes.paths import collection, named
 from tests.labs.kubernetes import Kubernetes
-from tests.labs.kubernetes_install import installed
+from tests.labs.kubernetes_tools import installed
 
 pytestmark = pytest.mark.xdist_group("kubernetes")  # one control plane at a time fits a small machine
 

@@ -25,6 +25,7 @@ from service.kubernetes.paths import named
 from service.settings import default_model_dir
 from tests.labs import kubernetes
 from tests.labs.kubernetes import NAMESPACE, Kubernetes
+from tests.labs.kubernetes_tools import patch
 from tests.labs.need import missing
 
 pytestmark = pytest.mark.xdist_group("kubernetes")  # one control plane at a time fits a small machine
@@ -78,7 +79,7 @@ class Site:
     def pods_read_up_to(self) -> str:
         """The version of the pods that the watcher has saved; it saves from time to time as changes come."""
         change = {"metadata": {"annotations": {"changed-at": str(time.monotonic())}}}
-        self.cluster.patch(named("batch/v1", "jobs", NAMESPACE, "memory"), change)
+        patch(self.cluster.kubeconfig, named("batch/v1", "jobs", NAMESPACE, "memory"), change)
         return str(json.loads((self.folder / "watch.json").read_text())["versions"]["pods|*"])
 
     def hook(self) -> None:

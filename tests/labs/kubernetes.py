@@ -20,18 +20,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-
-from kubernetes.config import new_client_from_config
 
 from service.errors import FaultlineError
 from service.kubernetes.api import KubernetesApi
 from service.kubernetes.connect import connect
-from service.kubernetes.errors import RequestRefused
 from service.kubernetes.paths import collection, named
-from tests.labs.kubernetes_install import installed
+from tests.labs.kubernetes_tools import installed, patch
 from tests.labs.need import need
 from tests.labs.ports import free_ports
 
@@ -46,7 +42,6 @@ LOGGED = ("main", "trainer", "loader")
 SILENT_SECONDS, STAY_SECONDS = 40, 2
 
 CLUSTER_WIDE = frozenset({"Namespace", "Node", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"})
-
 CLUSTER_LOGS = """\
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -246,22 +241,7 @@ class Kubernetes:
         ]
         status = {"phase": "Succeeded" if code == 0 else "Failed", "containerStatuses": statuses}
         place = named("v1", "pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
-        self.patch(f"{place}/status", {"status": status})
-
-    def patch(self, path: str, change: Mapping[str, Any]) -> None:
-        """Merge a change into an object (RFC 7386); Faultline itself changes no object.
-
-        Raises:
-            RequestRefused: the API server refuses it.
-        """
-        with new_client_from_config(str(self.kubeconfig)) as client:
-            headers = {"Content-Type": "application/merge-patch+json"}
-            request = client.param_serialize(
-                "PATCH", path, header_params=headers, body=dict(change), auth_settings=["BearerToken"]
-            )
-            response = client.call_api(*request).response
-            if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-                raise RequestRefused(f"{path}: {response.status} {response.reason}", response.status)
+        patch(self.kubeconfig, f"{place}/status", {"status": status})
 
     def ready(self, node: str) -> bool:
         """Return whether a node is ready and not tainted."""
@@ -281,7 +261,7 @@ class Kubernetes:
         def let_go() -> bool:
             taints = self.api.get(place)["spec"].get("taints", [])
             if taint["key"] not in {one["key"] for one in taints}:  # a controller may overwrite our change
-                self.patch(place, {"spec": {"taints": [*taints, taint]}})
+                patch(self.kubeconfig, place, {"spec": {"taints": [*taints, taint]}})
             pods = self.api.get(collection("v1", "pods", NAMESPACE), {"fieldSelector": f"spec.nodeName={node}"})
             return not pods["items"]
 

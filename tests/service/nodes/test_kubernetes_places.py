@@ -11,6 +11,7 @@ import pytest
 from service.kubernetes.paths import named
 from tests.flows.test_kubernetes import CLUSTER, Site, job, site
 from tests.labs.kubernetes import NODES
+from tests.labs.kubernetes_tools import patch
 
 __all__ = ["site"]  # a fixture
 
@@ -21,7 +22,7 @@ LEAF, NVLINK = "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/
 
 
 def label(site: Site, node: str, **labels: str | None) -> None:
-    site.cluster.patch(named("v1", "nodes", None, node), {"metadata": {"labels": labels}})
+    patch(site.cluster.kubeconfig, named("v1", "nodes", None, node), {"metadata": {"labels": labels}})
 
 
 def run_on(site: Site, node: str, name: str) -> None:

@@ -15,6 +15,7 @@ from service.hooks.request import Ready, Request, Settled
 from service.kubernetes.connect import connect
 from service.kubernetes.paths import named
 from tests.labs.kubernetes import NAMESPACE, Kubernetes
+from tests.labs.kubernetes_tools import patch
 from tests.service.hooks.kubernetes.world import Lease
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("kubernetes")]  # one control plane at a time
@@ -123,7 +124,7 @@ def test_what_a_job_says_about_itself_leads_to_no_other_job_and_its_ties_are_not
     # A finalizer keeps a deleted Job readable; what its owner deleted is not started again.
     kubernetes_cluster.api.delete(place(name), {"propagationPolicy": "Background"})
     assert "being deleted" in refusal(hook, request(name, "honest2"))
-    kubernetes_cluster.patch(place(name), {"metadata": {"finalizers": None}})
+    patch(kubernetes_cluster.kubeconfig, place(name), {"metadata": {"finalizers": None}})
 
 
 def test_a_job_prepared_under_the_new_name_is_not_taken_for_the_hooks_own(
@@ -153,7 +154,7 @@ def test_an_owner_who_withdraws_the_consent_after_the_failure_is_obeyed_at_once(
     name = failed(kubernetes_cluster, job("withdrawn"))
     wanted = request(name, "withdrawn1")
     assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
-    kubernetes_cluster.patch(place(name), {"metadata": {"annotations": {OPT_IN: "never"}}})
+    patch(kubernetes_cluster.kubeconfig, place(name), {"metadata": {"annotations": {OPT_IN: "never"}}})
     outcome = hook.execute(wanted, Lease())
     assert isinstance(outcome, Settled)
     assert outcome.result == "refused"
@@ -167,7 +168,7 @@ def test_another_job_under_the_name_of_the_failed_one_and_an_owned_job_are_left_
     name = failed(kubernetes_cluster, job("again"))
     assert "created again" in refusal(hook, request(name, "again1", ended_before=long_ago))
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "llm", "uid": "1", "controller": True}
-    kubernetes_cluster.patch(place(name), {"metadata": {"ownerReferences": [owner]}})
+    patch(kubernetes_cluster.kubeconfig, place(name), {"metadata": {"ownerReferences": [owner]}})
     assert "controls the Job" in refusal(hook, request(name, "again2"))
 
 
