@@ -57,6 +57,13 @@ class Taxonomy:
         side: Side = self.causes[cause].extra["side"]
         return side
 
+    def title_of(self, code: str) -> str:
+        """The title of a cause, category, symptom or mitigation; the code itself if it is unknown."""
+        for axis in (self.causes, self.categories, self.symptoms, self.mitigations):
+            if code in axis:
+                return axis[code].title
+        return code
+
 
 def _axis(rows: list[dict[str, Any]]) -> dict[str, Entry]:
     known = {"code", "title", "definition", "share", "source"}

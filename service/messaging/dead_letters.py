@@ -11,7 +11,7 @@ from classifiers.redaction import redact
 from service.dead_letters.records import DeadLetter
 from service.errors import ConfigurationError, FaultlineError, TooLarge, UnreadableRecord
 from service.messaging.batching import BatchItem
-from service.messaging.record import Message, Record
+from service.messaging.record import Message, MessageProducer, Record
 
 TEXT_CHARACTERS = 64 * 1024
 # Margin behind the cut, so that redaction sees the whole of a secret that begins before it.
@@ -89,20 +89,6 @@ def message(rejected: Rejected, cut: int | None = None) -> Message:
         headers["cut"] = f"{min(cut, len(value))} of {len(value)} bytes, {len(own)} headers left out"
         value, key, own = value[:cut], None, []
     return Message(value, key, [*own, *((f"faultline-{name}", text.encode()) for name, text in headers.items())])
-
-
-class MessageProducer(Protocol):
-    """Interface of the producer (service.messaging.kafka.producer.Producer)."""
-
-    def send(self, topic: str, messages: Sequence[Message]) -> None:
-        """Send messages to a topic; returns when the broker has them.
-
-        Raises:
-            TooLarge: a message is larger than the broker accepts.
-            Unavailable: not all arrived.
-            ConfigurationError: the broker refuses permanently.
-        """
-        ...
 
 
 class DeadLetterSender:

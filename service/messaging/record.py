@@ -1,8 +1,8 @@
-"""Records from a topic and messages to a topic, as raw bytes."""
+"""Records from a topic and messages to a topic, as raw bytes, and the interface of what sends them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 Headers = Sequence[tuple[str, bytes]]
 
@@ -52,3 +52,21 @@ class Message:
     value: bytes | None
     key: bytes | None = None
     headers: Headers = ()
+
+
+class MessageProducer(Protocol):
+    """Sends messages to topics (service.messaging.kafka.producer.Producer)."""
+
+    def send(self, topic: str, messages: Sequence[Message]) -> None:
+        """Send messages to a topic; returns when the broker has stored them.
+
+        Raises:
+            TooLarge: a message is larger than the broker accepts.
+            Unavailable: not all arrived.
+            ConfigurationError: the broker refuses permanently.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release resources."""
+        ...

@@ -22,15 +22,6 @@ _NUMERIC = (True, True, True, True, False)
 DIFFERS = {1: "more here than in the paper", -1: "less here than in the paper", 0: ""}
 
 
-def title(code: str) -> str:
-    """The title of a cause or category; the code itself if it is unknown."""
-    axes = taxonomy.load()
-    for axis in (axes.causes, axes.categories, axes.symptoms, axes.mitigations):
-        if code in axis:
-            return axis[code].title
-    return code
-
-
 def compare_share(count: int, of: int, published: float | None, cases: int) -> int:
     """1 if the share is significantly larger than the published share of `cases`, -1 if smaller, 0 otherwise."""
     if published is None:
@@ -141,7 +132,7 @@ def _section(
         rows.append(
             (
                 Cell(
-                    f"{code} {title(code)}" if code in axis else code,
+                    f"{code} {taxonomy.load().title_of(code)}" if code in axis else code,
                     f"/failures?{link}={code}" if amount.failures else None,
                 ),
                 Cell(number(amount.failures)),

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
+from classifiers import taxonomy
 from service.formatting import duration, gpu_hours, number, percent
 from service.jobs.records import Scope
 from service.reports import breakdowns, comparison, goodput_section, intervals, scope, top_actions
@@ -208,7 +209,7 @@ def _group_section(key: str, groups: Sequence[GroupFacts], facts: Facts) -> Sect
         (
             Cell(one.headline or one.fingerprint, top_actions.group_link(one.fingerprint, facts.scope)),
             Cell(one.side),
-            Cell(breakdowns.title(one.cause)),
+            Cell(taxonomy.load().title_of(one.cause)),
             Cell(number(one.amount.failures)),
             Cell(number(one.users)),
             Cell(gpu_hours(one.amount.gpu_hours)),

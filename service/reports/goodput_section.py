@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
+from classifiers import taxonomy
 from service.formatting import duration, gpu_hours, number, percent
 from service.goodput import definitions
 from service.goodput.records import Estimate, Goodput, Quantiles, TrendPart
-from service.reports.breakdowns import title
 from service.reports.document import Cell, Section, Table
 
 LISTED = 10
@@ -137,7 +137,7 @@ def _sizes(found: Goodput, texts: Mapping[str, str]) -> Section:
 def _interruptions(found: Goodput, texts: Mapping[str, str]) -> Section:
     rows = tuple(
         (
-            Cell(title(one.cause), f"/failures?cause={one.cause}"),
+            Cell(taxonomy.load().title_of(one.cause), f"/failures?cause={one.cause}"),
             Cell(one.side),
             Cell(number(one.count)),
             Cell(percent(one.share)),

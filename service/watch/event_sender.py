@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from service.api_client import ApiClient, ApiUnreachable
 from service.contracts.event import JobCompletion
 from service.errors import ConfigurationError, TooLarge, Unavailable
-from service.messaging.record import Message
+from service.messaging.record import Message, MessageProducer
 
 log = logging.getLogger(__name__)
 
@@ -34,18 +34,6 @@ class Sender(Protocol):
 
     def close(self) -> None:
         """Release resources."""
-        ...
-
-
-class MessageProducer(Protocol):
-    """The methods of the producer that are used here (service.messaging.kafka.producer.Producer)."""
-
-    def send(self, topic: str, messages: Sequence[Message]) -> None:
-        """See `Producer`."""
-        ...
-
-    def close(self) -> None:
-        """See `Producer`."""
         ...
 
 

@@ -1,11 +1,10 @@
 """Whether somebody or something ended a process before any other one lost it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.scan import ScannedLine
-from classifiers.extraction.stream_reader import StreamText
+from classifiers.extraction.stream_reader import StreamText, lines_with
 from classifiers.relevance.event_rules import waits
 from classifiers.relevance.words_in_text import is_word_in
 
@@ -14,24 +13,18 @@ ASKED_TO_END: Final = frozenset({"shell.asked-to-end-first"})
 _ASKED_WITHIN_S: Final = 120.0
 
 
-def _lines_with(streams: Sequence[StreamText], entries: frozenset[str]) -> Iterator[tuple[StreamText, ScannedLine]]:
-    return (
-        (stream, line) for stream in streams for line in stream.lines if any(hit.id in entries for hit in line.hits)
-    )
-
-
 def is_asked_to_end_first(streams: Sequence[StreamText]) -> bool:
     """Whether a process was asked to end before another one lost it, and nothing had failed before.
 
     A process that dies, or whose node does, is asked nothing: somebody, or the platform, ended this one.
     """
     logs = [stream for stream in streams if not stream.is_scheduler]
-    asked = [(time, stream.index) for stream, line in _lines_with(logs, ASKED_TO_END) if (time := time_of(line.text))]
+    asked = [(time, stream.index) for stream, line in lines_with(logs, ASKED_TO_END) if (time := time_of(line.text))]
     if not asked:
         return False
     first, where = min(asked)
     node = next(stream.source.node for stream in logs if stream.index == where)
-    lost = [(stream, line.text) for stream, line in _lines_with(logs, waits())]
+    lost = [(stream, line.text) for stream, line in lines_with(logs, waits())]
     if not lost or not all(stream.index != where and _is_lost_after(text, first, node) for stream, text in lost):
         return False
     # Where lines have no times, a failure in one of them may have come before.

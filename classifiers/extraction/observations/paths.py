@@ -37,7 +37,7 @@ def was_written_before(streams: Sequence[StreamText]) -> bool:
         before = text[max(0, offset - _RANGE) : offset]
         if directory.count("/") < _FEWEST_PARTS or any(word in before for word in _CHANGED_RIGHTS):
             continue
-        for line in _lines_with(before, directory + "/"):
+        for line in _lines_naming(before, directory + "/"):
             if path not in line and _WROTE.search(line) is not None and _NOT_DONE.search(line) is None:
                 return True
     return False
@@ -50,7 +50,7 @@ def is_of_announced_work(streams: Sequence[StreamText]) -> bool:
         if not any(word in before for word in _ANNOUNCED_WORDS):
             continue
         root = "/" + path.split("/", 2)[1]
-        for line in _lines_with(before, root):
+        for line in _lines_naming(before, root):
             named = _PATH.findall(line)
             if _ANNOUNCED.search(line) is not None and any((path + "/").startswith(one + "/") for one in named):
                 return True
@@ -68,7 +68,7 @@ def _paths_of(streams: Sequence[StreamText], entries: frozenset[str]) -> Iterato
                     yield stream.text, line.offset, path
 
 
-def _lines_with(text: str, words: str) -> Iterator[str]:
+def _lines_naming(text: str, words: str) -> Iterator[str]:
     at = text.find(words)
     for _ in range(_MOST_PLACES):
         if at < 0:

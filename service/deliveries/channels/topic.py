@@ -1,26 +1,13 @@
 """A Kafka topic of verdicts, keyed by job, so that all messages of a job are in one partition."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import orjson
 
 from service.deliveries.channels.channel import SENT, Outcome, message_id, timestamp
 from service.deliveries.records import DueDelivery
 from service.errors import FaultlineError, TooLarge
-from service.messaging.record import Message
-
-
-class Sender(Protocol):
-    """The producer that the channel needs (service.messaging.kafka.producer.Producer)."""
-
-    def send(self, topic: str, messages: Sequence[Message]) -> None:
-        """Return when the broker has stored all messages."""
-        ...
-
-    def close(self) -> None:
-        """Close the producer."""
-        ...
+from service.messaging.record import Message, MessageProducer
 
 
 class TopicChannel:
@@ -28,9 +15,9 @@ class TopicChannel:
 
     bulk = True
 
-    def __init__(self, topic: str, sender: Sender, prepare: Callable[[], object]) -> None:
+    def __init__(self, topic: str, producer: MessageProducer, prepare: Callable[[], object]) -> None:
         self._topic = topic
-        self._sender = sender
+        self._producer = producer
         self._prepare = prepare
         self._prepared = False
 
@@ -41,7 +28,7 @@ class TopicChannel:
             if not self._prepared:
                 self._prepare()
                 self._prepared = True
-            self._sender.send(self._topic, [record(message) for message in ordered])
+            self._producer.send(self._topic, [record(message) for message in ordered])
         except TooLarge as error:
             return Outcome("refused", error.detail)
         except FaultlineError as error:
@@ -50,7 +37,7 @@ class TopicChannel:
 
     def close(self) -> None:
         """Close the producer."""
-        self._sender.close()
+        self._producer.close()
 
 
 def record(message: DueDelivery) -> Message:

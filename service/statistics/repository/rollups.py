@@ -80,12 +80,12 @@ class PeriodParts:
     @property
     def last_day(self) -> datetime:
         """The end of the last whole day; not before `first_day`."""
-        return max(day_of(self.last), self.first_day)
+        return max(start_of_day(self.last), self.first_day)
 
     @property
     def broken(self) -> tuple[datetime, ...]:
         """Days with stale hours."""
-        return tuple(sorted({day_of(hour) for hour in self.noted}))
+        return tuple(sorted({start_of_day(hour) for hour in self.noted}))
 
 
 def mark_stale(connection: Connection, ended: Iterable[datetime]) -> None:
@@ -99,7 +99,7 @@ def floor(at: datetime) -> datetime:
     return utc(at).replace(minute=0, second=0, microsecond=0)
 
 
-def day_of(at: datetime) -> datetime:
+def start_of_day(at: datetime) -> datetime:
     """The start of the day (UTC)."""
     return (at - _EPOCH) // DAY * DAY + _EPOCH
 
@@ -253,7 +253,7 @@ def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
         connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(part)))
     for hour in wanted:
         _count_hour(connection, hour)
-    for day in sorted({day_of(hour) for hour in wanted}):
+    for day in sorted({start_of_day(hour) for hour in wanted}):
         _sum_day(connection, day)
     return len(wanted)
 

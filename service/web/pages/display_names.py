@@ -41,13 +41,7 @@ def filter_value(name: str, value: str) -> str:
 
 def title(code: str | None) -> str:
     """The title of a taxonomy code of any axis; the code itself if it is unknown."""
-    if code is None:
-        return ""
-    axes = taxonomy.load()
-    for axis in (axes.causes, axes.categories, axes.symptoms, axes.mitigations):
-        if code in axis:
-            return axis[code].title
-    return code
+    return "" if code is None else taxonomy.load().title_of(code)
 
 
 def definition(code: str | None) -> str:

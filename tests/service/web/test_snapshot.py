@@ -43,7 +43,7 @@ def ingest_late(world: World) -> None:
 @pytest.mark.parametrize(
     ("path", "module", "read"),
     [
-        ("/", views, "totals"),
+        ("/", views, "stats"),
         ("/failures", views, "failures"),
         ("/failures/1", views, "failure"),
         ("/groups/1", group_views, "group"),
