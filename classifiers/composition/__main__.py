@@ -30,8 +30,8 @@ def main() -> int:
     if not chosen:
         print("no kind has such an id", file=sys.stderr)
         return 2
-    scenery = kinds.scenery()
-    raws = [raw for kind in chosen for raw in compose(kind, scenery, args.seed)]
+    routine_lines = kinds.routine_lines()
+    raws = [raw for kind in chosen for raw in compose(kind, routine_lines, args.seed)]
     check_ids([parse(raw, str(raw["id"])) for raw in raws])
     if args.id:
         sys.stdout.buffer.writelines(orjson.dumps(raw) + b"\n" for raw in raws)

@@ -7,7 +7,7 @@ from typing import Any
 from classifiers.composition.kinds import Kind
 from classifiers.composition.made_values import World
 from classifiers.composition.rank_runs import compose_run
-from classifiers.composition.template_text import Part, Scenery, write
+from classifiers.composition.template_text import Part, RoutineLines, write
 
 # Share of cases with facts of the scheduler; they are missing if only a log was provided (judgement).
 KEEP_FACTS = 0.5
@@ -16,7 +16,7 @@ TELL_FRAMEWORK = 0.6
 FRAMEWORKS = {"pytorch", "deepspeed", "tensorflow", "horovod", "jax", "ray"}
 
 
-def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
+def compose(kind: Kind, routine_lines: RoutineLines, seed: int) -> list[dict[str, Any]]:
     """Return all cases of one kind; the same seed gives the same cases."""
     cases = []
     texts = list(kind.texts) or [""]
@@ -26,16 +26,18 @@ def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
             rng = random.Random(f"{seed}/{name}")
             world = World(rng)
             if kind.is_run:
-                event, root_rank, root_line = compose_run(kind, text, scenery, world)
+                event, root_rank, root_line = compose_run(kind, text, routine_lines, world)
             else:
-                event, root_rank, root_line = _short(kind, text, scenery, world)
+                event, root_rank, root_line = _short(kind, text, routine_lines, world)
             _facts(event, kind, world, bare=copy % 2 == 1 or rng.random() > KEEP_FACTS)
             cases.append(_case(name, kind, event, (root_rank, root_line), seed))
     return cases
 
 
-def _short(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
-    written = write(text, world, scenery, kind.scene)
+def _short(
+    kind: Kind, text: str, routine_lines: RoutineLines, world: World
+) -> tuple[dict[str, Any], int | None, str | None]:
+    written = write(text, world, routine_lines, kind.scene)
     # Some sites collect node events separately from the job's log, others include them in it.
     inline = world.rng.random() < INLINE
     logs: dict[tuple[str, int | None], list[str]] = {}

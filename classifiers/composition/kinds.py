@@ -33,7 +33,7 @@ from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 from classifiers import taxonomy
-from classifiers.composition.template_text import Scenery
+from classifiers.composition.template_text import RoutineLines
 
 MEDIA: Final = ("log", "report")
 MAX_TEXTS: Final = 5
@@ -179,7 +179,7 @@ def read(root: Traversable | None = None) -> list[Kind]:
     return found
 
 
-def scenery() -> Scenery:
+def routine_lines() -> RoutineLines:
     """Return the routine lines by scene."""
     data = tomllib.loads(files("classifiers.composition").joinpath("scenes.toml").read_text(encoding="utf-8"))
-    return Scenery(scenes=data["scene"], cascades=data["cascade"], launchers=data["launcher"])
+    return RoutineLines(scenes=data["scene"], cascades=data["cascade"], launchers=data["launcher"])

@@ -4,7 +4,7 @@ from typing import Any
 
 from classifiers.composition.kinds import Kind
 from classifiers.composition.made_values import World
-from classifiers.composition.template_text import Scenery, Written, pick, write
+from classifiers.composition.template_text import RoutineLines, Written, pick, write
 
 OPERATIONS = ["ALLREDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "BROADCAST", "ALLTOALL_BASE", "COALESCED"]
 TIMEOUTS = ["600000", "1800000", "300000", "900000", "7200000"]
@@ -21,7 +21,9 @@ IN_ORDER = 0.85  # share of merged logs in which the failing rank's lines come f
 MAX_STREAMS = 16
 
 
-def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
+def compose_run(
+    kind: Kind, text: str, routine_lines: RoutineLines, world: World
+) -> tuple[dict[str, Any], int | None, str | None]:
     """Return one run as an event without its facts, the failing rank and the failure's first line."""
     rng = world.rng
     size = rng.choice(list(kind.ranks))
@@ -31,13 +33,13 @@ def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[
     _bind(kind, world, root, size, per_node, hosts)
     # In the first failing rank's texts, `$rank` and `$node` are that rank and its node.
     world.known |= {"rank": str(root), "node": hosts[(root // per_node) % len(hosts)]}
-    routine = _routine(kind, scenery, world, size)
-    written = write(text, world, scenery, kind.scene) if text else Written([], None)
+    routine = _routine(kind, routine_lines, world, size)
+    written = write(text, world, routine_lines, kind.scene) if text else Written([], None)
     own = [line for part in written.parts if part.kind != "node" for line in part.lines]
     node_lines = [(part.source, line) for part in written.parts if part.kind == "node" for line in part.lines]
     world.wait(rng.choice([1, 3, 10, 600]))
-    after = _after(kind, scenery, world, size, root, per_node, hosts)
-    launcher = _launcher(kind, scenery, world)
+    after = _after(kind, routine_lines, world, size, root, per_node, hosts)
+    launcher = _launcher(kind, routine_lines, world)
     for rank in range(size):
         routine.setdefault(rank, [])
     event: dict[str, Any] = {}
@@ -84,21 +86,21 @@ def _bind(kind: Kind, world: World, root: int, size: int, per_node: int, hosts: 
     }  # fmt: skip
 
 
-def _routine(kind: Kind, scenery: Scenery, world: World, size: int) -> dict[int, list[str]]:
+def _routine(kind: Kind, routine_lines: RoutineLines, world: World, size: int) -> dict[int, list[str]]:
     count = world.rng.choice([0, 2, 5, 12, 30, 60])
     lines: dict[int, list[str]] = {}
     for rank in range(min(size, 8)):
-        noise = scenery.some("noise", kind.scene, world.rng.randint(0, 2), world)
-        lines[rank] = noise + (scenery.some("progress", kind.scene, count, world) if rank == 0 else [])
+        noise = routine_lines.some("noise", kind.scene, world.rng.randint(0, 2), world)
+        lines[rank] = noise + (routine_lines.some("progress", kind.scene, count, world) if rank == 0 else [])
     return lines
 
 
 def _after(
-    kind: Kind, scenery: Scenery, world: World, size: int, root: int, per_node: int, hosts: list[str]
+    kind: Kind, routine_lines: RoutineLines, world: World, size: int, root: int, per_node: int, hosts: list[str]
 ) -> dict[int, list[str]]:
     if not kind.cascades:
         return {}
-    texts = scenery.cascades[pick(world.rng, list(kind.cascades))]
+    texts = routine_lines.cascades[pick(world.rng, list(kind.cascades))]
     victims = [rank for rank in range(size) if rank != root]
     world.rng.shuffle(victims)
     reacting = victims[: world.rng.choice([1, 2, len(victims), len(victims)])]
@@ -115,10 +117,10 @@ def _after(
     return lines
 
 
-def _launcher(kind: Kind, scenery: Scenery, world: World) -> list[str]:
+def _launcher(kind: Kind, routine_lines: RoutineLines, world: World) -> list[str]:
     if not kind.launchers:
         return []
-    filled = world.fill(pick(world.rng, scenery.launchers[pick(world.rng, list(kind.launchers))]))
+    filled = world.fill(pick(world.rng, routine_lines.launchers[pick(world.rng, list(kind.launchers))]))
     return filled.split("\n") if filled else []
 
 

@@ -34,7 +34,7 @@ class Written:
         return None if self.root is None else self.parts[self.root[0]].lines[self.root[1]]
 
 
-def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bool = True) -> Written:
+def write(text: str, world: World, routine_lines: "RoutineLines", scene: str, *, marked: bool = True) -> Written:
     """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix of a launcher."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
@@ -46,7 +46,7 @@ def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bo
         elif first in ("@log", "@launcher", "@node"):
             parts.append(Part(first[1:], source=rest or "kernel"))
         elif first in ("~progress", "~noise"):
-            parts[-1].lines += scenery.some(first[1:], scene, int(world.fill(rest)), world)
+            parts[-1].lines += routine_lines.some(first[1:], scene, int(world.fill(rest)), world)
         else:
             is_root = raw.startswith(">>")
             line = world.fill(raw.removeprefix(">>").removeprefix(" ") if is_root else raw)
@@ -63,7 +63,7 @@ def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bo
 
 
 @dataclass(frozen=True, slots=True)
-class Scenery:
+class RoutineLines:
     """Routine lines by scene (a framework): progress, noise, and the reactions of other ranks and of launchers."""
 
     scenes: dict[str, dict[str, list[str]]]

@@ -39,8 +39,8 @@ def composed(seed: int = SEED) -> list[LabelledCase]:
     Raises:
         ValueError: a kind does not follow the format; the message names file and kind.
     """
-    scenery = kinds.scenery()
-    return [parse(raw, str(raw["id"])) for kind in kinds.read() for raw in compose(kind, scenery, seed)]
+    routine_lines = kinds.routine_lines()
+    return [parse(raw, str(raw["id"])) for kind in kinds.read() for raw in compose(kind, routine_lines, seed)]
 
 
 def long_run_objects(seed: int = LONG_RUN_SEED) -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Which evidence around a job bears on its failure: node events and related failures."""
+"""Which node events, changes and related failures bear on a failure. Reads no logs: `extraction` does."""

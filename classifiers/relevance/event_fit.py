@@ -50,7 +50,7 @@ _TESTED_BEFORE_S: Final = 900.0
 _AT_ONCE_S: Final = 120.0
 
 
-class Fits:
+class EventFit:
     """How well log and scheduler of a job fit events."""
 
     def __init__(self, job: JobSeen) -> None:

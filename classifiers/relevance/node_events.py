@@ -12,7 +12,7 @@ from functools import partial
 from classifiers.node_names import short_name
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
-from classifiers.relevance.event_fit import Fits
+from classifiers.relevance.event_fit import EventFit
 from classifiers.relevance.event_places import is_of_silent_node
 from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
@@ -40,7 +40,7 @@ def judge(
         explained: of so many events that are set aside, the first ones, the reason is that of the first question whose
             answer is against them. The others are asked the cheapest question first. None: of all.
     """
-    companions, fits = Companions(recoveries, job), Fits(job)
+    companions, fits = Companions(recoveries, job), EventFit(job)
     found: list[Candidate] = []
     left = len(events) if explained is None else explained
     for event in events:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from classifiers.contracts import LogStream
 from service.errors import NotFound, Unavailable
 from service.log_storage.objects import KEY, Objects
-from service.log_storage.records import LogsToStore, NewLogs, StoredElsewhere
+from service.log_storage.records import LogsToStore, NewLogs, ObjectReference
 from service.sql.packing import compress_always, dump, dump_streams, streams_of, unpack
 from service.telemetry import Telemetry
 
@@ -161,7 +161,7 @@ class ObjectLogs:
                 reference = task.result() if task.done() else None
                 task.cancel()
                 self._counts.labels("write", "stored" if reference else "kept_in_database").inc()
-            stored.append(StoredElsewhere(reference.to_column()) if reference else one.streams)
+            stored.append(ObjectReference(reference.to_column()) if reference else one.streams)
         if any(task is not None and not task.done() for task in tasks):
             self._pause(f"logs were not written within {BATCH_S:.0f} s")
         return stored

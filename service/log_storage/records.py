@@ -27,11 +27,11 @@ class NewLogs:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredElsewhere:
+class ObjectReference:
     """Logs that are in an object already. `reference` is the content of the database column."""
 
     reference: bytes
 
 
 # What a repository stores as the logs of an attempt: the logs themselves, or a reference to them.
-LogsToStore = Sequence[LogStream] | StoredElsewhere
+LogsToStore = Sequence[LogStream] | ObjectReference

@@ -60,23 +60,23 @@ def fit(nodes: Sequence[tuple[float, float]]) -> Prior:
     if len(used) < 2:  # noqa: PLR2004 - one node does not differ from itself
         return Prior(rate, START_SHAPE)
 
-    def surprise(log_shape: float) -> float:
+    def negative_log_posterior(log_shape: float) -> float:
         shape = math.exp(log_shape)
         return -sum(_likelihood(failures, rate * hours, shape) for failures, hours in used) - _vague(log_shape)
 
     low, high = math.log(LEAST_SHAPE), math.log(MOST_SHAPE)
     golden = (math.sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
-    at_left, at_right = surprise(left), surprise(right)
+    at_left, at_right = negative_log_posterior(left), negative_log_posterior(right)
     for _ in range(30):
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
             left = high - golden * (high - low)
-            at_left = surprise(left)
+            at_left = negative_log_posterior(left)
         else:
             low, left, at_left = left, right, at_right
             right = low + golden * (high - low)
-            at_right = surprise(right)
+            at_right = negative_log_posterior(right)
     return Prior(rate, math.exp((low + high) / 2))
 
 

@@ -24,7 +24,7 @@ GOOD_WHEN_TRUE = frozenset({"Ready"})
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class NodeProblem:
     """A node condition that indicates a problem."""
 
     kind: str
@@ -43,7 +43,7 @@ class Node:
 
     name: str
     lost: bool
-    complaints: tuple[Complaint, ...] = ()
+    problems: tuple[NodeProblem, ...] = ()
     gone_at: datetime | None = None
     place: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,22 +61,22 @@ def read(obj: Mapping[str, Any]) -> Node:
     taints = {
         taint.get("key") for taint in field_reading.mappings(field_reading.mapping(obj, "spec"), "taints", "spec.")
     }
-    complaints, ready = [], "Unknown"
+    problems, ready = [], "Unknown"
     for entry in field_reading.mappings(status, "conditions", "status."):
         kind, state = field_reading.text(entry, "type") or "", str(entry.get("status"))
         if kind == "Ready":
             ready = state
         if (state == "True") == (kind in GOOD_WHEN_TRUE) or (state == "Unknown" and kind != "Ready"):
             continue
-        complaints.append(
-            Complaint(
+        problems.append(
+            NodeProblem(
                 kind,
                 field_reading.text(entry, "reason") or "",
                 field_reading.text(entry, "message") or "",
                 field_reading.instant(entry, "lastTransitionTime"),
             )
         )
-    return Node(name, ready == "Unknown" or not LOST_TAINTS.isdisjoint(taints), tuple(complaints), place=_place(meta))
+    return Node(name, ready == "Unknown" or not LOST_TAINTS.isdisjoint(taints), tuple(problems), place=_place(meta))
 
 
 @cache
@@ -117,8 +117,8 @@ class NodeStates:
     def gone(self, name: str, now: datetime) -> None:
         """Handle the deletion of a node."""
         known = self._nodes.pop(name, None)
-        complaints, place = (known.complaints, known.place) if known else ((), {})
-        self._nodes[name] = Node(name, lost=True, complaints=complaints, gone_at=now, place=place)
+        problems, place = (known.problems, known.place) if known else ((), {})
+        self._nodes[name] = Node(name, lost=True, problems=problems, gone_at=now, place=place)
         old = [one.name for one in self._nodes.values() if one.gone_at is not None and one.gone_at < now - GONE_FOR]
         many = [one.name for one in self._nodes.values() if one.gone_at is not None]
         for stale in (*old, *many[: max(0, len(many) - GONE_MOST)]):
@@ -146,14 +146,14 @@ class NodeStates:
         node = self._nodes.get(name)
         if node is None:
             return []
-        found = [line(name, one) for one in node.complaints]
+        found = [line(name, one) for one in node.problems]
         if node.gone_at is not None:
             text = "the node was deleted from the cluster"
             found.append(NodeEventIn(at=node.gone_at, node=name, source="kubernetes", text=text))
         return found
 
 
-def line(node: str, one: Complaint) -> NodeEventIn:
+def line(node: str, one: NodeProblem) -> NodeEventIn:
     """Return a condition as a line of evidence."""
     reason = one.reason if one.kind in {"Ready", one.reason} else f"{one.kind}: {one.reason}"
     return NodeEventIn(at=one.at, node=node, source="kubernetes", text=f"{reason}: {one.message}")

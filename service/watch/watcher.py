@@ -305,8 +305,8 @@ class Watcher:
                 found.notes.append(node_watch.removed(name, self._cluster, now))
             return
         before, after = self._nodes.put(seen.object, now)
-        known = () if before is None else before.complaints
-        if after is not None and after.complaints != known:
+        known = () if before is None else before.problems
+        if after is not None and after.problems != known:
             found.notes.append(node_watch.observed(seen.object, self._cluster))
 
     def _send_events(self, events: Sequence[JobCompletion], stop: ShutdownFlag) -> bool:

@@ -13,7 +13,7 @@ from service.errors import NotFound
 from service.log_storage import build as log_storage
 from service.log_storage.log_bodies import DatabaseLogs, LogBodies, ObjectLogs
 from service.log_storage.options import LogStorageOptions
-from service.log_storage.records import LogsToStore, NewLogs, StoredElsewhere
+from service.log_storage.records import LogsToStore, NewLogs, ObjectReference
 from service.sql.packing import pack_streams
 from service.telemetry import Telemetry
 from tests.labs.object_storage import S3Server, s3_server
@@ -62,7 +62,7 @@ def new(job: str = "7", **changes: object) -> NewLogs:
 
 
 def column(stored: LogsToStore) -> bytes | None:
-    return stored.reference if isinstance(stored, StoredElsewhere) else pack_streams(stored)
+    return stored.reference if isinstance(stored, ObjectReference) else pack_streams(stored)
 
 
 @ALL

@@ -14,7 +14,7 @@ from service.log_storage import build as log_storage
 from service.log_storage import log_bodies
 from service.log_storage.log_bodies import LogBodies
 from service.log_storage.options import LogStorageOptions
-from service.log_storage.records import NewLogs, StoredElsewhere
+from service.log_storage.records import NewLogs, ObjectReference
 from service.telemetry import Telemetry
 from tests.chaos.faults import faketime_library
 from tests.labs.need import missing
@@ -46,7 +46,7 @@ def storage(url: str = "s3://logs", *, allow_http: bool = True) -> LogBodies:
 def test_a_killed_server_loses_no_log_and_is_used_again(server: S3Server) -> None:
     logs = storage()
     [first] = logs.put([NEW])
-    assert isinstance(first, StoredElsewhere)
+    assert isinstance(first, ObjectReference)
     server.stop()
     try:
         assert logs.put([NEW]) == [STREAMS]
@@ -94,7 +94,7 @@ def forked_use() -> None:
     logs = storage()
     child = os.fork()
     if child == 0:
-        os._exit(0 if isinstance(logs.put([NEW])[0], StoredElsewhere) else 1)
+        os._exit(0 if isinstance(logs.put([NEW])[0], ObjectReference) else 1)
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 

@@ -1,1 +1,1 @@
-"""Node events among the evidence: which of them count, and what they come before."""
+"""Node events as evidence: what logs show of the job, which events count (`classifiers.relevance`), their order."""

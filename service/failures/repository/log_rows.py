@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, delete, select
 from service.failures.records import AttemptLogs, NewFailure
 from service.failures.tables import log_bodies, logs
 from service.log_storage.log_bodies import LogBodies
-from service.log_storage.records import LogsToStore, StoredElsewhere
+from service.log_storage.records import LogsToStore, ObjectReference
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import pack, pack_streams, unpack
@@ -89,4 +89,4 @@ def put(
 
 
 def _column(streams: LogsToStore) -> bytes | None:
-    return streams.reference if isinstance(streams, StoredElsewhere) else pack_streams(streams)
+    return streams.reference if isinstance(streams, ObjectReference) else pack_streams(streams)

@@ -17,7 +17,7 @@ class SlurmClient(Protocol):
         """Return the jobs, including ended jobs in memory, whose comment ends with `word`."""
         ...
 
-    def ended_badly(self) -> list[tuple[str, int]]:
+    def failed_jobs(self) -> list[tuple[str, int]]:
         """Return the failed jobs in memory, each with its number of restarts."""
         ...
 

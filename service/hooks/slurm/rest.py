@@ -71,9 +71,9 @@ class SlurmRest:
                 found.extend(_ids(raw))
         return found
 
-    def ended_badly(self) -> list[tuple[str, int]]:
+    def failed_jobs(self) -> list[tuple[str, int]]:
         """See `Slurm`; uses the commands, as do the scripts that need this value."""
-        return self._commands.ended_badly()
+        return self._commands.failed_jobs()
 
     def nodes(self) -> dict[str, frozenset[str]]:
         """See `Slurm`."""

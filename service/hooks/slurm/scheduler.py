@@ -108,7 +108,7 @@ class SlurmScheduler:
             return
         self._scripts.prune()
         try:
-            ended = self._tools.ended_badly()
+            ended = self._tools.failed_jobs()
             self._looked_at.intersection_update(ended)
             fresh = [one for one in ended if one not in self._looked_at and not self._scripts.has(*one)]
             for one in fresh[:MOST_SAVED_A_ROUND]:

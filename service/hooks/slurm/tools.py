@@ -87,7 +87,7 @@ class SlurmCommands:
         rows = (line.partition("|") for line in output.splitlines())
         return [job for job, _, comment in rows if JOB_ID.fullmatch(job) and comment.split()[-1:] == [word]]
 
-    def ended_badly(self) -> list[tuple[str, int]]:
+    def failed_jobs(self) -> list[tuple[str, int]]:
         """Return the failed jobs in memory, each with its number of restarts.
 
         Raises:

@@ -9,7 +9,7 @@ from classifiers.contracts import LogStream
 from service.errors import NotFound, Unavailable
 from service.log_storage import log_bodies
 from service.log_storage.log_bodies import DatabaseLogs, ObjectLogs
-from service.log_storage.records import NewLogs, StoredElsewhere
+from service.log_storage.records import NewLogs, ObjectReference
 from service.telemetry import Telemetry
 from tests.service.log_storage.fake_objects import FakeObjects
 
@@ -24,7 +24,7 @@ class World:
 
     def stored(self) -> bytes:
         [stored] = self.logs.put([NEW])
-        assert isinstance(stored, StoredElsewhere)
+        assert isinstance(stored, ObjectReference)
         return stored.reference
 
     def count(self, operation: str, outcome: str) -> float:
@@ -59,7 +59,7 @@ def test_logs_stay_in_the_database_while_the_storage_fails(world: World, caplog:
     assert world.objects.calls == calls, "no request while the storage is known to fail"
     world.objects.down = False
     world.forget_the_pause()
-    assert isinstance(world.logs.put([NEW])[0], StoredElsewhere)
+    assert isinstance(world.logs.put([NEW])[0], ObjectReference)
 
 
 def test_a_storage_that_hangs_does_not_hold_up_a_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ class Commands:
     def find(self, word: str) -> list[str]:
         raise AssertionError(word)
 
-    def ended_badly(self) -> list[tuple[str, int]]:
+    def failed_jobs(self) -> list[tuple[str, int]]:
         return []
 
     def nodes(self) -> dict[str, frozenset[str]]:
