@@ -7,8 +7,8 @@ from typing import Final
 from classifiers.contracts import JobFacts
 from classifiers.extraction.stream_reader import StreamText, lines_with
 
-OUT_OF_MEMORY: Final = frozenset({"pytorch.cuda-oom"})
-OUT_OF_NODE_MEMORY: Final = frozenset({"ray.oom"})
+OUT_OF_MEMORY: Final[frozenset[str]] = frozenset({"pytorch.cuda-oom"})
+OUT_OF_NODE_MEMORY: Final[frozenset[str]] = frozenset({"ray.oom"})
 _SIZE: Final = r"(?P<{name}>[\d.]{{1,9}}) (?P<{name}_unit>[GMK]i?B|bytes)"
 _TOTAL: Final = re.compile(
     rf"{_SIZE.format(name='total')} total capacity|total capacity of {_SIZE.format(name='capacity')}"

@@ -7,10 +7,10 @@ from typing import Final
 from classifiers.contracts import JobFacts
 from classifiers.extraction.stream_reader import StreamText, lines_with
 
-NOT_THERE: Final = frozenset(
+NOT_THERE: Final[frozenset[str]] = frozenset(
     {"python.file-not-found", "python.not-found-file", "tensorflow.notfound-path", "wordings.not-there"}
 )
-NOT_INSTALLED: Final = frozenset(
+NOT_INSTALLED: Final[frozenset[str]] = frozenset(
     {
         "python.module-not-found",
         "python.shared-object",

@@ -11,8 +11,10 @@ from classifiers.extraction.stream_reader import StreamText, lines_with
 from classifiers.relevance.event_rules import waits
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
-MEMORY_FAULTS: Final = frozenset({"cuda.illegal-access"})
-NOT_FINITE: Final = frozenset({"wordings.one-replica-differs", "wordings.rank-not-finite", "wordings.same-rank-again"})
+MEMORY_FAULTS: Final[frozenset[str]] = frozenset({"cuda.illegal-access"})
+NOT_FINITE: Final[frozenset[str]] = frozenset(
+    {"wordings.one-replica-differs", "wordings.rank-not-finite", "wordings.same-rank-again"}
+)
 _RANKS: Final = re.compile(r"(?i)\brank(?:\(s\)|s)?[ :=#]{0,2}\[?(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,64})")
 _WORK: Final = re.compile(r"\bSeqNum=(?P<number>\d+), OpType=(?P<operation>\w+)(?:, NumelIn=(?P<size>\d+))?")
 _GROUP: Final = re.compile(r"\bPG GUID (?P<group>\w+)")

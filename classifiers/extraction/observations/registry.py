@@ -9,7 +9,6 @@ from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
 from classifiers.contracts import JobFacts
-from classifiers.extraction.observations import other_nodes, other_ranks
 from classifiers.extraction.observations.asked_to_end import ASKED_TO_END, is_asked_to_end_first
 from classifiers.extraction.observations.device_memory import (
     OUT_OF_MEMORY,
@@ -18,6 +17,21 @@ from classifiers.extraction.observations.device_memory import (
     is_held_by_self,
 )
 from classifiers.extraction.observations.memory_growth import ENDED_FOR_MEMORY, grew_without_end
+from classifiers.extraction.observations.other_nodes import (
+    NOT_INSTALLED,
+    NOT_THERE,
+    path_on_other_nodes,
+    software_on_other_nodes,
+    versions_differ,
+)
+from classifiers.extraction.observations.other_ranks import (
+    MEMORY_FAULTS,
+    NOT_FINITE,
+    collectives_differ,
+    fault_on_several_ranks,
+    left_early,
+    one_rank_not_finite,
+)
 from classifiers.extraction.observations.paths import (
     LOST_PATHS,
     REFUSED_PATHS,
@@ -79,20 +93,20 @@ _Holds: TypeAlias = Callable[[JobFacts, Sequence[StreamText]], bool]
 # By observation: the entries of which one has to match a line, None where it is not about such lines; how it is made.
 _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Holds]]] = {
     EVICTED_AGAIN: (lambda: OWN_USE, lambda _job, streams: is_evicted_again(streams)),
-    FAULT_ON_SEVERAL_RANKS: (lambda: other_ranks.MEMORY_FAULTS, other_ranks.fault_on_several_ranks),
+    FAULT_ON_SEVERAL_RANKS: (lambda: MEMORY_FAULTS, fault_on_several_ranks),
     MEMORY_GREW: (lambda: ENDED_FOR_MEMORY, lambda _job, streams: grew_without_end(streams)),
     MEMORY_HELD_BY_OTHERS: (lambda: OUT_OF_NODE_MEMORY | OUT_OF_MEMORY, is_held_by_others),
     MEMORY_HELD_BY_SELF: (lambda: OUT_OF_MEMORY, lambda _job, streams: is_held_by_self(streams)),
-    ONE_RANK_NOT_FINITE: (lambda: other_ranks.NOT_FINITE, other_ranks.one_rank_not_finite),
-    COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, other_ranks.collectives_differ),
+    ONE_RANK_NOT_FINITE: (lambda: NOT_FINITE, one_rank_not_finite),
+    COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, collectives_differ),
     SLOWED_DOWN: (deadlines, lambda _job, streams: slowed_down(streams)),
-    LEFT_EARLY: (waits, other_ranks.left_early),
-    PATH_ON_OTHER_NODES: (lambda: other_nodes.NOT_THERE, other_nodes.path_on_other_nodes),
-    SOFTWARE_ON_OTHER_NODES: (lambda: other_nodes.NOT_INSTALLED, other_nodes.software_on_other_nodes),
+    LEFT_EARLY: (waits, left_early),
+    PATH_ON_OTHER_NODES: (lambda: NOT_THERE, path_on_other_nodes),
+    SOFTWARE_ON_OTHER_NODES: (lambda: NOT_INSTALLED, software_on_other_nodes),
     PATH_WRITTEN_BEFORE: (lambda: REFUSED_PATHS, lambda _job, streams: was_written_before(streams)),
     PATH_OF_ANNOUNCED_WORK: (lambda: LOST_PATHS, lambda _job, streams: is_of_announced_work(streams)),
     SAME_STEP_AGAIN: (lambda: DEVICE_FAULTS, lambda _job, streams: is_at_same_step(streams)),
-    VERSIONS_DIFFER: (None, other_nodes.versions_differ),
+    VERSIONS_DIFFER: (None, versions_differ),
     ASKED_TO_END_FIRST: (lambda: ASKED_TO_END, lambda _job, streams: is_asked_to_end_first(streams)),
     BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),
     ALIVE_WHEN_GIVEN_UP: (lambda: MISSED_HEARTBEATS, lambda _job, streams: is_alive_when_given_up(streams)),
