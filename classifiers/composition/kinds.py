@@ -2,11 +2,12 @@
 
 They are TOML files, `classifiers/data/kinds/<side>/<CAUSE>/<topic>.toml` (a large cause has folders by symptom):
 
-    [[kind]]
-    id = "HW.GPU.2.xid-79"                           # <cause>.<slug>; the slug: a-z, 0-9 and dashes
     medium = "log"                                   # log: what programs print; report: what people write about it
     source = "message formats of the NVIDIA driver"  # source of the wording of the texts
     labels = { category = "none", symptom = "D.1.3", retry = "helps_elsewhere" }
+
+    [[kind]]
+    id = "HW.GPU.2.xid-79"                           # <cause>.<slug>; the slug: a-z, 0-9 and dashes
     accepted = { cause = ["HW.GPU.4"] }              # further labels that count as right
     labelled_for = "symptom"                         # only this axis is certain; default: all axes
     event = "failed exit=1 sched=slurm"              # status, then exit, sig, sched, reason, fw, gpus, nodes
@@ -21,12 +22,13 @@ They are TOML files, `classifiers/data/kinds/<side>/<CAUSE>/<topic>.toml` (a lar
     ranks = [2, 4, 8]                                # numbers of ranks to choose from
     silent = true                                    # the first failing rank prints nothing: no texts
 
+`medium`, `source` and the three `labels` at the top of a file hold for each of its entries that does not state its own.
 A run's texts are the output of its first failing rank; `@node` lines are those of its node.
 """
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -41,6 +43,7 @@ _ID: Final = re.compile(r"([A-Z]+(?:\.[A-Z0-9]+)*)\.([a-z0-9]+(?:-[a-z0-9]+)*)")
 _LABELS: Final = ("category", "symptom", "retry")
 _REQUIRED: Final = {"id", "medium", "source", "labels"}
 _OPTIONAL: Final = {"accepted", "labelled_for", "event", "scene", "all_facts", "copies", "texts"}
+_OF_FILE: Final = {"medium", "source", "labels", "kind", "run"}
 _OF_RUNS: Final = {"launchers", "cascades", "silent", "ranks"}
 
 
@@ -146,6 +149,14 @@ def _kind(raw: Mapping[str, Any], file: str, *, is_run: bool) -> Kind:
     )
 
 
+def _entries(data: Mapping[str, Any], table: str) -> Iterator[dict[str, Any]]:
+    """The entries of a table, each with the fields of its file that it does not state itself."""
+    shared = {key: data[key] for key in ("medium", "source") if key in data}
+    for raw in data.get(table, ()):
+        labels = {**data.get("labels", {}), **raw.get("labels", {})}
+        yield {**shared, **raw, **({"labels": labels} if labels else {})}
+
+
 def kind_files(root: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:
     """Return name (`user/USER.1/...`, without suffix) and file of all files of kinds, ordered by name."""
     found: list[tuple[str, Traversable]] = []
@@ -169,8 +180,10 @@ def read(root: Traversable | None = None) -> list[Kind]:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{name}: {error}") from error
-        found += [_kind(raw, name, is_run=False) for raw in data.get("kind", ())]
-        found += [_kind(raw, name, is_run=True) for raw in data.get("run", ())]
+        if unknown := set(data) - _OF_FILE:
+            raise ValueError(f"{name}: unknown field {min(unknown)!r}")
+        found += [_kind(raw, name, is_run=False) for raw in _entries(data, "kind")]
+        found += [_kind(raw, name, is_run=True) for raw in _entries(data, "run")]
     seen: set[str] = set()
     for kind in found:
         if kind.id in seen:

@@ -180,7 +180,7 @@ def _product(fold: _Fold, cases: Sequence[LabelledCase], catalogue: Catalogue) -
     )
     second = fit_second_stage(held_out_stage(own, 0, lambda _: None), retry_by_cause, catalogue, 0)
     text = fit_text(table, inside, labelled_cases.AXES)
-    fusion = LabelFusion(text.classes, second.coefficients, retry_by_cause, catalogue)
+    fusion = LabelFusion(text.classes, second.coefficients, retry_by_cause, catalogue, second.category_threshold)
     probabilities = text.probabilities(table.matrix[fold.outside])
     inputs = [table.samples[row].fusion for row in fold.outside]
     labels = fusion.labels(inputs, probabilities, [1.0] * len(inputs))

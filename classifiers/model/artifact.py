@@ -5,8 +5,8 @@ A folder holds
 - `manifest.json`: format, name, version, time of creation, what the model was trained on and with, and of each file its
   size and SHA-256; closed by a SHA-256 over the manifest itself
 - `weights.npz`: arrays `weights` (float16, features × classes) and `intercept` (float32, classes)
-- `parameters.json`: feature names, heads, weights of lines, coefficients of the second stage, calibration, P(retry
-  outlook | cause)
+- `parameters.json`: feature names, heads, weights of lines, coefficients of the second stage, calibration, threshold of
+  categories, P(retry outlook | cause)
 - `manifest.hmac`: the keyed seal of the manifest (`keyed_seal`), if the model was saved or sealed with a key
 
 Nothing is parsed before its digest agrees. With a key, the manifest is not parsed before its keyed seal agrees.
@@ -38,7 +38,7 @@ from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, number_of_coef
 from classifiers.model.line_weights import LineWeights
 from classifiers.model.linear_model import Floats, Head, TextModel
 
-FORMAT: Final = "faultline-model/3"
+FORMAT: Final = "faultline-model/4"
 _FORMAT_PREFIX: Final = "faultline-model/"
 MANIFEST: Final = "manifest.json"
 WEIGHTS: Final = "weights.npz"
@@ -64,6 +64,7 @@ class Model:
         lines: how much the words of each line count in the first stage.
         fusion: by axis the coefficients of the second stage.
         calibration: confidence of the side, and the threshold of abstention.
+        category_threshold: the probability from which a category is reported.
         retry_by_cause: P(retry outlook | cause).
         about: what the manifest says of it.
     """
@@ -72,6 +73,7 @@ class Model:
     lines: LineWeights
     fusion: Mapping[str, ConditionalLogit]
     calibration: Calibration
+    category_threshold: float
     retry_by_cause: Mapping[str, Mapping[str, float]]
     about: Mapping[str, Any]
 
@@ -83,7 +85,8 @@ class Model:
     @cached_property
     def id(self) -> str:
         """`model-` and twelve hexadecimal digits, a digest of what the model computes with."""
-        parameters = [self.text.names, self.calibration, sorted(self.fusion.items()), self.text.heads]
+        fitted = (self.calibration, self.category_threshold, sorted(self.fusion.items()))
+        parameters = [self.text.names, *fitted, self.text.heads]
         content = self.text.weights.astype(np.float16).tobytes() + self.text.intercept.tobytes()
         return "model-" + _digest(repr(parameters).encode() + content)[:12]
 
@@ -126,6 +129,7 @@ def save(model: Model, folder: Path, key: bytes | None = None) -> None:
             "intercept": model.calibration.intercept,
             "threshold": model.calibration.threshold,
         },
+        "category_threshold": model.category_threshold,
         "retry_by_cause": {code: dict(shares) for code, shares in model.retry_by_cause.items()},
     }
     contents = {WEIGHTS: packed.getvalue(), PARAMETERS: json.dumps(parameters, ensure_ascii=False).encode()}
@@ -273,6 +277,7 @@ def load(folder: Path, key: bytes | None = None) -> Model:
             ),
             fusion={axis: ConditionalLogit(tuple(one)) for axis, one in parameters["fusion"].items()},
             calibration=Calibration(tuple(calibration["weights"]), calibration["intercept"], calibration["threshold"]),
+            category_threshold=float(parameters["category_threshold"]),
             retry_by_cause=parameters["retry_by_cause"],
             about={key: value for key, value in manifest.items() if key not in {"files", "seal"}},
         )

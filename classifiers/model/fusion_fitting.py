@@ -18,6 +18,7 @@ import numpy as np
 
 from classifiers.model import conditional_logit, constants
 from classifiers.model.calibration import UNFITTED, Calibration, fit_calibration
+from classifiers.model.category_threshold import fit_category_threshold
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.fitting import fit_text
 from classifiers.model.fusion_input import PLACES, STRENGTHS
@@ -54,6 +55,7 @@ class SecondStage:
 
     coefficients: dict[str, ConditionalLogit]
     calibration: Calibration
+    category_threshold: float
     figures: dict[str, float]
 
 
@@ -117,10 +119,16 @@ def fit_second_stage(
                 features[used], targets[used], weights[used], constants.FUSION_PENALTY
             )
         fused[axis] = coefficients[axis].predict_proba(features)
+    all_inputs = [sample.fusion for sample in stage.samples]
     fusion = LabelFusion(stage.classes, coefficients, retry_by_cause, catalogue)
-    labels = fusion.labels([sample.fusion for sample in stage.samples], stage.whole, stage.known_words)
+    whole = fusion.probabilities(all_inputs, stage.whole)
+    sides = [stage.classes["side"][column] for column in whole["side"].argmax(axis=1)]
+    shares = np.array([share for _, share in fusion.best_categories(whole["category"], sides)])
+    threshold = fit_category_threshold(stage.samples, shares)
+    fusion = LabelFusion(stage.classes, coefficients, retry_by_cause, catalogue, threshold)
+    labels = fusion.labels_of(all_inputs, stage.whole, whole, stage.known_words)
     calibration = _calibration(stage.samples, labels)
-    return SecondStage(coefficients, calibration, _figures(stage.samples, labels, calibration))
+    return SecondStage(coefficients, calibration, threshold, _figures(stage.samples, labels, calibration))
 
 
 def retry_logit() -> ConditionalLogit:

@@ -63,6 +63,7 @@ class LabelFusion:
         coefficients: by axis its conditional logit.
         retry_by_cause: P(retry outlook | cause).
         catalogue: the entries that vote.
+        category_threshold: the probability from which a category is reported.
     """
 
     def __init__(
@@ -71,9 +72,11 @@ class LabelFusion:
         coefficients: Mapping[str, ConditionalLogit],
         retry_by_cause: Mapping[str, Mapping[str, float]],
         catalogue: Catalogue,
+        category_threshold: float = constants.CATEGORY_THRESHOLD,
     ) -> None:
         self.classes = {axis: tuple(codes) for axis, codes in classes.items()}
         self._coefficients = dict(coefficients)
+        self._category_threshold = category_threshold
         side_of = taxonomy.load().side_of
         self._side_of = tuple(side_of(code) for code in self.classes["cause"])
         self._sides = np.array([[side == one for one in self.classes["side"]] for side in self._side_of], np.float32)
@@ -170,16 +173,26 @@ class LabelFusion:
 
     def _categories(self, shares: Floats, sides: Sequence[str]) -> list[str]:
         """The likeliest category, or "none" where none is likely enough."""
+        return [
+            label if share >= self._category_threshold else NONE for label, share in self.best_categories(shares, sides)
+        ]
+
+    def best_categories(self, shares: Floats, sides: Sequence[str]) -> list[tuple[str, float]]:
+        """Of each sample its likeliest category and the probability that one applies; "none" and 0 where none can.
+
+        Args:
+            shares: the fused probabilities of the categories, samples × classes.
+            sides: the chosen side of each sample.
+        """
         codes = [code for code in self.classes["category"] if code != NONE]
         if not codes:
-            return [NONE] * len(sides)
+            return [(NONE, 0.0)] * len(sides)
         others = shares[:, ~self._no_category]
-        labels = []
-        for best, share, side in zip(others.argmax(axis=1), others.sum(axis=1), sides, strict=True):
-            label = codes[best] if share >= constants.CATEGORY_THRESHOLD else NONE
-            is_foreign = side != "user" and label.startswith(constants.ENVIRONMENT_CATEGORIES)
-            labels.append(NONE if is_foreign else label)
-        return labels
+        found = []
+        for best, share, side in zip(others.argmax(axis=1), others.sum(axis=1).tolist(), sides, strict=True):
+            is_foreign = side != "user" and codes[best].startswith(constants.ENVIRONMENT_CATEGORIES)
+            found.append((NONE, 0.0) if is_foreign else (codes[best], share))
+        return found
 
     def _symptoms(self, shares: Floats, inputs: Sequence[FusionInput]) -> list[tuple[tuple[str, float], ...]]:
         """The likeliest symptoms; "none" leads where it is likely enough, or where the job had one process."""
@@ -195,8 +208,9 @@ class LabelFusion:
     def _outlooks(self, shares: Floats, text: Floats, sides: Sequence[str], inputs: Sequence[FusionInput]) -> list[str]:
         """The likeliest retry outlook; a retry that may well be futile, or needs a repair first, is held back.
 
-        The text alone holds no job back where a decisive entry on the first line says itself that a retry helps: its
-        words are those of all lines, most of which tell what followed.
+        The text alone holds no job back where a decisive entry on the first line of a longer log says itself that a
+        retry helps: its words are those of all lines, most of which tell what followed. A short log is what somebody
+        took for the essential lines.
         """
         codes = self.classes["retry"]
         labels = []
@@ -205,7 +219,8 @@ class LabelFusion:
         ):
             label = codes[best]
             if label.startswith("helps"):
-                rows = (fused_row,) if one.deciding_entry in self._said_to_help else (fused_row, text_row)
+                is_said = one.deciding_entry in self._said_to_help and one.lines > constants.SHORT_LOG_LINES
+                rows = (fused_row,) if is_said else (fused_row, text_row)
                 outlooks = [dict(zip(codes, row, strict=True)) for row in rows]
                 futile = side != "user" and any(
                     outlook.get("futile", 0.0) >= constants.FUTILE_THRESHOLD for outlook in outlooks

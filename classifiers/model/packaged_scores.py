@@ -48,7 +48,9 @@ class PackagedClassifier:
         self.model = model
         self.catalogue = catalogue
         self.extractor = Extractor(Scanner(catalogue), model.lines.log_odds)
-        self.fusion = LabelFusion(model.text.classes, model.fusion, model.retry_by_cause, catalogue)
+        self.fusion = LabelFusion(
+            model.text.classes, model.fusion, model.retry_by_cause, catalogue, model.category_threshold
+        )
 
     def scores(self, cases: Sequence[RawCase]) -> PackagedScores:
         """The scores of a batch of at least one case. Texts must be redacted already."""

@@ -93,7 +93,8 @@ def train(
             "numpy": np.__version__,
         },
     }
-    return Model(text, table.lines, second.coefficients, second.calibration, retry_by_cause, about), report
+    numbers = (second.coefficients, second.calibration, second.category_threshold, retry_by_cause)
+    return Model(text, table.lines, *numbers, about), report
 
 
 def retry_shares(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:

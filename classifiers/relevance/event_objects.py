@@ -89,7 +89,7 @@ _RECOVERY: Final = re.compile(
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
     r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
-    r"|\bundrain|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
+    r"|\bundrain|\brepaired\b|\brejoined\b|\bfrom down to up\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
     r"|\bconnection (?:re)?established\b|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b"
     r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
     r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
@@ -173,6 +173,8 @@ _OTHER_PROGRAMS: Final = (
     "cron",
     "sshd",
 )
+# Those of them that ask every device of a node, whoever uses it.
+_MONITORS: Final = ("node_exporter", "dcgm", "nv-hostengine", "prometheus", "telegraf", "nvidia-smi")
 
 
 class EventObjects:
@@ -270,6 +272,11 @@ class EventObjects:
     def of_other_program(self) -> bool:
         """Whether it names processes none of which a training job starts."""
         return bool(self.programs) and all(one.startswith(_OTHER_PROGRAMS) for one in self.programs)
+
+    @property
+    def of_monitor(self) -> bool:
+        """Whether the only processes that it names are monitors: they meet the faults of all devices."""
+        return bool(self.programs) and all(one.startswith(_MONITORS) for one in self.programs)
 
 
 def _with_own(name: str) -> tuple[str, ...]:

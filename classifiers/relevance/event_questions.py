@@ -173,6 +173,8 @@ def _asks_words(one: Candidate, _job: JobSeen) -> Reason | None:
 def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
     if is_shown_until_repair(one, job):
         return None  # whichever process met it first: the object stays broken
+    if "gpu" in one.traits.objects and one.objects.of_monitor and not one.objects.jobs:
+        return None
     return Reason.OTHER_PROCESS if one.objects.of_other_program or _is_of_other_process(one, job) else None
 
 

@@ -27,6 +27,25 @@ def node_of_evidence(verdict: Verdict, job: JobFacts) -> str | None:
     return next((node for node in job.nodes if short_name(node) == wanted), None)
 
 
+def only_node_shown(verdict: Verdict, job: JobFacts) -> str | None:
+    """The job's node that alone shows a fault of the platform, None if nothing says that it is only this one.
+
+    A rank's own error does not: the other ranks end with the first one, before they meet a fault that all nodes share.
+    So an event of the node, or one that names it, has to be among the beginnings of the failure, and none of another
+    node of the job.
+    """
+    node = node_of_evidence(verdict, job)
+    if node is None:
+        return None
+    name = short_name(node)
+    begun = [line for line in verdict.evidence if line.role == "initiating" and line.note is None]
+    others = {short_name(one) for one in job.nodes} - {name}
+    if any(line.node is not None and short_name(line.node) in others for line in begun if line.stream != "scheduler"):
+        return None
+    events = (line for line in begun if line.stream == "node" and line.node is not None)
+    return node if any(short_name(line.node or "") == name or name in line.text for line in events) else None
+
+
 def suspected(job: JobFacts, suspicion: Mapping[str, Suspicion], settings: SuspicionSettings) -> tuple[str, ...]:
     """The job's nodes that fail far more often than their exposure explains, worst first, limited by the policy."""
     if not suspicion:
@@ -43,7 +62,8 @@ def nodes_to_exclude(
     """The nodes that a resubmit excludes, the one that the evidence points to first.
 
     If running elsewhere helps, these are the node of the evidence (or the job's only node) and the suspected nodes. A
-    platform fault is attributed to one node only if the job had several and one alone shows it, or one is suspected.
+    platform fault is attributed to one node only if the job had several and one alone shows it (`only_node_shown`), or
+    one is suspected.
     If retrying helps, only suspected nodes are excluded. A verdict that suspects no node excludes none.
     """
     if not job.nodes or not suspects_nodes(verdict.side, abstained=verdict.abstained):
@@ -55,7 +75,7 @@ def nodes_to_exclude(
     if verdict.retry_outlook == "helps_elsewhere":
         faulty = job.nodes[0] if len(job.nodes) == 1 else node_of_evidence(verdict, job)
     elif verdict.cause in _WHOLE_PLATFORM and len(job.nodes) > 1:
-        faulty = node_of_evidence(verdict, job)
+        faulty = only_node_shown(verdict, job)
     elif verdict.cause not in _WHOLE_PLATFORM:
         return ()
     return suspects if faulty is None else (faulty, *(node for node in suspects if node != faulty))

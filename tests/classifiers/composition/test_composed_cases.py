@@ -102,6 +102,7 @@ texts = ["x"]
         (("texts =", "words = 1\ntexts ="), "unknown field 'words'"),
         (('symptom = "none", ', ""), "labels: expected category, symptom, retry"),
         (("", GOOD), "the id occurs twice"),
+        (("\n[[kind]]", 'scene = "plain"\n[[kind]]'), "hardware/x: unknown field 'scene'"),
     ],
 )
 def test_a_wrong_entry_is_refused_by_file_and_id(tmp_path: Path, change: tuple[str, str], message: str) -> None:
@@ -110,3 +111,25 @@ def test_a_wrong_entry_is_refused_by_file_and_id(tmp_path: Path, change: tuple[s
     (tmp_path / "hardware" / "x.toml").write_text(text)
     with pytest.raises(ValueError, match=message):
         kinds.read(tmp_path)
+
+
+def test_an_entry_states_only_what_differs_from_the_top_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text("""
+medium = "log"
+source = "NVIDIA driver"
+labels = { category = "none", symptom = "none", retry = "helps" }
+
+[[kind]]
+id = "HW.GPU.2.as-the-file-says"
+texts = ["x"]
+
+[[kind]]
+id = "HW.GPU.2.its-own"
+medium = "report"
+labels = { retry = "after_repair" }
+texts = ["y"]
+""")
+    first, second = kinds.read(tmp_path)
+    assert (first.medium, first.source, first.labels["retry"]) == ("log", "NVIDIA driver", "helps")
+    assert (second.medium, second.source) == ("report", "NVIDIA driver")
+    assert (second.labels["symptom"], second.labels["retry"]) == ("none", "after_repair")

@@ -84,7 +84,7 @@ def test_a_folder_of_the_former_format_asks_for_training(folder: Path) -> None:
     file = folder / "manifest.json"
     file.write_text(file.read_text().replace(artifact.FORMAT, "faultline-model/2"))
     with pytest.raises(
-        ModelError, match=r"format 'faultline-model/2', expected 'faultline-model/3'.*run faultline train"
+        ModelError, match=r"format 'faultline-model/2', expected 'faultline-model/4'.*run faultline train"
     ):
         artifact.load(folder)
 

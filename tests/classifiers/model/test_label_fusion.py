@@ -58,6 +58,7 @@ def labels(
     votes: tuple[Vote, ...] = (),
     deciding: str | None = None,
     single_process: bool = False,
+    lines: int = 1,
 ) -> FusedLabels:
     """The labels of a case of which the text model gives these probabilities."""
     text = {
@@ -67,7 +68,7 @@ def labels(
         "symptom": shares(0.1, 0.1, 0.8) if symptom is None else symptom,
         "retry": shares(0.25, 0.25, 0.25, 0.25) if retry is None else retry,
     }
-    one = FusionInput(votes, deciding, has_onset=True, distributed=True, single_process=single_process, lines=1)
+    one = FusionInput(votes, deciding, has_onset=True, distributed=True, single_process=single_process, lines=lines)
     rows = {axis: values[np.newaxis, :] for axis, values in text.items()}
     return fusion.labels([one], rows, [1.0])[0]
 
@@ -90,8 +91,13 @@ def test_words_of_a_lasting_fault_hold_a_job_back_though_its_cause_mostly_passes
 def test_words_of_other_lines_do_not_hold_back_what_the_first_line_says_a_retry_helps(fusion: LabelFusion) -> None:
     node, words = shares(0.9, 0.05, 0.04, 0.01), shares(0.02, 0.6, 0.03, 0.35)
     assert NODE_FAILURE.retry == "helps_elsewhere"
-    assert labels(fusion, node, retry=words).retry == "after_repair"
-    assert labels(fusion, node, retry=words, deciding=NODE_FAILURE.id).retry == "helps_elsewhere"
+    assert labels(fusion, node, retry=words, lines=400).retry == "after_repair"
+    assert labels(fusion, node, retry=words, deciding=NODE_FAILURE.id, lines=400).retry == "helps_elsewhere"
+
+
+def test_in_a_short_log_all_words_count_whatever_the_first_line_says_of_a_retry(fusion: LabelFusion) -> None:
+    node, words = shares(0.9, 0.05, 0.04, 0.01), shares(0.02, 0.6, 0.03, 0.35)
+    assert labels(fusion, node, retry=words, deciding=NODE_FAILURE.id, lines=3).retry == "after_repair"
 
 
 def test_a_job_is_held_back_where_the_program_may_be_at_fault(fusion: LabelFusion) -> None:
@@ -106,6 +112,11 @@ def test_a_path_that_the_platform_lacks_is_no_category_of_the_program(fusion: La
     platform, program = shares(0.05, 0.5, 0.05, 0.4), shares(0.02, 0.04, 0.04, 0.9)
     assert labels(fusion, platform, category=shares(0.9, 0.05, 0.05)).category == "none"
     assert labels(fusion, program, category=shares(0.9, 0.05, 0.05)).category == "EE.1"
+
+
+def test_the_best_category_has_the_probability_that_any_applies(fusion: LabelFusion) -> None:
+    assert fusion.best_categories(shares(0.02, 0.78, 0.2)[np.newaxis], ["user"]) == [("GC.3", pytest.approx(0.8))]
+    assert fusion.best_categories(shares(0.9, 0.05, 0.05)[np.newaxis], ["system"]) == [("none", 0.0)]
 
 
 def test_a_category_needs_a_cause_of_the_program(fusion: LabelFusion) -> None:

@@ -44,6 +44,14 @@ def judged(one: EventSeen, seen: JobSeen, others: Sequence[EventSeen] = ()) -> J
     return judge([one], [one, *others], seen)[0]
 
 
+@pytest.mark.parametrize(("program", "reason"), [("nvidia-smi", None), ("jupyter-lab", Reason.OTHER_PROCESS)])
+def test_a_monitor_that_meets_the_fault_of_a_device_says_nothing_of_who_uses_it(
+    program: str, reason: Reason | None
+) -> None:
+    text = f"NVRM: Xid (PCI:0000:ad:00): 119, pid=1829, name={program}, Timeout after 6s of waiting for RPC response"
+    assert judged(event(text, entries=("nvidia.xid-119",)), job()).reason is reason
+
+
 def test_an_event_that_the_log_confirms_is_used() -> None:
     assert judged(event(), job()) == Judgement(0, support=Support.LOG)
 
@@ -106,7 +114,7 @@ def test_a_controller_that_names_a_node_may_report_its_repair() -> None:
 def test_a_lost_device_is_missing_until_it_is_repaired(entry: str, reason: Reason | None) -> None:
     seen = job(own_entries=[frozenset({entry})], started=END - 30, last_progress=None)
     lost = event(XID_79.replace("'<unknown>'", "811").replace("<unknown>", "nvidia-smi"), at=END - 9_000)
-    assert judged(lost, seen).reason is (reason if reason is None else Reason.OTHER_PROCESS)
+    assert judged(lost, seen).reason is reason
     assert judged(event(at=END - 9_000), seen).reason is reason
     healthy = event("gpu health check pass (8/8)", at=END - 4_000, source="prolog", index=1, entries=())
     assert judged(event(at=END - 9_000), seen, [healthy]).reason is Reason.RECOVERED

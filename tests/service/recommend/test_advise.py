@@ -130,11 +130,17 @@ def test_a_job_held_for_a_repair_is_released_with_its_incident() -> None:
 
 
 def test_a_platform_fault_that_one_node_alone_shows_is_tried_elsewhere() -> None:
-    verdict = replace(PASSING, cause="SYS.1", retry_outlook="after_repair", suspect=Suspect(node="gpu017"))
+    event = Evidence("gpu017: slurmd has no access to its spool folder", "initiating", node="gpu017", stream="node")
+    verdict = replace(
+        PASSING, cause="SYS.1", retry_outlook="after_repair", suspect=Suspect(node="gpu017"), evidence=(event,)
+    )
     advice = advise(verdict, FAILED, ALONE, BUILT_IN)
     assert (advice.decision, advice.exclude_nodes) == ("resubmit_now", ("gpu017",))
     on_one = replace(FAILED, nodes=("gpu017",))  # all a job's evidence comes from its only node: that binds nothing
     assert advise(verdict, on_one, ALONE, BUILT_IN).decision == "hold"
+    first_rank = Evidence("ExpiredToken: the provided token has expired", "initiating", rank=0, node="gpu017")
+    in_log_alone = replace(verdict, evidence=(first_rank,))  # the other ranks ended before they met it
+    assert advise(in_log_alone, FAILED, ALONE, BUILT_IN).decision == "hold"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,24 @@ def test_evidence_of_one_node_alone_names_it() -> None:
     assert left_out(replace(LOST_GPU, suspect=None, evidence=both), FAILED) == ()
 
 
+def platform_fault(*evidence: Evidence) -> tuple[str, ...]:
+    """The nodes that are left out for a fault of the platform on gpu017 with these beginnings."""
+    verdict = replace(PASSING, cause="SYS.6", retry_outlook="after_repair", suspect=Suspect(node="gpu017"))
+    return left_out(replace(verdict, evidence=evidence), FAILED)
+
+
+def test_a_platform_fault_is_of_one_node_only_if_an_event_says_so_and_no_other_node_shows_it() -> None:
+    event = Evidence("libnvidia-compute upgraded, reboot required", "initiating", node="gpu017", stream="node")
+    named = Evidence("play slurm-node on gpu017: changed=4", "initiating", node="deploy1", stream="node")
+    everywhere = Evidence("webhook rolled out for all namespaces", "initiating", stream="node")
+    in_log = Evidence("OSError: [Errno 28] No space left on device", "initiating", node="gpu017", rank=0)
+    launcher = Evidence("srun: error: task launch failed", "initiating", node="gpu018", stream="scheduler")
+    assert platform_fault(event) == platform_fault(named) == platform_fault(event, in_log) == ("gpu017",)
+    assert platform_fault(event, launcher) == ("gpu017",)  # the launcher's node only reports it
+    assert platform_fault(in_log) == platform_fault(everywhere) == ()
+    assert platform_fault(event, replace(event, node="gpu018")) == ()
+
+
 def test_a_suspected_node_is_excluded_without_log_evidence() -> None:
     job = replace(FAILED, nodes=("a", "b", "c", "d"))
     assert left_out(PASSING, job, b=BAD) == ("b",)
