@@ -1,6 +1,6 @@
 """Names of what a case shows beside a single line. Catalogue entries name them in `needs` and `unless`.
 
-`extraction.comparisons`, `extraction.observations` and `extraction.events` compute them.
+`extraction.observations` and, with node events, `extraction.events` compute them.
 """
 
 from typing import Final
