@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assignments, Member, assign
@@ -89,6 +89,21 @@ class JobReader:
     def attempts(self, cluster: str, job_id: str) -> tuple[Attempt, ...]:
         """Every stored attempt of a job, oldest first; empty if there is none."""
         return self.attempts_of_jobs([(cluster, job_id)]).get((clean(cluster), clean(job_id)), ())
+
+    def attempts_anywhere(self, job_id: str, *, most: int = 100) -> tuple[Attempt, ...]:
+        """Every stored attempt of the jobs with this id, on each of the first `most` clusters, oldest first.
+
+        Each cluster costs one look into the index, however many jobs are stored.
+        """
+        clusters: list[str] = []
+        while len(clusters) < most:
+            after = jobs.c.cluster > (clusters[-1] if clusters else "")
+            name = self._connection.execute(select(func.min(jobs.c.cluster)).where(after)).scalar()
+            if name is None:
+                break
+            clusters.append(name)
+        found = self.attempts_of_jobs([(cluster, job_id) for cluster in clusters])
+        return tuple(one for attempts in found.values() for one in attempts)
 
     def attempts_of_jobs(self, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[Attempt, ...]]:
         """Every stored attempt of these jobs (cluster, job id), oldest first, by cluster and job id as stored."""

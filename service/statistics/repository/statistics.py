@@ -33,6 +33,7 @@ from service.sql import bulk, paging
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
 from service.statistics.repository import rollups, series, sums
+from service.statistics.tables import days
 
 SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
@@ -51,6 +52,20 @@ class StatisticsReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
+
+    def names(self, kind: str, *, most: int = 100) -> tuple[str, ...]:
+        """The clusters, queues or teams (`kind`) of jobs that ended on days before today, in alphabetical order.
+
+        Each name costs one look into the index, however many days and jobs are stored.
+        """
+        found: list[str] = []
+        while len(found) < most:
+            after = days.c.name > (found[-1] if found else "")
+            name = self._connection.execute(select(func.min(days.c.name)).where(days.c.scope == kind, after)).scalar()
+            if name is None:
+                break
+            found.append(name)
+        return tuple(found)
 
     def _parts(self, since: datetime, until: datetime) -> rollups.PeriodParts:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""
