@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, select, update
 
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assignments, Member, assign
@@ -16,6 +16,7 @@ from service.nodes.records import NodePlace
 from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.bulk import chunks
+from service.sql.distinct_values import distinct_values
 from service.sql.types import clean, utc
 from service.statistics.repository import rollups
 
@@ -95,13 +96,7 @@ class JobReader:
 
         Each cluster costs one look into the index, however many jobs are stored.
         """
-        clusters: list[str] = []
-        while len(clusters) < most:
-            after = jobs.c.cluster > (clusters[-1] if clusters else "")
-            name = self._connection.execute(select(func.min(jobs.c.cluster)).where(after)).scalar()
-            if name is None:
-                break
-            clusters.append(name)
+        clusters = distinct_values(self._connection, jobs.c.cluster, most=most)
         found = self.attempts_of_jobs([(cluster, job_id) for cluster in clusters])
         return tuple(one for attempts in found.values() for one in attempts)
 

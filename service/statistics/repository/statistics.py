@@ -30,6 +30,7 @@ from service.jobs.records import ALL_JOBS, Scope
 from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk, paging
+from service.sql.distinct_values import distinct_values
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
 from service.statistics.repository import rollups, series, sums
@@ -54,18 +55,8 @@ class StatisticsReader:
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
 
     def names(self, kind: str, *, most: int = 100) -> tuple[str, ...]:
-        """The clusters, queues or teams (`kind`) of jobs that ended on days before today, in alphabetical order.
-
-        Each name costs one look into the index, however many days and jobs are stored.
-        """
-        found: list[str] = []
-        while len(found) < most:
-            after = days.c.name > (found[-1] if found else "")
-            name = self._connection.execute(select(func.min(days.c.name)).where(days.c.scope == kind, after)).scalar()
-            if name is None:
-                break
-            found.append(name)
-        return tuple(found)
+        """The clusters, queues or teams (`kind`) of jobs that ended on days before today, in alphabetical order."""
+        return distinct_values(self._connection, days.c.name, days.c.scope == kind, most=most)
 
     def _parts(self, since: datetime, until: datetime) -> rollups.PeriodParts:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""

@@ -132,7 +132,7 @@ def test_what_a_form_refuses_is_said_once_in_words_with_a_way_back(client: TestC
     )
 
 
-def test_assigning_nobody_is_said_to_be_that(client: TestClient) -> None:
+def test_a_group_without_an_assignee_gets_its_own_message(client: TestClient) -> None:
     assert client.post("/api/v1/events", content=lines(event("1"))).json()["accepted"] == 1
     [group] = client.get("/api/v1/groups").json()["items"]
     address = f"/groups/{group['id']}"

@@ -65,7 +65,10 @@ def shown(value: Any) -> str:
     """A recorded value as text: names and values of a mapping, else the value; taxonomy codes by their titles."""
     if isinstance(value, dict):
         named = {name: each for name, each in value.items() if each not in (None, "", [], {})}
-        return ", ".join(f"{name.replace('_', ' ')} {_of(name, each)}" for name, each in named.items())
+        return ", ".join(
+            shown(each) if name == "did" else f"{name.replace('_', ' ')} {_of(name, each)}"
+            for name, each in named.items()
+        )
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):

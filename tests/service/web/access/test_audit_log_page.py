@@ -55,6 +55,7 @@ def test_values_are_words() -> None:
     assert shown({"side": "user", "cause": None, "nodes": ["a", "b"]}) == "side user, nodes a, b"
     assert shown({"cause": "SYS.5", "fixed_by": "M1"}) == "cause Transient Service Outage, fixed by Job Resubmission"
     assert shown({"stopped": True}) == "stopped yes"
+    assert shown({"state": "resolved", "did": "resolved it"}) == "state resolved, resolved it"
     assert page_of("group/7") == "/groups/7"
     assert page_of("node/orion/gpu018") is None
     assert page_of("failure/7/../../x") is None
