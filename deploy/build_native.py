@@ -8,6 +8,8 @@ with the same results. `service.native_modules` uses what is compiled as long as
 
 import argparse
 import ast
+import contextlib
+import io
 import os
 import shutil
 import sys
@@ -93,14 +95,20 @@ def compile_modules(sources: Sequence[str], output: Path, work: Path) -> None:
     from setuptools.command.build_ext import build_ext  # noqa: PLC0415
 
     options = ["--config-file=", "--ignore-missing-imports", f"--cache-dir={work / 'cache'}"]
-    extensions = mypycify(
-        [*options, *sources],
-        opt_level="2",
-        debug_level="0",
-        multi_file=True,
-        group_name=GROUP,
-        target_dir=str(work / "c"),
-    )
+    said = io.StringIO()  # hints about slower ways to compile a line; of interest only if the compilation fails
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            extensions = mypycify(
+                [*options, *sources],
+                opt_level="2",
+                debug_level="0",
+                multi_file=True,
+                group_name=GROUP,
+                target_dir=str(work / "c"),
+            )
+    except BaseException:
+        print(said.getvalue())
+        raise
     command = build_ext(Distribution({"name": GROUP, "ext_modules": extensions}))
     command.build_lib, command.build_temp = str(output), str(work / "o")
     command.parallel = os.cpu_count()

@@ -1,6 +1,7 @@
 """Error responses: RFC 9457 problem documents for the API, an error page for browsers."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -15,11 +16,13 @@ from starlette.exceptions import HTTPException
 
 from service.errors import FaultlineError, FieldError, TooManyRequests, Unauthorized
 from service.sql.types import clean
+from service.web.pages import navigation
 from service.web.pages.templating import render
 
 MEDIA_TYPE = "application/problem+json"
 API_PATHS = ("/api/", "/health/", "/metrics")
 _GOT = 80  # characters of an invalid value that are shown
+_PARSING = re.compile(r", unable to parse .*|, got a number with a fractional part")
 _log = logging.getLogger(__name__)
 
 
@@ -121,8 +124,20 @@ def _as_page(
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         where = "/login" if wanted == "/" else f"/login?next={quote(wanted, safe='')}"
         return RedirectResponse(where, HTTPStatus.SEE_OTHER)
-    context = {"title": title, "detail": detail, "errors": errors, "status": int(status)}
+    principal = getattr(request.state, "principal", None)
+    context = {
+        "title": title,
+        "detail": detail.rstrip("."),
+        "errors": errors,
+        "status": int(status),
+        "page_of_area": navigation.page_of_area(principal, request.url.path),
+    }
     return render(request, "error.html", context, status=status, headers=headers)
+
+
+def expected_words(message: str) -> str:
+    """What a field should be, from a message of the validation."""
+    return _PARSING.sub("", message).removeprefix("Input should be ").replace("a valid integer", "a whole number")
 
 
 def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:
@@ -133,9 +148,7 @@ def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:
             where = where[1:]
         cause = problem.get("ctx", {}).get("error")
         missing = problem["type"] == "missing"
-        expected = (
-            "this field is required" if missing else str(cause or problem["msg"]).removeprefix("Input should be ")
-        )
+        expected = "this field is required" if missing else expected_words(str(cause or problem["msg"]))
         got = problem.get("input")
         shown = None if missing or not isinstance(got, str | int | float | bool) else repr(got)[:_GOT]
         places.append(FieldError(".".join(where), expected, shown))

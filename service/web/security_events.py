@@ -12,6 +12,7 @@ from fastapi import Request
 
 from service.errors import Unavailable
 from service.people.records import Client
+from service.people.repository.audit_log import AuditFilter
 from service.web.services import Services
 
 log = logging.getLogger("faultline.security")
@@ -58,7 +59,7 @@ def record_token_address(services: Services, request: Request, name: str) -> Non
         return
     subject = f"token/{name}"
     with services.store.reading() as reading:
-        entries = reading.audit_log.page(limit=500, subject=subject).items
+        entries = reading.audit_log.page(limit=500, wanted=AuditFilter(subject)).items
     seen = {one.after.get("address") for one in entries if one.what == "token.address" and isinstance(one.after, dict)}
     if address not in seen:
         record(services, "token.address", request, name, subject)

@@ -202,6 +202,16 @@ def job(services: Services, cluster: str, job_id: str) -> Job:
     return Job(cluster, job_id, attempts)
 
 
+def job_ended(services: Services, job_id: str, cluster: str | None = None) -> tuple[Attempt, ...]:
+    """The attempts of the jobs with this id that the caller may see, failed or not, on any cluster or on one."""
+    with services.reading() as reading:
+        found = reading.jobs.attempts_anywhere(job_id)
+    viewer = services.viewer()
+    return tuple(
+        one for one in found if cluster in {None, one.cluster} and sees(viewer, one.cluster, one.user, one.team)
+    )
+
+
 def dead_letters(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[StoredDeadLetter]:
     """Dead letters, newest first.
 

@@ -25,6 +25,7 @@ ELSEWHERE = frozenset(
         "/login",
         "/login/oidc",
         "/account",
+        "/settings/tokens",
         f"{API}/account/sessions",
         f"{API}/accounts/{{name:path}}/sessions",
         "/login/oidc/callback",
@@ -245,6 +246,6 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/reports/{week}.pdf": (f"/reports/{at.week}.pdf",),
         f"{API}/reports/{{week}}": (f"{API}/reports/{at.week}",),
         "/settings": ("/settings",),
-        **both("/audit-log", ("", "?subject=failure/1")),
+        **both("/audit-log", ("", "?subject=failure/1", "?what=verdict.correct&since=7d")),
     }
     return found

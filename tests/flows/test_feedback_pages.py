@@ -315,3 +315,50 @@ def test_ten_groups_are_labelled_by_the_keyboard_alone(
         expect_text(page.locator("[role=status]").first, "are labelled. Group")
     expect_text(page.locator("main"), "10 of 10 groups labelled this week: done")
     assert fits(page)
+
+
+def test_ten_failures_are_selected_and_corrected_by_the_keyboard_alone(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made = make_world(tmp_path_factory.mktemp("ten"))
+    with made.client() as client:
+        sent = client.post("/api/v1/events", content=lines(*(event(f"m{n}") for n in range(12)))).json()
+    assert sent["accepted"] == 12
+    with serving(made.app) as address, tab(browser, address, viewport={"width": 1440, "height": 900}) as page:
+        page.goto("/failures")
+        for _ in range(11):
+            page.keyboard.press("j")
+            page.keyboard.press("x")
+        page.keyboard.press("x")
+        expect_text(page.locator("[data-ticked]"), "10 selected:")
+        page.keyboard.press("a")
+        expect(page.get_by_role("button", name="Confirm verdicts")).to_be_focused()
+        page.keyboard.press("Tab")
+        page.keyboard.type("Improper")
+        for _ in range(3):
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect_text(page.locator("#toasts [role=status]"), "10 verdicts corrected.")
+        expect(page.locator("td.cause", has_text="Improper Permission")).to_have_count(10)
+        page.keyboard.press("?")
+        expect_text(page.get_by_role("dialog", name="Keyboard"), "select the row")
+    made.store.close()
+
+
+def test_an_administrator_creates_a_token_and_uses_it(page: Page, world: World) -> None:
+    page.goto("/settings")
+    page.get_by_text("Create a token…").click()
+    page.get_by_label("name", exact=True).fill("board")
+    page.get_by_role("checkbox", name="admin").check()
+    assert fits(page)
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect_text(page.locator("#tokens .created"), "The token board is created.")
+    assert fits(page)
+    secret = page.locator("#tokens .created code").inner_text()
+    with world.client(secret) as client:
+        assert client.get("/api/v1/audit-log?what=token.made").json()["items"][0]["subject"] == "token/board"
+    page.goto("/settings")
+    page.get_by_label("API token").fill(secret)
+    page.get_by_role("button", name="Log in with a token").click()
+    expect(page.locator("table.tokens tbody tr", has_text="board")).to_have_count(1)
+    assert fits(page)

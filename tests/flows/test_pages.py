@@ -62,7 +62,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterato
 
 def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_two_clicks(page: Page) -> None:
     page.goto("/")
-    expect_text(page.locator("h1"), "of 91 jobs failed")
+    expect_text(page.locator("h1"), "of 91 job attempts failed")
     assert fits(page)
     costliest = page.locator(".look table.groups tbody tr", has_text="new").first
     assert "GPU fell off the bus (Xid 79)" in costliest.inner_text()
@@ -284,7 +284,7 @@ def test_pages_are_reached_by_the_navigation_and_the_period_is_kept(page: Page) 
     assert fits(page)
     follow(page, "Overview")
     expect(page).to_have_url(re.compile(r"/\?since=2026-11-20\+08%3A00&until="))
-    expect_text(page.locator("h1"), "jobs failed")
+    expect_text(page.locator("h1"), "job attempts failed")
 
 
 def test_the_keyboard_reaches_the_first_failure(page: Page) -> None:

@@ -9,6 +9,7 @@ from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.errors import ConfigurationError
 from service.people.audit_heads import AuditHeadExport, AuditHeads, summary
+from service.people.repository.audit_log import AuditFilter
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         if args.action == "verify":
             return _verify(services.store, services.audit_heads, as_json=args.format == "json")
         with services.store.reading() as reading:
-            found = reading.audit_log.page(limit=max(1, min(args.limit, 1_000)), subject=args.subject)
+            found = reading.audit_log.page(limit=max(1, min(args.limit, 1_000)), wanted=AuditFilter(args.subject))
         if args.format == "json":
             names = ("id", "at", "who", "what", "subject", "before", "after")
             json_document([{name: getattr(entry, name) for name in names} for entry in found.items])

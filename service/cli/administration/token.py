@@ -1,7 +1,7 @@
 """`faultline token create|list|revoke`: manage API tokens."""
 
 import argparse
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from service import compose, settings
@@ -10,6 +10,7 @@ from service.cli.output import add_json_option, json_document
 from service.clock import Clock
 from service.db.session import Store
 from service.errors import invalid
+from service.people import api_tokens
 from service.people.repository.tokens import SCOPES
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 
 BY = "the command line"
-MOST_DAYS = 3_650
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -60,9 +60,7 @@ def run(args: argparse.Namespace) -> int:
         if args.action == "create":
             _create(services.store, services.clock, args)
         elif args.action == "revoke":
-            with services.store.unit_of_work() as work:
-                work.tokens.revoke(args.name)
-                work.audit_log.append(BY, "token.revoked", f"token/{args.name}")
+            api_tokens.revoke(services.store, args.name, by=BY)
             output.line(f'token "{args.name}" is revoked')
         else:
             _list(services.store, as_json=args.format == "json")
@@ -72,18 +70,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(store: Store, clock: Clock, args: argparse.Namespace) -> None:
-    name = args.name
     wanted = {scope.strip() for scope in args.scope.split(",") if scope.strip()}
     days = args.expires_in_days
-    if days is not None and not 1 <= days <= MOST_DAYS:
-        raise invalid("--expires-in-days", f"1 to {MOST_DAYS}", str(days))
-    ends = None if days is None else clock.now() + timedelta(days=days)
-    with store.unit_of_work() as work:
-        token, secret = work.tokens.create(name, wanted, clusters=args.cluster, teams=args.team, expires_at=ends)
-        bound = {"clusters": token.clusters, "teams": token.teams, "expires_at": ends and ends.isoformat()}
-        after = {"scopes": sorted(wanted)} | {field: value for field, value in bound.items() if value}
-        work.audit_log.append(BY, "token.made", f"token/{name}", after=after)
-    output.line(f'token "{name}" created; its secret, shown only once:', error=True)
+    if days is not None and not 1 <= days <= api_tokens.MOST_DAYS:
+        raise invalid("--expires-in-days", f"1 to {api_tokens.MOST_DAYS}", str(days))
+    _, secret = api_tokens.create(
+        store, clock, args.name, wanted, by=BY, clusters=args.cluster, teams=args.team, days=days
+    )
+    output.line(f'token "{args.name}" created; its secret, shown only once:', error=True)
     output.line(secret)
 
 

@@ -16,6 +16,7 @@ from service.nodes.records import NodePlace
 from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.bulk import chunks
+from service.sql.distinct_values import distinct_values
 from service.sql.types import clean, utc
 from service.statistics.repository import rollups
 
@@ -89,6 +90,15 @@ class JobReader:
     def attempts(self, cluster: str, job_id: str) -> tuple[Attempt, ...]:
         """Every stored attempt of a job, oldest first; empty if there is none."""
         return self.attempts_of_jobs([(cluster, job_id)]).get((clean(cluster), clean(job_id)), ())
+
+    def attempts_anywhere(self, job_id: str, *, most: int = 100) -> tuple[Attempt, ...]:
+        """Every stored attempt of the jobs with this id, on each of the first `most` clusters, oldest first.
+
+        Each cluster costs one look into the index, however many jobs are stored.
+        """
+        clusters = distinct_values(self._connection, jobs.c.cluster, most=most)
+        found = self.attempts_of_jobs([(cluster, job_id) for cluster in clusters])
+        return tuple(one for attempts in found.values() for one in attempts)
 
     def attempts_of_jobs(self, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[Attempt, ...]]:
         """Every stored attempt of these jobs (cluster, job id), oldest first, by cluster and job id as stored."""

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, RowMapping, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, func, insert, select
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -41,11 +41,34 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are wanted; None: any. `since` is included, `until` is not."""
+
+    subject: str | None = None
+    who: str | None = None
+    what: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def conditions(self) -> Iterator[ColumnElement[bool]]:
+        """The conditions of a query."""
+        named = {audit_log.c.subject: self.subject, audit_log.c.who: self.who, audit_log.c.what: self.what}
+        yield from (column == clean(text) for column, text in named.items() if text is not None)
+        if self.since is not None:
+            yield audit_log.c.at >= utc(self.since)
+        if self.until is not None:
+            yield audit_log.c.at < utc(self.until)
+
+
+@dataclass(frozen=True, slots=True)
 class BrokenChain:
     """The first entry whose hash does not follow from the entry before it."""
 
     id: int
     detail: str
+
+
+_ALL = AuditFilter()
 
 
 class AuditLogReader:
@@ -70,16 +93,15 @@ class AuditLogReader:
         row = self._connection.execute(select(audit_log.c.hash).where(audit_log.c.id == number)).first()
         return None if row is None else bytes(row.hash)
 
-    def page(self, *, limit: int, cursor: str | None = None, subject: str | None = None) -> Page[AuditEntry]:
+    def page(self, *, limit: int, cursor: str | None = None, wanted: AuditFilter = _ALL) -> Page[AuditEntry]:
         """Entries, newest first."""
         text = cursor or ""
         known = text.isascii() and text.isdigit() and len(text) <= _LONGEST_CURSOR
         before = int(text) if known else 10**_LONGEST_CURSOR  # a bound even for the first page: no scan
-        query, order = select(audit_log).where(audit_log.c.id < before), audit_log.c.id.desc()
-        if subject is None:
-            query = query.order_by(order)
-        else:  # in the order of the index by subject, so that no planner walks through the ids of all subjects
-            query = query.where(audit_log.c.subject == subject).order_by(audit_log.c.subject.desc(), order)
+        query = select(audit_log).where(audit_log.c.id < before, *wanted.conditions())
+        if wanted.subject is not None:  # in the order of the index: no planner walks through the ids of all subjects
+            query = query.order_by(audit_log.c.subject.desc())
+        query = query.order_by(audit_log.c.id.desc())
         rows = self._connection.execute(query.limit(limit + 1)).all()
         items = tuple(_entry(row) for row in rows[:limit])
         return Page(items, str(items[-1].id) if len(rows) > limit else None)

@@ -30,9 +30,11 @@ from service.jobs.records import ALL_JOBS, Scope
 from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk, paging
+from service.sql.distinct_values import distinct_values
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats, StatsDetail
 from service.statistics.repository import rollups, series, sums
+from service.statistics.tables import days
 
 SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
@@ -51,6 +53,10 @@ class StatisticsReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
+
+    def names(self, kind: str, *, most: int = 100) -> tuple[str, ...]:
+        """The clusters, queues or teams (`kind`) of jobs that ended on days before today, in alphabetical order."""
+        return distinct_values(self._connection, days.c.name, days.c.scope == kind, most=most)
 
     def _parts(self, since: datetime, until: datetime) -> rollups.PeriodParts:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""

@@ -17,7 +17,7 @@ from service.web.api.parameters import TextFilters
 from service.web.auth import ACT, OWN, READ, ActionRequest, Principal, check_form
 from service.web.services import InjectedServices, Services
 from service.web.url_times import instant
-from service.web.views import DEFAULT_RANGE, FailureQuery
+from service.web.views import FailureQuery
 
 Text = Annotated[str | None, Query(max_length=1_000)]
 # Rows of a list on one page: a list of 500 failures is a page of more than 400 kB. The API gives up to 500.
@@ -25,6 +25,7 @@ RowLimit = Annotated[int, Query(ge=1, le=200)]
 DEFAULT_ROWS = 50
 FormToken = Annotated[str, Form(max_length=200)]
 _LOCAL_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}", re.ASCII)
+BOTH = 2  # times of a period
 YES_NO = {"true": True, "false": False}
 
 
@@ -115,11 +116,15 @@ def with_zone(text: str | None, zone: ZoneInfo) -> str | None:
 def wrong_times(services: Services, filters: FailureQuery) -> tuple[FieldError, ...]:
     """The times of a filter form that are not times; the page shows the form again with them."""
     found: list[FieldError] = []
+    times: dict[str, datetime] = {}
     for name, text in (("since", filters.since), ("until", filters.until)):
         try:
-            instant(text or DEFAULT_RANGE, name, services.clock.now(), services.zone)
+            if text:
+                times[name] = instant(text, name, services.clock.now(), services.zone)
         except InvalidInput as error:
             found.extend(error.errors)
+    if len(times) == BOTH and times["since"] >= times["until"]:
+        found.append(FieldError("until", "a time after since", filters.until))
     return tuple(found)
 
 

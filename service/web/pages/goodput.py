@@ -1,7 +1,7 @@
 """GET /goodput: goodput and reliability figures with their definitions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from math import floor
@@ -18,14 +18,16 @@ from service.reports.chart import SIDES, nice
 from service.web import goodput_views
 from service.web.auth import READ
 from service.web.pages.charts import figures, marks
-from service.web.pages.forms import OverviewScope, overview_scope
+from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
+from service.web.views import FailureQuery
 
 router = APIRouter()
 CHART = (480, 90)  # width and height of the chart in chart units
 APART = ("preempted", "cancelled")
 LEAST_POINTS = 0.05  # a smaller change of goodput is shown as 0.0
+LEAST_OF = 20  # a period with less than this part of the GPU-hours says nothing about the next one, as on the overview
 REASONS = 3
 
 
@@ -66,6 +68,9 @@ def goodput(
     request: Request, services: InjectedServices, scope: Annotated[OverviewScope, Depends(overview_scope)]
 ) -> HTMLResponse:
     """The figures of a period and scope."""
+    problems = wrong_times(services, FailureQuery(since=scope.since, until=scope.until))
+    if problems:
+        scope = replace(scope, since=None, until=None)
     since = scope.since or goodput_views.DEFAULT_RANGE
     both = goodput_views.goodput(services, since, scope.until, scope.jobs())
     found = both.figures
@@ -90,14 +95,15 @@ def goodput(
         "since": since,
         "scope": scope.where(),
         "span": {"since": since, "until": scope.until},
+        "problems": problems,
     }
-    return render(request, "goodput.html", context)
+    return render(request, "goodput.html", context, status=422 if problems else 200)
 
 
 def comparison(both: ComparedGoodput) -> Comparison | None:
-    """The rows of the comparison with the period of equal length before; None if nothing ended in it."""
+    """The rows of the comparison with the period of equal length before; None if too little ended in it."""
     before, now = both.before, both.now
-    if not before.held:
+    if not before.held or before.held * LEAST_OF < now.held:
         return None
     amounts = [_amounts(part) for part in (before, now)]
     rows = tuple((name, amounts[0][name], amounts[1][name]) for name in amounts[1])

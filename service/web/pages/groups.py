@@ -19,6 +19,7 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
+from service.web.error_responses import expected_words
 from service.web.group_actions import act, feedback_input
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.to_check import to_check
@@ -225,7 +226,8 @@ def act_on_one(form: ActForm, group_id: GroupId, fields: Annotated[ActionFields,
     """Apply one action to one group."""
     given = fields.given(form.services)
     act(form.services, [group_id], form.actor, given)
-    return redirect(f"/groups/{group_id}?notice={given.action}")
+    notice = "unassign" if given.action == "assign" and not (given.to or "").strip() else given.action
+    return redirect(f"/groups/{group_id}?notice={notice}")
 
 
 @router.post("/groups/{group_id}/feedback")
@@ -270,10 +272,10 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
         return GroupAction.model_validate({"action": action, **given})
     except ValidationError as error:
         places = tuple(
-            FieldError(".".join(str(part) for part in one["loc"]), one["msg"], str(one.get("input"))[:80])
+            FieldError(str(one["loc"][0]), expected_words(one["msg"]), str(one.get("input"))[:80])
             for one in cast("Sequence[Any]", error.errors())[:5]
         )
-        raise InvalidInput("; ".join(f"{one.field}: {one.expected}" for one in places), places) from None
+        raise InvalidInput("; ".join(f"{one.field}: expected {one.expected}" for one in places), places) from None
 
 
 def facets(detail: GroupDetail) -> dict[str, list[Facet]]:

@@ -43,6 +43,7 @@ _USUAL = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 days", "28d": "las
 PAGES_WITH_RANGES = {
     "/": Ranges("24h", _USUAL),
     "/failures": Ranges("", _USUAL),
+    "/audit-log": Ranges("", _USUAL),
     "/goodput": Ranges("28d", {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}),
 }
 
@@ -65,6 +66,14 @@ def navigation(principal: Caller) -> tuple[tuple[str, tuple[Link, ...]], ...]:
     mine: tuple[Link, ...] = () if principal.via == "open" else (("/mine", "My failures", False),)
     admin = ADMINISTRATION if principal.may("admin") else ()
     return (("Triage", TRIAGE + mine), ("Fleet", FLEET), ("Quality", QUALITY + admin))
+
+
+def page_of_area(principal: Caller | None, path: str) -> tuple[Link, ...]:
+    """The page of the navigation to which a path belongs, if the caller has it."""
+    if principal is None:
+        return ()
+    wanted = area(path)
+    return tuple(one for _, pages in navigation(principal) for one in pages if one[0] == wanted)[:1]
 
 
 def period(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -72,6 +72,7 @@ def overview(
             "newest": newest(snapshot),
             "since": since,
             "scope": scope.where(),
+            "given": {name: value for name, value in scope.where().items() if value},
             "span": {"since": since, "until": scope.until},
             "stats": stats,
             "sides": sides_in_order(stats.by_side),

@@ -17,6 +17,8 @@ from service.web.views import FailureQuery
 
 router = APIRouter()
 _FINGERPRINT = re.compile(r"v?\d{1,3}:[0-9a-z]{1,64}")
+_COPIED = re.compile(r"(\S{1,200}) / (\S{1,200})")
+_INCIDENT = re.compile(r"[Ii]-([0-9]{1,15})", re.ASCII)
 # What a text is looked up as, in this order; words of the log last.
 _EXACT = ("job", "node", "user", "group")
 _WORDS = range(2, 7)  # of a text in which one word may be a user or a node
@@ -31,23 +33,45 @@ def search(
     until: Text = None,
 ) -> RedirectResponse:
     """Redirect to what the text names: a failure, a node, or a list with a filter."""
-    wanted = (q or "").strip()[:200]
+    wanted, cluster = job_and_cluster((q or "").strip()[:200])
     times = {"since": since, "until": until}
     if not wanted:
         return redirect(f"/failures{query(times)}")
+    incident = _INCIDENT.fullmatch(wanted)
+    if incident is not None and reader.may("read"):
+        return redirect(f"/incidents/{incident[1]}")
     with services.snapshot() as snapshot:
-        for name in _EXACT:
-            if name == "group" and not _FINGERPRINT.fullmatch(wanted):
-                continue
-            if name == "node" and reader.may("read") and (found := node_page(snapshot, wanted)) is not None:
-                return redirect(found)
-            rows = views.failures(snapshot, FailureQuery({name: wanted}), limit=2).items
-            if name == "job" and len(rows) == 1:
-                return redirect(f"/failures/{rows[0].id}")
-            if rows:
-                return redirect(f"/failures{query({name: wanted})}")
-        narrowed = one_word_as_filter(snapshot, wanted)
-    return redirect(f"/failures{query(times, narrowed or {'q': wanted})}")
+        found = named(snapshot, reader, wanted) if cluster is None else of_job(snapshot, cluster, wanted)
+        narrowed = None if found else one_word_as_filter(snapshot, wanted)
+    return redirect(found or f"/failures{query(times, narrowed or {'q': wanted})}")
+
+
+def named(services: Services, reader: Principal, wanted: str) -> str | None:
+    """The address of the job, node, user or group that a text names; None if it names none."""
+    for name in _EXACT:
+        if name == "group" and not _FINGERPRINT.fullmatch(wanted):
+            continue
+        if name == "node" and reader.may("read") and (found := node_page(services, wanted)) is not None:
+            return found
+        rows = views.failures(services, FailureQuery({name: wanted}), limit=2).items
+        if name == "job" and len(rows) == 1:
+            return f"/failures/{rows[0].id}"
+        if rows:
+            return f"/failures{query({name: wanted})}"
+    return f"/failures{query(job=wanted)}" if views.job_ended(services, wanted) else None
+
+
+def job_and_cluster(text: str) -> tuple[str, str | None]:
+    """The text to look up, and the cluster before it if it is copied from a page: "orion / 884120"."""
+    found = _COPIED.fullmatch(text)
+    return (text, None) if found is None else (found[2], found[1])
+
+
+def of_job(services: Services, cluster: str, job_id: str) -> str:
+    """The address of the only failure of a job, or of the list of its failures, which says how the job ended."""
+    filters = {"job": job_id, "cluster": cluster}
+    rows = views.failures(services, FailureQuery(filters), limit=2).items
+    return f"/failures/{rows[0].id}" if len(rows) == 1 else f"/failures{query(filters)}"
 
 
 def one_word_as_filter(services: Services, wanted: str) -> dict[str, str] | None:

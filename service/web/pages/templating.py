@@ -62,6 +62,7 @@ def environment() -> Environment:
         "definition": display_names.definition,
         "confidence": display_names.confidence,
         "query": query,
+        "not_again": not_again,
         "relative_time": formatting.relative_time,
         "version": version("faultline"),
         "static": static,
@@ -86,6 +87,20 @@ def compared_node(row: FailureRow) -> str | None:
     """The node whose other failures a page links to: the suspected one, or the only one unless the user is at fault."""
     only = row.nodes[0] if len(row.nodes) == 1 and row.side != "user" else None
     return suspected_node(row) or only
+
+
+def names_of(request: Request, services: Services, kind: str) -> tuple[str, ...]:
+    """The clusters, queues or teams that a form offers; none to who may not see all jobs."""
+    principal = getattr(request.state, "principal", None)
+    if principal is None or principal.visible is not None or not principal.may("read"):
+        return ()
+    with services.reading() as reading:
+        return reading.statistics.names(kind)
+
+
+def not_again(said: str, text: str) -> str:
+    """A text without its first sentence if the page has just said the same."""
+    return text.removeprefix(f"{said}.").lstrip()
 
 
 def path(text: str) -> str:
@@ -147,6 +162,7 @@ def render(
                 "zone": services.timezone,
                 "when": when,
                 "ago": lambda at: formatting.time_ago(at, now),
+                "names_of": lambda kind: names_of(request, services, kind),
                 "automation_banner": lambda: automation_banner(services),
             }
         )

@@ -25,7 +25,7 @@
     box.id = "keys";
     box.setAttribute("aria-label", "Keyboard");
     const off = stored(OFF) === "1";
-    const lines = [["/", "search"], ["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["?", "this help"]];
+    const lines = [["/", "search"], ["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["x", "select the row"], ["a", "go to the actions of the selected rows"], ["?", "this help"]];
     const list = document.createElement("dl");
     list.className = "pairs";
     for (const [key, what] of lines) {
@@ -52,6 +52,8 @@
     if (event.key === "/" && box) { event.preventDefault(); box.focus(); box.select(); return; }
     if (event.key === "j") { event.preventDefault(); go(here + 1); }
     else if (event.key === "k") { event.preventDefault(); go(here - 1); }
+    else if (event.key === "x") { const tick = document.querySelector("main .here input[type=checkbox]"); if (tick) { event.preventDefault(); tick.click(); } }
+    else if (event.key === "a") { const first = document.querySelector("main .bulk :is(select, button:not([disabled]))"); if (first) { event.preventDefault(); first.focus(); } }
   });
 
   const make = (tag, text) => { const made = document.createElement(tag); if (text !== undefined) made.textContent = text; return made; };
@@ -183,7 +185,7 @@
   });
   document.addEventListener("htmx:responseError", (event) => {
     const answer = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
-    const said = [...answer.querySelectorAll("main h1, main h1 + p")].map((one) => one.textContent).join(". ");
+    const said = [...answer.querySelectorAll("main h1, main .reason")].map((one) => one.textContent).join(". ");
     toast(make("p", said || "The request failed."), "alert");
   });
   document.addEventListener("htmx:sendError", () => toast(make("p", "The server cannot be reached. Nothing was changed."), "alert"));

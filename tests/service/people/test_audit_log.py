@@ -5,6 +5,7 @@ from sqlalchemy import text
 
 from service.db.session import Store
 from service.errors import Conflict
+from service.people.repository.audit_log import AuditFilter
 from tests.service.databases import engine_of
 
 
@@ -21,7 +22,7 @@ def test_entries_come_newest_first_with_what_was_before_and_after(store: Store) 
     with store.reading() as reading:
         page = reading.audit_log.page(limit=3)
         rest = reading.audit_log.page(limit=3, cursor=page.next_cursor)
-        one = reading.audit_log.page(limit=3, subject="failure/2").items
+        one = reading.audit_log.page(limit=3, wanted=AuditFilter("failure/2")).items
     assert [entry.subject for entry in (*page.items, *rest.items)] == [f"failure/{n}" for n in (4, 3, 2, 1, 0)]
     assert (page.items[0].who, page.items[0].before, page.items[0].after) == ("ana", {"side": "user"}, {"n": 4})
     assert [entry.after for entry in one] == [{"n": 2}]

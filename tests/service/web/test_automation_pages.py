@@ -78,7 +78,8 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     page = words(hook.get("/incidents/1").text)
     [row] = [row for row in hook.get("/api/v1/failures").json()["items"] if row["job_id"] == "3"]
     assert row["headline"][:20] in page
-    assert "orion / 3 u3 · n3" in page
+    assert "11-20 11:59 " in page.partition("Failed attempts")[2], "attempts within an hour are told apart"
+    assert "orion / 3 u3, n3" in page
     assert "6 jobs of 6 users" in page
     assert "6 resubmissions are held" in page
     assert "Held by a person" in post(hook, "/incidents/1/hold", comment="team storage")

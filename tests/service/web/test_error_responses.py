@@ -12,6 +12,7 @@ from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable
 from service.messaging.batch_result import BatchOutcome
 from service.web.error_responses import Problem
+from tests.service.web.access.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world
 
 BAD = [
@@ -65,7 +66,7 @@ def test_a_405_names_what_is_allowed(client: TestClient) -> None:
 def test_a_page_tells_people_the_same_in_words(client: TestClient) -> None:
     for path, status, word in (
         ("/nothing", 404, "nothing"),
-        ("/failures/999", 404, "no failure 999"),
+        ("/failures/999", 404, "No failure 999"),
         ("/failures?limit=0", 422, "limit"),
         ("/failures?since=yesterday", 422, "24h"),
         ("/failures?abstained=perhaps", 422, "true or false"),
@@ -111,3 +112,38 @@ def test_ready_says_what_is_missing(tmp_path_factory: pytest.TempPathFactory) ->
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (503, "model")
         assert "No model is loaded" in client.get("/model").text
     world.store.close()
+
+
+def test_what_a_form_refuses_is_said_once_in_words_with_a_way_back(client: TestClient) -> None:
+    assert client.post("/api/v1/events", content=lines(event("1"))).json()["accepted"] == 1
+    [group] = client.get("/api/v1/groups").json()["items"]
+    token = form_token(client, "/groups")
+    for fields, said in (
+        ({"action": "merge", "groups": "abc"}, "<b>groups</b>: expected a whole number, got <code>abc</code>."),
+        ({"action": "mute", "failures": "many"}, "<b>failures</b>: expected a whole number, got <code>many</code>."),
+    ):
+        page = client.post(f"/groups/{group['id']}/act", data={"form_token": token, **fields}).text
+        assert said in page
+        assert page.count("whole number") == 1
+        assert '<a href="/groups">Groups</a> <a href="/">Overview</a>' in page.partition("<main")[2]
+    assert (
+        "<b>failure id</b>: expected a whole number, got <code>&#39;abc&#39;</code>."
+        in client.get("/failures/abc").text
+    )
+
+
+def test_a_group_without_an_assignee_gets_its_own_message(client: TestClient) -> None:
+    assert client.post("/api/v1/events", content=lines(event("1"))).json()["accepted"] == 1
+    [group] = client.get("/api/v1/groups").json()["items"]
+    address = f"/groups/{group['id']}"
+    for to, notice, text in (("ana", "assign", "Assigned."), ("  ", "unassign", "Nobody is assigned any more.")):
+        sent = {"form_token": form_token(client, "/groups"), "action": "assign", "to": to}
+        assert client.post(f"{address}/act", data=sent).headers["location"] == f"{address}?notice={notice}"
+        assert text in client.get(f"{address}?notice={notice}").text
+
+
+def test_an_owner_who_follows_another_s_link_learns_what_the_account_shows(guarded: World) -> None:
+    with guarded.client(guarded.token("read", teams=["vision"])) as client:
+        assert "You see the failures of your own jobs or teams only." in client.get("/failures/1").text
+    with guarded.client(guarded.token("read", name="all")) as client:
+        assert "You see the failures" not in client.get("/failures/1").text

@@ -137,3 +137,13 @@ def test_only_figures_that_take_long_are_computed_once_for_several_visitors(
     ended = NOW - timedelta(days=1)
     put(filled.store, [succeeded("d", ended_at=ended, started_at=ended - timedelta(hours=1))])
     assert client.get("/api/v1/goodput").json()["figures"]["attempts"] == attempts
+
+
+def test_a_period_before_that_had_hardly_any_hours_is_not_compared(world: World) -> None:
+    for days, hours in ((2, 100.0), (9, 4.0)):
+        ended = NOW - timedelta(days=days)
+        put(world.store, [succeeded(f"{days}", ended_at=ended, started_at=ended - timedelta(hours=hours), gpus=1)])
+    assert 'id="compared"' not in world.client().get("/goodput?since=7d").text
+    ended = NOW - timedelta(days=10)
+    put(world.store, [succeeded("more", ended_at=ended, started_at=ended - timedelta(hours=1), gpus=1)])
+    assert 'id="compared"' in world.client().get("/goodput?since=7d&cluster=orion").text, "a twentieth"

@@ -5,14 +5,19 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from service.people.repository.audit_log import AuditEntry
+from service.people.repository.audit_log import AuditEntry, AuditFilter
 from service.web.api.parameters import Limit, Text
 from service.web.auth import ADMIN
 from service.web.error_responses import answers
-from service.web.services import InjectedServices
+from service.web.services import InjectedServices, Services
+from service.web.url_times import When, instant
 
 router = APIRouter(tags=["audit log"])
 Position = Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="`next_cursor` of the previous page")]
+
+
+RecordedSince = Annotated[When | None, Query(description="recorded at or after")]
+RecordedUntil = Annotated[When | None, Query(description="recorded before")]
 
 
 class AuditLogPage(BaseModel):
@@ -24,9 +29,35 @@ class AuditLogPage(BaseModel):
 
 @router.get("/audit-log", dependencies=[ADMIN], responses=answers(401, 403, 422, 503))
 def get_audit_log(
-    services: InjectedServices, subject: Text = None, limit: Limit = 50, cursor: Position = None
+    services: InjectedServices,
+    subject: Text = None,
+    who: Text = None,
+    what: Text = None,
+    since: RecordedSince = None,
+    until: RecordedUntil = None,
+    limit: Limit = 50,
+    cursor: Position = None,
 ) -> AuditLogPage:
-    """Changes by people, tokens and the service, newest first; of one `subject` (such as failure/12) or of all."""
+    """Changes by people, tokens and the service, newest first; `subject` is such as failure/12, `what` login."""
+    wanted = audit_filter(services, subject=subject, who=who, what=what, since=since, until=until)
     with services.reading() as reading:
-        page = reading.audit_log.page(limit=limit, cursor=cursor, subject=(subject or "").strip() or None)
+        page = reading.audit_log.page(limit=limit, cursor=cursor, wanted=wanted)
     return AuditLogPage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+def audit_filter(
+    services: Services, *, subject: str | None, who: str | None, what: str | None, since: str | None, until: str | None
+) -> AuditFilter:
+    """The filter of these parameters of a URL; empty ones count as absent.
+
+    Raises:
+        InvalidInput: a time is not one.
+    """
+    now, zone = services.clock.now(), services.zone
+    return AuditFilter(
+        subject=(subject or "").strip() or None,
+        who=(who or "").strip() or None,
+        what=(what or "").strip() or None,
+        since=instant(since, "since", now, zone) if since else None,
+        until=instant(until, "until", now, zone) if until else None,
+    )

@@ -71,7 +71,7 @@ def of_period(parts: Sequence[PeriodCount]) -> Mapping[str, Sparkline]:
     hours = [sum(part.gpu_hours_lost.values()) for part in parts]
     width = len(parts) * STEP
     return {
-        "failed": Sparkline(_drawn(failed), f"failed jobs over time, {max(failed)} at most", width),
+        "failed": Sparkline(_drawn(failed), f"failed attempts over time, {max(failed)} at most", width),
         "gpu_hours": Sparkline(
             _drawn(hours), f"GPU-hours lost over time, {formatting.gpu_hours(max(hours))} at most", width
         ),

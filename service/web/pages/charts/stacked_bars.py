@@ -61,7 +61,7 @@ def charts(parts: Sequence[PeriodCount], zone: ZoneInfo, marks: Sequence[Mark] =
     jobs = [dict(part.by_side) for part in parts]
     hours = [dict(part.gpu_hours_lost) for part in parts]
     return (
-        _chart("Failed jobs", "failed", parts, jobs, zone, marks),
+        _chart("Failed attempts", "failed", parts, jobs, zone, marks),
         _chart("GPU-hours lost", "GPU-hours", parts, hours, zone, marks),
     )
 

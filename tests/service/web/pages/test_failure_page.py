@@ -12,6 +12,7 @@ from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
 from service.web.pages.failure.feature_words import reasons
+from service.web.pages.templating import not_again
 from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, event, lines, log
 
 EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
@@ -302,3 +303,14 @@ def test_the_share_of_a_mitigation_is_not_taken_for_the_chance_of_a_resubmission
     assert "It is not the chance that a resubmission succeeds; the advice states that." in page
     assert re.search(r"\d %.likely to help\.", page), "the advice states it"
     assert "Hold: the job is not resubmitted automatically until somebody requests it." in page
+
+
+def test_the_advice_is_not_said_twice_and_each_reason_has_its_rule(client: TestClient) -> None:
+    page = words(page_of(client, event("9", logs=[log("OSError: Stale file handle")])))
+    assert page.partition("more reasons")[0].count("Resubmit after a pause.") == 1
+    assert not_again("Resubmit after a pause", "Resubmit after a pause, from step 7.") == (
+        "Resubmit after a pause, from step 7."
+    )
+    more = page.partition("more reasons")[2]
+    assert "opt-in: " in more
+    assert "retry-storm limit: " in more

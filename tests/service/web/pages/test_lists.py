@@ -33,7 +33,7 @@ def test_a_wrong_time_on_the_overview_shows_the_last_day_and_names_the_field(cli
     answer = client.get("/?since=yesterday")
     assert answer.status_code == 422
     assert "since: expected a time with zone" in answer.text
-    assert "of 1 job failed" in re.sub(r"<[^>]+>", "", answer.text)
+    assert "of 1 job attempt failed" in re.sub(r"<[^>]+>", "", answer.text)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,45 @@ def counted(site: str, query: str) -> int:
                 found: int = orjson.loads(line.removeprefix(b"data:"))["new"]
                 return found
     raise AssertionError("the stream ended without an event")
+
+
+@pytest.mark.parametrize("page", ["/", "/failures", "/goodput", "/audit-log"])
+def test_a_period_that_ends_before_it_begins_is_named(client: TestClient, page: str) -> None:
+    answer = client.get(f"{page}?since=2026-11-20&until=2026-11-10")
+    assert answer.status_code == 422
+    assert "until: expected a time after since, not 2026-11-10" in answer.text
+    assert client.get(f"{page}?since=2026-11-10&until=2026-11-20").status_code == 200
+
+
+def test_a_wrong_time_of_goodput_shows_the_usual_period_and_names_the_field(client: TestClient) -> None:
+    answer = client.get("/goodput?since=yesterday&cluster=orion")
+    assert answer.status_code == 422
+    assert "since: expected a time" in answer.text
+    assert '<input name="cluster" list="known-cluster" value="orion"' in answer.text
+
+
+def test_an_overview_without_jobs_names_the_filters_and_leads_back(client: TestClient) -> None:
+    page = client.get("/?cluster=oriom&since=7d").text
+    assert "No job of cluster oriom ended in this period." in page
+    assert '<a href="/?since=7d">Show all jobs of this period</a>' in page
+    assert "No job ended in this period." in client.get("/").text
+
+
+def test_fields_offer_the_known_clusters_queues_and_teams(guarded: World) -> None:
+    ended = (NOW - timedelta(days=2)).isoformat()
+    events = [event(str(n), cluster=name, team="speech", queue="q1", ended_at=ended) for n, name in enumerate("ba")]
+    with guarded.client(guarded.token("ingest")) as client:
+        put(client, *events)
+    with guarded.store.unit_of_work() as work:
+        while work.rollups.recount(NOW) > 0:
+            pass
+    with guarded.client(guarded.token("read")) as client:
+        page = client.get("/").text
+        offered = '<datalist id="known-cluster"><option value="a"></option><option value="b"></option></datalist>'
+        assert offered in page
+        assert '<datalist id="known-team"><option value="speech"></option></datalist>' in page
+        assert offered in client.get("/nodes").text
+    with guarded.client(guarded.token("read", teams=["speech"], name="of a team")) as client:
+        assert (
+            'value="b"' not in client.get("/").text + client.get("/nodes").text + client.get("/reports/2026-W46").text
+        )

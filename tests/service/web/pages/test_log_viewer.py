@@ -47,6 +47,11 @@ def test_pages_and_evidence_are_links_that_need_no_script(client: TestClient, ad
     assert f"{address[: -len('/lines')]}/lines" in client.get(address[: address.index("/logs")]).text
 
 
+def test_the_way_back_stands_above_the_title(client: TestClient, address: str) -> None:
+    page = client.get(address).text.partition("<main")[2]
+    assert page.index('<a href="/failures">Failures</a> /') < page.index("<h1>")
+
+
 def test_the_search_lists_the_lines_that_contain_the_text(client: TestClient, address: str) -> None:
     page = client.get(address, params={"q": "STEP 1"}).text
     assert "2 lines contain" in page

@@ -34,7 +34,7 @@ def test_the_chart_covers_the_whole_chosen_period(client: TestClient, since: str
     shown = client.get(f"/?since={since}").text
     rows = re.findall(r"<tr><td>(.*?)</td>", shown.partition('class="figures parts"')[2].partition("</table>")[0])
     assert len(rows) in {parts, parts - 1}
-    assert f"Failed jobs per {unit}" in shown
+    assert f"Failed attempts per {unit}" in shown
     labels = re.findall(r"<span>(.*?)</span>", shown.partition('<p class="axis">')[2].partition("</p>")[0])
     assert len(set(labels)) == len(labels) > 3, "every label of the axis says another time"
     assert len(re.findall(r'<rect class="user"', shown)) == (1 if since == "28d" else 0)
@@ -48,7 +48,7 @@ def test_the_last_hour_is_one_click_away(client: TestClient) -> None:
         assert f'<a href="{path}?since=1h">last 1 h</a>' in client.get(path).text
     shown = client.get("/?since=1h").text
     assert '<a href="/?since=1h" aria-current="true">last 1 h</a>' in shown
-    assert "Failed jobs per 5 minutes" in shown
+    assert "Failed attempts per 5 minutes" in shown
     assert len(client.get("/api/v1/failures?since=1h").json()["items"]) == 1
     assert client.get("/failures?since=1h").text.count('<td class="what">') == 1
 
@@ -167,7 +167,7 @@ def test_the_number_of_failed_jobs_opens_these_without_preempted_ones(client: Te
 def test_a_chosen_hour_has_bars_of_five_minutes_and_a_way_out(client: TestClient) -> None:
     client.post("/api/v1/events", content=lines(event("1")))
     shown = client.get("/?since=2026-11-20T11:00:00Z&until=2026-11-20T12:00:00Z").text
-    assert "Failed jobs per 5 minutes" in shown
+    assert "Failed attempts per 5 minutes" in shown
     assert shown.count('<rect class="user"') == 2  # a bar in each of the two charts
     assert '<a href="/?since=2026-11-20T09%3A00%3A00Z&amp;until=2026-11-20T12%3A00%3A00Z">zoom out</a>' in shown
     assert "zoom out" not in client.get("/?since=24h").text

@@ -109,3 +109,36 @@ def test_settings_are_offered_to_administrators_only() -> None:
     assert "My failures" in names
     admin = navigation(Principal("a", frozenset({"admin"}), "open"))
     assert "Settings" in [label for _, pages in admin for _, label, _ in pages]
+
+
+def test_a_job_copied_from_a_page_and_an_incident_are_found(stocked: TestClient) -> None:
+    [row] = stocked.get("/api/v1/failures?job=77").json()["items"]
+    for text, address in (
+        ("orion / 77", f"/failures/{row['id']}"),
+        ("vega / 77", "/failures?job=77&cluster=vega"),
+        ("I-3", "/incidents/3"),
+        ("i-x", "/failures?q=i-x"),
+    ):
+        assert stocked.get("/search", params={"q": text}).headers["location"] == address
+
+
+def test_a_job_without_a_failure_is_said_to_have_succeeded(stocked: TestClient) -> None:
+    fine = event("500", user="cy", status="succeeded", logs=[], attempt=2)
+    assert stocked.post("/api/v1/events", content=lines(fine)).json()["accepted"] == 1
+    for text in ("500", "orion / 500"):
+        where = stocked.get("/search", params={"q": text}).headers["location"]
+        page = stocked.get(where).text
+        assert "orion / 500</span>, attempt 2 <strong>succeeded</strong>" in page
+        assert "only failures have one" in page
+    assert "succeeded</strong>" not in stocked.get("/failures?job=501").text
+    assert "succeeded</strong>" not in stocked.get("/failures?job=500&cluster=vega").text
+
+
+def test_who_may_not_see_a_job_does_not_learn_how_it_ended(guarded: World) -> None:
+    with guarded.client(guarded.token("ingest")) as sender:
+        fine = event("500", team="vision", status="succeeded", logs=[])
+        assert sender.post("/api/v1/events", content=lines(fine)).json()["accepted"] == 1
+    for team, where in (("vision", "/failures?job=500"), ("another", "/failures?q=500")):
+        with guarded.client(guarded.token("read", teams=[team], name=team)) as client:
+            assert client.get("/search?q=500").headers["location"] == where
+            assert ("succeeded</strong>" in client.get("/failures?job=500").text) == (team == "vision")
