@@ -93,12 +93,14 @@ def conditions(use: Use = "measure", *, by_reason: bool = True) -> list[Conditio
 
 
 def sample(cases: Sequence[LabelledCase], count: int, seed: int) -> list[LabelledCase]:
-    """Return at most `count` cases of as many kinds as possible, those with node events first, up to a third."""
-    rng = random.Random(seed)
-    faults = _one_of_each_kind([case for case in cases if case.raw.node_events], count // 3, rng)
+    """Return at most `count` cases of as many kinds as possible, those with node events first, up to a third.
+
+    Each kind and case has its own random number, so that new cases hardly change which others are drawn.
+    """
+    faults = _one_of_each_kind([case for case in cases if case.raw.node_events], count // 3, seed)
     known = {case.id for case in faults}
     others = [case for case in cases if case.id not in known]
-    return faults + _one_of_each_kind(others, count - len(faults), rng)
+    return faults + _one_of_each_kind(others, count - len(faults), seed)
 
 
 def trials(
@@ -197,15 +199,12 @@ def _share(outcomes: Sequence[tuple[str, bool]], seed: int) -> Estimate:
     return replace(found, low=found.value, high=found.value) if len(set(kinds)) == 1 else found
 
 
-def _one_of_each_kind(cases: Sequence[LabelledCase], count: int, rng: random.Random) -> list[LabelledCase]:
+def _one_of_each_kind(cases: Sequence[LabelledCase], count: int, seed: int) -> list[LabelledCase]:
     """Return cases of different kinds first, then second cases of each kind, and so on."""
     by_kind: dict[str, list[LabelledCase]] = {}
-    for case in cases:
+    for case in sorted(cases, key=lambda one: random.Random(f"{seed}/{one.id}").random()):
         by_kind.setdefault(case.kind, []).append(case)
-    for some in by_kind.values():
-        rng.shuffle(some)
-    order = sorted(by_kind)
-    rng.shuffle(order)
+    order = sorted(by_kind, key=lambda kind: random.Random(f"{seed}/{kind}").random())
     chosen: list[LabelledCase] = []
     turn = 0
     while len(chosen) < min(count, len(cases)):
