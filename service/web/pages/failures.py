@@ -8,7 +8,6 @@ from fastapi.responses import HTMLResponse
 from service.contracts.page import Page
 from service.failures.records import FailureSort
 from service.feedback.records import SavedView
-from service.jobs.records import Attempt
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.forms import (
@@ -66,7 +65,11 @@ def failures(
         asked_job = shown_filters.get("job")
         context = {
             "page": page,
-            "ended": ended(snapshot, asked_job, filters) if asked_job and not page.items and not problems else (),
+            "ended": (
+                views.job_ended(snapshot, asked_job, filters.values.get("cluster"))
+                if asked_job and not page.items and not problems
+                else ()
+            ),
             "filters": shown_filters,
             "extra": extra,
             "sort": sort,
@@ -89,11 +92,6 @@ def failures(
             "symptoms": symptoms(),
         }
         return render(request, "failures.html", context, services=snapshot, status=422 if problems else 200)
-
-
-def ended(services: Services, job_id: str, filters: FailureQuery) -> tuple[Attempt, ...]:
-    """How the job of the filter ended, for a list without failures."""
-    return views.job_ended(services, job_id, filters.values.get("cluster") or None)
 
 
 def saved(services: Services, who: str) -> tuple[SavedView, ...]:

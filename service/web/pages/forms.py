@@ -25,7 +25,6 @@ RowLimit = Annotated[int, Query(ge=1, le=200)]
 DEFAULT_ROWS = 50
 FormToken = Annotated[str, Form(max_length=200)]
 _LOCAL_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}", re.ASCII)
-BOTH = 2  # times of a period
 YES_NO = {"true": True, "false": False}
 
 
@@ -123,7 +122,8 @@ def wrong_times(services: Services, filters: FailureQuery) -> tuple[FieldError, 
                 times[name] = instant(text, name, services.clock.now(), services.zone)
         except InvalidInput as error:
             found.extend(error.errors)
-    if len(times) == BOTH and times["since"] >= times["until"]:
+    since, until = times.get("since"), times.get("until")
+    if since is not None and until is not None and since >= until:
         found.append(FieldError("until", "a time after since", filters.until))
     return tuple(found)
 

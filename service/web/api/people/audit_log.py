@@ -11,6 +11,7 @@ from service.web.auth import ADMIN
 from service.web.error_responses import answers
 from service.web.services import InjectedServices, Services
 from service.web.url_times import When, instant
+from service.web.views import given_texts
 
 router = APIRouter(tags=["audit log"])
 Position = Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="`next_cursor` of the previous page")]
@@ -54,10 +55,11 @@ def audit_filter(
         InvalidInput: a time is not one.
     """
     now, zone = services.clock.now(), services.zone
+    texts = given_texts({"subject": subject, "who": who, "what": what})
     return AuditFilter(
-        subject=(subject or "").strip() or None,
-        who=(who or "").strip() or None,
-        what=(what or "").strip() or None,
+        subject=texts.get("subject"),
+        who=texts.get("who"),
+        what=texts.get("what"),
         since=instant(since, "since", now, zone) if since else None,
         until=instant(until, "until", now, zone) if until else None,
     )

@@ -14,7 +14,7 @@ from service.web.pages import display_names
 from service.web.pages.forms import Text, with_zone, wrong_times
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
-from service.web.views import FailureQuery
+from service.web.views import FailureQuery, given_texts
 
 router = APIRouter(dependencies=[ADMIN])
 ENTRIES = 50
@@ -45,7 +45,7 @@ def audit_log(
     given = {"subject": subject, "who": who, "what": what, "since": since, "until": until}
     context = {
         "page": page,
-        "filters": {name: value.strip() for name, value in given.items() if value and value.strip()},
+        "filters": given_texts(given),
         "kinds": display_names.table()["audit"],
         "problems": problems,
         "cursor": cursor,
