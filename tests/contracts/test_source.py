@@ -66,11 +66,12 @@ def _memory(topic: str) -> Harness:
 def _kafka(topic: str, broker: Any) -> Harness:
     from kafka import KafkaProducer, TopicPartition  # noqa: PLC0415 - only where the lab is there
 
+    from service.messaging.kafka.connect import connected  # noqa: PLC0415 - as above
     from service.messaging.kafka.source import KafkaSource  # noqa: PLC0415 - as above
 
     broker.create_topic(topic, 3)
     config = KafkaConfig((broker.address,), (f"{topic}=orion",), group_id=f"group-{topic}")
-    producer = KafkaProducer(bootstrap_servers=broker.address)
+    producer = connected(KafkaProducer, bootstrap_servers=broker.address)
     admin = broker.admin()
 
     def put(place: TopicPartition, value: bytes | None, key: bytes | None = None, headers: Sequence[Any] = ()) -> int:

@@ -23,6 +23,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from service.messaging.kafka.connect import NetClient
 from tests.labs.need import missing, need
 from tests.labs.ports import free_port
 
@@ -229,14 +230,14 @@ class Broker:
 
     def admin(self) -> KafkaAdminClient:
         """Return a client to inspect the broker with; the caller closes it."""
-        return KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=10_000)
+        return KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=10_000, kafka_client=NetClient)
 
     def _answers(self) -> bool:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", self.port)) != 0:
                 return False
         try:
-            admin = KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=2_000)
+            admin = KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=2_000, kafka_client=NetClient)
         except KafkaError:
             return False
         try:

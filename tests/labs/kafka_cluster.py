@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
+from service.messaging.kafka.connect import NetClient
 from tests.labs.kafka import Broker, Cluster, jars, new_id
 from tests.labs.need import need
 from tests.labs.ports import free_port
@@ -63,7 +64,8 @@ class BrokerCluster:
         return {int(one["partition_index"]): one for one in found["partitions"]}
 
     def _admin(self) -> KafkaAdminClient:
-        return KafkaAdminClient(bootstrap_servers=self.address.split(","), bootstrap_timeout_ms=10_000)
+        servers = self.address.split(",")
+        return KafkaAdminClient(bootstrap_servers=servers, bootstrap_timeout_ms=10_000, kafka_client=NetClient)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafka import errors
@@ -87,6 +87,24 @@ class Fenced(ConfigurationError):
     title = "Member name in use"
 
 
+class NetClient(KafkaNetClient):  # type: ignore[misc]  # kafka-python has no types
+    """Closes every socket; kafka-python leaves one with an unsent request or an unfinished connect to the collector."""
+
+    def close(self, node_id: int | None = None) -> None:
+        """Close the connection to one node; without a node, all of them and the client."""
+        sockets = [] if node_id is not None else self._sockets()
+        super().close(node_id)
+        for one in sockets:
+            one.close()
+
+    def _sockets(self) -> list[socket.socket]:
+        transports = [one.transport for one in list(self._manager._conns.values())]  # noqa: SLF001 - no public access
+        found = [one._sock for one in transports if one is not None and one._sock is not None]  # noqa: SLF001 - as above
+        with suppress(RuntimeError, AttributeError):  # the thread of the client changes it, or it is closed
+            found += [key.fileobj for key in self._net._selector.get_map().values()]  # noqa: SLF001 - as above
+        return found
+
+
 def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
     """Create a client of kafka-python; if its constructor fails, the thread that it has started is stopped.
 
@@ -96,7 +114,7 @@ def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
     started: list[Any] = []
 
     def client(**settings: Any) -> Any:
-        started.append(KafkaNetClient(**settings))
+        started.append(NetClient(**settings))
         return started[-1]
 
     try:

@@ -66,7 +66,9 @@ class Site:
         """One event for each partition and so for each worker process."""
         from kafka import KafkaProducer  # noqa: PLC0415 - the client is imported once warnings are configured
 
-        producer = KafkaProducer(bootstrap_servers=self._broker)
+        from service.messaging.kafka.connect import connected  # noqa: PLC0415 - as above
+
+        producer = connected(KafkaProducer, bootstrap_servers=self._broker)
         try:
             for partition in range(PARTITIONS):
                 producer.send(TOPIC, json.dumps(self.event()).encode(), partition=partition).get(30)

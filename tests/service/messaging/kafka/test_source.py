@@ -20,6 +20,7 @@ from service.formats import recognise
 from service.messaging.consumer import Consumer
 from service.messaging.dead_letters import DeadLetterSender
 from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.connect import connected
 from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource, WaitingConsumer
@@ -90,7 +91,7 @@ class Running:
 
 @pytest.fixture
 def raw(kafka_broker: Broker) -> Iterator[KafkaProducer]:
-    made = KafkaProducer(bootstrap_servers=kafka_broker.address, max_request_size=300_000_000, linger_ms=50)
+    made = connected(KafkaProducer, bootstrap_servers=kafka_broker.address, max_request_size=300_000_000, linger_ms=50)
     yield made
     made.close()
 
@@ -162,7 +163,7 @@ def test_a_record_of_100_mb_is_a_dead_letter_and_wedges_nothing(
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_reads_every_codec(config: KafkaConfig, kafka_broker: Broker, codec: str) -> None:
     topic = next(iter(config.clusters))
-    producer = KafkaProducer(bootstrap_servers=kafka_broker.address, compression_type=codec)
+    producer = connected(KafkaProducer, bootstrap_servers=kafka_broker.address, compression_type=codec)
     producer.send(topic, b"x" * 10_000).get(120)
     producer.close()
     source = KafkaSource(config)
