@@ -15,7 +15,7 @@ from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError
 from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
-from service.db.session import ReadSession, Store
+from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import logs_of_failed_attempt
@@ -50,25 +50,25 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
     while True:
         with store.reading() as reading:  # not while a case is handed out: a slow client would keep the connection
             page = reading.feedback.labelled(limit=_PAGE, cursor=cursor)
-            found = [made for label in page.items if (made := _exported(reading, label, golden=golden)) is not None]
-        yield from found
+            labels = [label for label in page.items if _is_exported(label, golden=golden)]
+            details = reading.failures.details([label.failure_id for label in labels])
+            found = [
+                case_of(details[label.failure_id], label, reading.feedback.of(label.failure_id))
+                for label in labels
+                if label.failure_id in details
+            ]
+        yield from (case for case in found if case is not None)
         cursor = page.next_cursor
         if cursor is None:
             return
 
 
-def _exported(reading: ReadSession, label: Label, *, golden: bool | None) -> dict[str, Any] | None:
-    """A label as `cases` exports it; None if it is left out."""
+def _is_exported(label: Label, *, golden: bool | None) -> bool:
+    """Whether `cases` exports a label, if its case is still stored."""
     doubtful = label.disputed or label.contested or label.held is not None
     if (doubtful and not label.golden) or (golden is not None and label.golden is not golden):
-        return None
-    if label.labels.side is None and label.labels.cause is None:
-        return None
-    try:
-        detail = reading.failures.get(label.failure_id)
-    except NotFound:
-        return None
-    return case_of(detail, label, reading.feedback.of(label.failure_id))
+        return False
+    return label.labels.side is not None or label.labels.cause is not None
 
 
 def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ...]) -> dict[str, Any] | None:

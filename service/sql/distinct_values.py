@@ -1,6 +1,9 @@
 """The distinct values of an indexed column, by jumps from one value to the next: rows of equal values are not read."""
 
-from sqlalchemy import Column, ColumnElement, Connection, func, select
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Connection, Executable, Select, func, literal, select, union_all
 
 
 def distinct_values(
@@ -16,8 +19,17 @@ def distinct_values(
         where: which rows count.
         most: the number of values at most.
     """
-    walk = select(func.min(column).label("value")).where(*where, column > "").cte("walk", recursive=True)
+    return tuple(connection.scalars(_walk(column, where, most)).all())
+
+
+def values_by_set(column: Column[str], sets: Mapping[str, ColumnElement[bool]], *, most: int) -> Executable:
+    """The query for the same of several sets of rows: the name of each, and a value."""
+    each = {name: _walk(column, (where,), most, name).subquery() for name, where in sets.items()}
+    return union_all(*(select(literal(name).label("name"), found.c.value) for name, found in each.items()))
+
+
+def _walk(column: Column[str], where: tuple[ColumnElement[bool], ...], most: int, name: str = "") -> Select[Any]:
+    walk = select(func.min(column).label("value")).where(*where, column > "").cte(f"walk{name}", recursive=True)
     following = select(func.min(column)).where(*where, column > walk.c.value).correlate(walk).scalar_subquery()
     walk = walk.union_all(select(following).where(walk.c.value.is_not(None)))
-    found = connection.execute(select(walk.c.value).where(walk.c.value.is_not(None)).limit(most))
-    return tuple(found.scalars())
+    return select(walk.c.value).where(walk.c.value.is_not(None)).limit(most)

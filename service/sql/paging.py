@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Select, func, literal, literal_column, select, union_all
+from sqlalchemy import ColumnElement, Connection, Executable, Select, func, literal, literal_column, select, union_all
 
 from service.contracts.page import COUNT_LIMIT
 from service.errors import FieldError, InvalidInput
@@ -75,29 +75,25 @@ def bad(cursor: str) -> InvalidInput:
     return InvalidInput(f"cursor: expected {expected}", (FieldError("cursor", expected, cursor[:80]),))
 
 
-def bounded_count(connection: Connection, wanted: Select[Any]) -> int:
-    """The number of rows of `wanted`, at most `COUNT_LIMIT` + 1."""
-    return int(connection.execute(select(func.count()).select_from(_bounded(wanted))).scalar_one())
+def bounded(wanted: Select[Any]) -> Select[Any]:
+    """The query for the number of rows of `wanted`, at most `COUNT_LIMIT` + 1."""
+    return select(func.count()).select_from(wanted.limit(COUNT_LIMIT + 1).subquery("some"))
 
 
-def bounded_counts(
-    connection: Connection, column: ColumnElement[str], values: Iterable[str], *conditions: ColumnElement[bool]
-) -> dict[str, int]:
-    """The number of rows for each value of a column, at most `COUNT_LIMIT` + 1; values without rows are omitted."""
+def bounded_counts(column: ColumnElement[str], values: Iterable[str], *conditions: ColumnElement[bool]) -> Executable:
+    """The query for the number of rows for each value of a column, at most `COUNT_LIMIT` + 1 each."""
     parts = [
         select(
             literal(value).label("value"),
-            select(func.count())
-            .select_from(
-                _bounded(select(literal_column("1").label("one")).where(column == literal(value), *conditions))
-            )
+            bounded(select(literal_column("1").label("one")).where(column == literal(value), *conditions))
             .scalar_subquery()
             .label("many"),
         )
         for value in values
     ]
-    return {row.value: row.many for row in connection.execute(union_all(*parts)) if row.many}
+    return union_all(*parts)
 
 
-def _bounded(wanted: Select[Any]) -> Any:
-    return wanted.limit(COUNT_LIMIT + 1).subquery("some")
+def read_counts(connection: Connection, wanted: Executable) -> dict[str, int]:
+    """The result of `bounded_counts`, without values that no row has."""
+    return {row.value: row.many for row in connection.execute(wanted) if row.many}

@@ -51,7 +51,8 @@ def most_frequent(
     """The most frequent groups of the failures that match a filter, each with its failures among them."""
     with services.reading() as reading:
         found = reading.failures.group_shares(filters, most=most)
-        return found, tuple((reading.groups.row(share.group_id), share) for share in found.shares)
+        rows = reading.groups.rows([share.group_id for share in found.shares])
+        return found, tuple((rows[share.group_id], share) for share in found.shares)
 
 
 def group(services: Services, group_id: int, who: str | None) -> GroupDetail:

@@ -17,7 +17,7 @@ from service.jobs.records import ALL_JOBS, Attempt, Scope
 from service.people.roles import sees
 from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of
-from service.statistics.records import Health, PeriodCount, Stats, StatsDetail
+from service.statistics.records import Health, Stats, StatsDetail
 from service.web.auth import Principal
 from service.web.services import Services
 from service.web.url_times import instant
@@ -78,22 +78,20 @@ def stats(
     Raises:
         InvalidInput: a time is invalid.
     """
-    now = services.clock.now()
-    end = now if until is None else instant(until, "until", now, services.zone)
-    begin = instant(since or DEFAULT_RANGE, "since", now, services.zone)
+    begin, end = period(services, since, until)
     with services.reading() as reading:
         return reading.statistics.stats(begin, end, scope, detail)
 
 
-def series(
-    services: Services,
-    since: datetime,
-    until: datetime,
-    scope: Scope = ALL_JOBS,
-) -> tuple[PeriodCount, ...]:
-    """Failures by side over [since, until), in parts of five minutes to a week."""
-    with services.reading() as reading:
-        return reading.statistics.series(since, until, scope)
+def period(services: Services, since: str | None, until: str | None) -> tuple[datetime, datetime]:
+    """The period [since, until), the last 24 hours by default.
+
+    Raises:
+        InvalidInput: a time is invalid.
+    """
+    now = services.clock.now()
+    end = now if until is None else instant(until, "until", now, services.zone)
+    return instant(since or DEFAULT_RANGE, "since", now, services.zone), end
 
 
 def before(

@@ -1,8 +1,10 @@
 """Counts over the newest matching failures only, so that their cost is bounded: facets of the list, and groups."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -19,10 +21,11 @@ OVER_SEARCHED = 500  # for a search of common words, which examines every row
 NAMES = ("side", "cause", "status", "cluster", "queue", "team", "user", "node")
 SHOWN = 8
 _COLUMNS = {"user": "user_name", "node": "suspect_node"}
+_ID, _ENDED_AT = 0, 1  # places in `_READ`
 _READ = (
     failures.c.id,
-    failures.c.abstained,
     failures.c.ended_at,
+    failures.c.abstained,
     *(failures.c[_COLUMNS.get(name, name)].label(name) for name in NAMES),
 )
 
@@ -61,35 +64,33 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
         rows = connection.execute(select(*_READ).join(newest, newest.c.id == failures.c.id)).all()
         found.update((row.id, row) for row in rows)
         whole = whole and (len(rows) > over or rows_found.edge(connection) is None)
-    newest_first = sorted(found.values(), key=lambda row: (row.ended_at, row.id), reverse=True)
+    newest_first = sorted(found.values(), key=itemgetter(_ENDED_AT, _ID), reverse=True)
     counted = newest_first[:over]
     whole = whole and len(counted) == len(newest_first)
-    tallies: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
-    for row in counted:
-        for name in NAMES:
-            value = _value(row, name)
-            if value is not None:
-                tallies[name][value] += 1
+    columns = {column.name: values for column, values in zip(_READ, zip(*counted, strict=True), strict=False)}
     return FacetCounts(
         len(counted),
         whole,
-        min((row.ended_at for row in counted), default=None),
-        {
-            name: tuple(
-                FacetValue(value, many)
-                for value, many in sorted(tally.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]
-            )
-            for name, tally in tallies.items()
-        },
+        counted[-1][_ENDED_AT] if counted else None,
+        {name: _most_common(_values(columns, name)) if columns else () for name in NAMES},
     )
 
 
-def _value(row: Row[Any], name: str) -> str | None:
-    """The value that a failure counts for."""
-    value: str | None = getattr(row, name)
+def _values(columns: Mapping[str, Sequence[Any]], name: str) -> Iterable[str | None]:
+    """What each failure counts for, from the columns that were read."""
+    values, abstained = columns[name], columns["abstained"]
     if name == "node":
-        return suspected_node(value, row.side, abstained=row.abstained)
-    return "unknown" if row.abstained and name in {"side", "cause"} else value
+        given = zip(values, columns["side"], abstained, strict=True)
+        return (suspected_node(node, side, abstained=undecided) for node, side, undecided in given)
+    if name in {"side", "cause"}:
+        return ("unknown" if undecided else value for value, undecided in zip(values, abstained, strict=True))
+    return values
+
+
+def _most_common(values: Iterable[str | None]) -> tuple[FacetValue, ...]:
+    tally = Counter(value for value in values if value is not None)
+    ranked = sorted(tally.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(FacetValue(value, many) for value, many in ranked[:SHOWN])
 
 
 def group_shares(connection: Connection, filters: FailureFilter, *, most: int) -> GroupShares:

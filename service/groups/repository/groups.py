@@ -42,6 +42,7 @@ SHOWN = timedelta(days=28)
 FACETS = 8  # names shown per kind
 NOTES = 100
 _HIGHEST = 2**63 - 1
+_BY_STATE = paging.bounded_counts(groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None))
 
 
 class GroupReader:
@@ -79,6 +80,11 @@ class GroupReader:
         if found is None:
             raise NotFound(f"no group {group_id}")
         return GroupRow(*found)
+
+    def rows(self, group_ids: Collection[int]) -> dict[int, GroupRow]:
+        """The lines of the groups that exist, by id."""
+        found = self._connection.execute(select(*ROW).where(groups.c.id.in_(group_ids)))
+        return {row.id: GroupRow(*row) for row in found}
 
     def get(self, group_id: int, *, who: str | None = None) -> GroupDetail:
         """Everything stored about one group; `who`: the person whose own mute is included.
@@ -124,9 +130,7 @@ class GroupReader:
 
     def counts(self) -> dict[str, int]:
         """The number of groups in each state, without merged ones, up to the bound of `service.sql.paging`."""
-        return paging.bounded_counts(
-            self._connection, groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None)
-        )
+        return paging.read_counts(self._connection, _BY_STATE)
 
     def splits(self, fingerprints: Collection[str]) -> tuple[Split, ...]:
         """The splits of these fingerprints, in the order in which they were made."""

@@ -50,7 +50,8 @@ def page(
     window = (
         select(*ROW, place).where(*inside).order_by(at.desc(), groups.c.id.desc()).limit(WINDOW).subquery("searched")
     )
-    wanted = select(window).where(*_conditions(filters, window.c, common, now)).limit(limit + 1)
+    conditions = _conditions(filters, window.c, common, now)
+    wanted = select(window).where(*conditions).limit(limit + 1)
     if bulk.is_postgres(connection):
         # SQLite reads a limited subquery in its own order; asked for that order again, it would test the whole window.
         wanted = wanted.order_by(window.c.place.desc(), window.c.id.desc())
@@ -58,6 +59,8 @@ def page(
     items = tuple(GroupRow(*row[:-1]) for row in rows[:limit])
     last: Any = items[-1] if len(rows) > limit else None
     if last is None:
+        if not conditions:
+            return Page(items)  # the whole window fits on the page
         edge = select(window.c.id, window.c.gpu_hours_lost, window.c.last_at).order_by(window.c.place, window.c.id)
         count = select(func.count()).select_from(window)
         if connection.execute(count).scalar_one() < WINDOW:

@@ -23,6 +23,7 @@ from service.sql.types import clean, utc
 Role = Literal["viewer", "owner", "operator", "admin"]
 AccountSource = Literal["local", "oidc", "proxy"]
 ROLES: tuple[str, ...] = get_args(Role)
+_ANY = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
 _NAME = 200  # characters
 UNKNOWN_CLIENT = Client()
 _ADDRESS, _AGENT = 100, 300  # characters
@@ -98,8 +99,7 @@ class AccountReader:
 
     def any(self) -> bool:
         """Whether an enabled account exists."""
-        found = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
-        return self._connection.execute(found).first() is not None
+        return self._connection.execute(_ANY).first() is not None
 
     def session(self, secret: str, *, idle: timedelta | None = None) -> Account | int | None:
         """The account or the API token id of a session; None if the session is not valid.

@@ -22,6 +22,7 @@ from service.sql.types import clean, utc
 
 PREFIX = "flt_"  # so that secret scanners recognise a token
 SCOPES: tuple[str, ...] = get_args(Scope)
+_ANY = select(tokens.c.id).where(tokens.c.revoked_at.is_(None)).limit(1)
 _NAME = 200  # characters
 
 
@@ -52,10 +53,7 @@ class TokenReader:
 
     def any(self) -> bool:
         """Whether an unrevoked token exists; an expired one counts, so that expiry never opens a service."""
-        return (
-            self._connection.execute(select(tokens.c.id).where(tokens.c.revoked_at.is_(None)).limit(1)).first()
-            is not None
-        )
+        return self._connection.execute(_ANY).first() is not None
 
 
 class TokenRepository(TokenReader):

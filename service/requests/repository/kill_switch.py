@@ -10,6 +10,7 @@ from service.sql.bulk import upsert
 from service.sql.types import short
 
 NAME = "automation"
+_POSITION = select(switches).where(switches.c.name == NAME)
 _LOCK = 0x737769746368  # "switch": a shared lock for leases, an exclusive one for changing the switch
 
 
@@ -22,7 +23,7 @@ class KillSwitchReader:
 
     def get(self) -> Switch:
         """The current position."""
-        row = self._connection.execute(select(switches).where(switches.c.name == NAME)).first()
+        row = self._connection.execute(_POSITION).first()
         return Switch() if row is None else Switch(row.stopped, row.at, row.by, row.reason)
 
 

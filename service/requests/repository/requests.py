@@ -24,6 +24,10 @@ from service.sql import paging as cursors
 from service.sql.bulk import chunks
 from service.sql.types import short, utc
 
+# Every page reads the second. A statement that is made once is cheaper to execute.
+_BY_STATE = paging.bounded_counts(requests.c.state, get_args(RequestState))
+_OPEN_BY_STATE = paging.bounded_counts(requests.c.state, ("held", "waiting", "leased"))
+
 
 class RequestReader:
     """Reads requests."""
@@ -79,12 +83,12 @@ class RequestReader:
 
     def count_by_state(self) -> dict[RequestState, int]:
         """The number of requests in each state, up to the bound of `service.sql.paging`."""
-        found = paging.bounded_counts(self._connection, requests.c.state, get_args(RequestState))
+        found = paging.read_counts(self._connection, _BY_STATE)
         return cast("dict[RequestState, int]", found)
 
     def count_open(self) -> dict[RequestState, int]:
         """The number of held, waiting and leased requests, up to the bound of `service.sql.paging`."""
-        found = paging.bounded_counts(self._connection, requests.c.state, ("held", "waiting", "leased"))
+        found = paging.read_counts(self._connection, _OPEN_BY_STATE)
         return cast("dict[RequestState, int]", found)
 
     def page(

@@ -6,7 +6,7 @@ for each cluster, queue and team. A stale hour is read from the rows themselves,
 hours, so that the figures always equal those of the rows.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,6 +31,7 @@ from sqlalchemy import (
     or_,
     select,
     type_coerce,
+    union_all,
 )
 
 from service.failures.tables import failures
@@ -130,6 +131,15 @@ def split(connection: Connection, since: datetime, until: datetime) -> PeriodPar
         else:
             ranges.append((begin, end))
     return PeriodParts(tuple(ranges), first, last, noted)
+
+
+def from_rows(
+    connection: Connection, parts: PeriodParts, of: Callable[[datetime, datetime], Select[Any]]
+) -> Iterator[Row[Any]]:
+    """The result of one query for each range that is read from the rows themselves, in one statement."""
+    wanted = [of(since, until) for since, until in parts.ranges]
+    if wanted:
+        yield from connection.execute(wanted[0] if len(wanted) == 1 else union_all(*wanted))
 
 
 def rows(

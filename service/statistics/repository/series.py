@@ -1,12 +1,24 @@
 """Failures over time: counts by side in steps of five minutes to a week."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Float, Row, case, cast, func, literal_column, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Float,
+    Row,
+    Select,
+    case,
+    cast,
+    func,
+    literal_column,
+    select,
+)
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
@@ -33,6 +45,17 @@ _FAILED = tuple(sorted(FAILURE_STATUSES))
 _ENDED = (*_FAILED, Status.SUCCEEDED.value)
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Jobs of one part, hour, day or week: their number, and their lost GPU-hours."""
+
+    at: datetime
+    jobs: int
+    lost: float
+    status: str = ""
+    side: str = ""
+
+
 @dataclass(slots=True)
 class _Part:
     """The counts of one part while they are summed."""
@@ -55,10 +78,11 @@ def read(
     until: datetime,
     scope: Scope,
     split_of: Callable[[datetime, datetime], rollups.PeriodParts],
+    jobs_of: Callable[[rollups.PeriodParts, Scope, timedelta], Iterable[Counted]],
 ) -> tuple[PeriodCount, ...]:
     """The jobs that ended in [since, until), in parts that begin at multiples of their length, weeks on Monday (UTC).
 
-    Empty parts are included. `split_of` splits a period as `rollups.split` does.
+    Empty parts are included. `split_of` splits a period as `rollups.split` does, `jobs_of` counts jobs as `count_jobs`.
     """
     since, until = utc(since), utc(until)
     if since >= until:
@@ -76,7 +100,9 @@ def read(
     def part_of(at: datetime) -> _Part:
         return found[_MONDAY + (at - _MONDAY) // step * step]
 
-    for row in _jobs(connection, split, scope, step):
+    for row in jobs_of(split, scope, step):
+        if row.status not in _ENDED:
+            continue
         part = part_of(row.at)
         part.finished += row.jobs
         if row.status in FAILURE_STATUSES:
@@ -100,50 +126,48 @@ def _counted(begin: datetime, end: datetime, part: _Part) -> PeriodCount:
     return PeriodCount(begin, end, part.finished, part.failed, sides, lost)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """Jobs of one part, hour or day: their number, and their lost GPU-hours."""
+def count_jobs(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[Counted]:
+    """Jobs by status and time: the beginning of a part, hour, day or week, the longest of these that is within `step`.
 
-    at: datetime
-    jobs: int
-    lost: float
-    status: str = ""
-    side: str = ""
-
-
-def _jobs(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[_Counted]:
+    A pair of status and time may occur more than once.
+    """
     unit = min(step, HOUR)
     at = _part_of(connection, jobs.c.ended_at, unit)
     lost = func.sum(jobs.c.gpu_hours_lost).label("lost")
-    for since, until in split.ranges:
-        for row in connection.execute(
+
+    def of(since: datetime, until: datetime) -> Select[Any]:
+        return (
             select(at.label("part"), jobs.c.status, func.count().label("jobs"), lost)
-            .where(*ended_within(jobs, since, until, scope), jobs.c.status.in_(_ENDED))
+            .where(*ended_within(jobs, since, until, scope))
             .group_by(literal_column("1"), jobs.c.status)
-        ):
-            yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
+        )
+
+    for row in rollups.from_rows(connection, split, of):
+        yield Counted(_EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
     for row in rollups.rows(connection, split, sums.JOBS, scope, "status", step=step):
-        if row.status in _ENDED:
-            yield _Counted(row.at, row.jobs, row.lost, status=row.status)
+        yield Counted(row.at, row.jobs, row.lost, status=row.status)
 
 
-def _failures(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[_Counted]:
+def _failures(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[Counted]:
     unit = min(step, HOUR)
     at = _part_of(connection, failures.c.ended_at, unit)
     side = case((failures.c.abstained, rollups.UNKNOWN), else_=failures.c.side)
     lost = func.sum(failures.c.gpu_hours_lost).label("lost")
     is_failed = func.coalesce(failures.c.status, "").in_(_FAILED)
-    for since, until in split.ranges:
-        for row in connection.execute(
+
+    def of(since: datetime, until: datetime) -> Select[Any]:
+        return (
             select(at.label("part"), side.label("side"), func.count().label("jobs"), lost)
             .where(*ended_within(failures, since, until, scope), is_failed)
             .group_by(literal_column("1"), literal_column("2"))
-        ):
-            yield _Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)
+        )
+
+    for row in rollups.from_rows(connection, split, of):
+        yield Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)
     found: Iterator[Row[Any]] = rollups.rows(connection, split, sums.FAILURES, scope, "status", "side", step=step)
     for row in found:
         if row.status in FAILURE_STATUSES:
-            yield _Counted(row.at, row.jobs, row.lost, side=row.side)
+            yield Counted(row.at, row.jobs, row.lost, side=row.side)
 
 
 def _part_of(connection: Connection, at: ColumnElement[datetime], unit: timedelta) -> ColumnElement[int]:

@@ -30,10 +30,11 @@ from service.jobs.records import ALL_JOBS, Scope
 from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk, paging
-from service.sql.distinct_values import distinct_values
+from service.sql.distinct_values import values_by_set
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats, StatsDetail
 from service.statistics.repository import rollups, series, sums
+from service.statistics.repository.series import Counted
 from service.statistics.tables import days
 
 SERIES = timedelta(hours=24)
@@ -42,6 +43,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
 _SECONDS = 3600
 _FAILED = tuple(sorted(FAILURE_STATUSES))
+_NAMES = values_by_set(days.c.name, {kind: days.c.scope == kind for kind in rollups.SCOPES}, most=100)
 
 # As an expression, so that no planner uses the index on status: the index on time has all columns.
 _STATUS = func.coalesce(failures.c.status, "")
@@ -53,10 +55,12 @@ class StatisticsReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
+        self._jobs: dict[tuple[rollups.PeriodParts, Scope], list[Counted]] = {}
 
-    def names(self, kind: str, *, most: int = 100) -> tuple[str, ...]:
-        """The clusters, queues or teams (`kind`) of jobs that ended on days before today, in alphabetical order."""
-        return distinct_values(self._connection, days.c.name, days.c.scope == kind, most=most)
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The first clusters, queues and teams of jobs that ended on days before today, each in alphabetical order."""
+        found = self._connection.execute(_NAMES).all()
+        return {kind: tuple(row.value for row in found if row.name == kind) for kind in rollups.SCOPES}
 
     def _parts(self, since: datetime, until: datetime) -> rollups.PeriodParts:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""
@@ -77,7 +81,7 @@ class StatisticsReader:
         return replace(found, by_side=by_side, by_cause=by_cause, hours=hours)
 
     @staticmethod
-    def _by_status(since: datetime, until: datetime, rows: Iterable[Row[*tuple[Any, ...]]]) -> Stats:
+    def _by_status(since: datetime, until: datetime, rows: Iterable[Row[Any] | Counted]) -> Stats:
         by_status: dict[str, int] = {}
         lost = 0.0
         for row in rows:
@@ -103,59 +107,63 @@ class StatisticsReader:
 
     def series(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS) -> tuple[PeriodCount, ...]:
         """Failures by side over [since, until), in parts whose length follows from the period (`series.STEPS`)."""
-        return series.read(self._connection, since, until, scope, self._parts)
+        return series.read(self._connection, since, until, scope, self._parts, self._jobs_by_time)
+
+    def _jobs_by_time(self, parts: rollups.PeriodParts, scope: Scope, step: timedelta) -> list[Counted]:
+        """The jobs of a period over time; kept, since they also answer how many jobs it has."""
+        found = self._jobs[parts, scope] = list(series.count_jobs(self._connection, parts, scope, step))
+        return found
 
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""
         since = utc(since)
-        diagnosed = self._count(select(func.count()).select_from(failures).where(failures.c.ended_at >= since))
-        abstained = self._count(
-            select(func.count()).select_from(failures).where(failures.c.ended_at >= since, failures.c.abstained)
-        )
+        recent = select(func.count()).select_from(failures).where(failures.c.ended_at >= since)
         conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNT_LIMIT).subquery()
-        return Health(
-            since=since,
-            dead_letters=self._some(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
-            dead_letters_open=self._some(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
-            diagnosed=diagnosed,
-            abstained=abstained,
-            abstained_share=abstained / diagnosed if diagnosed else None,
-            conflicts=self._count(select(func.coalesce(func.sum(conflicting.c.conflicts), 0))),
-            pending_logs=self._some(select(pending_logs.c.attempt_id)),
-            outbox_waiting=self._some(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
-        )
+        counts = {
+            "diagnosed": recent,
+            "abstained": recent.where(failures.c.abstained),
+            "dead_letters": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
+            "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
+            "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
+            "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
+            "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
+        }
+        wanted = select(*(count.scalar_subquery().label(name) for name, count in counts.items()))
+        found = {name: int(value) for name, value in self._connection.execute(wanted).mappings().one().items()}
+        share = found["abstained"] / found["diagnosed"] if found["diagnosed"] else None
+        return Health(since=since, abstained_share=share, **found)
 
-    def _some(self, wanted: Select[Any]) -> int:
-        return paging.bounded_count(self._connection, wanted)
-
-    def _count(self, wanted: Select[Any]) -> int:
-        return int(self._connection.execute(wanted).scalar_one())
-
-    def _statuses(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[*tuple[Any, ...]]]:
+    def _statuses(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[Any] | Counted]:
         """Jobs and their GPU-hours by status; a status may occur more than once."""
-        for since, until in parts.ranges:
-            yield from self._connection.execute(
+        found = self._jobs.get((parts, scope))
+        if found is not None:
+            yield from found
+            return
+
+        def of(since: datetime, until: datetime) -> Select[Any]:
+            return (
                 select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
                 .where(*ended_within(jobs, since, until, scope))
                 .group_by(jobs.c.status)
             )
+
+        yield from rollups.from_rows(self._connection, parts, of)
         yield from rollups.rows(self._connection, parts, sums.JOBS, scope, "status")
 
-    def _causes(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[*tuple[Any, ...]]]:
+    def _causes(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[Any]]:
         """Failed jobs and GPU-hours by side and cause ("unknown" if abstained); a pair may occur more than once."""
         side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
         cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
-        for since, until in parts.ranges:
-            yield from self._connection.execute(
-                select(
-                    side.label("side"),
-                    cause.label("cause"),
-                    func.count().label("jobs"),
-                    func.sum(failures.c.gpu_hours_lost).label("lost"),
-                )
+        lost = func.sum(failures.c.gpu_hours_lost).label("lost")
+
+        def of(since: datetime, until: datetime) -> Select[Any]:
+            return (
+                select(side.label("side"), cause.label("cause"), func.count().label("jobs"), lost)
                 .where(*ended_within(failures, since, until, scope), _STATUS.in_(_FAILED))
                 .group_by(literal_column("1"), literal_column("2"))
             )
+
+        yield from rollups.from_rows(self._connection, parts, of)
         counted = rollups.rows(self._connection, parts, sums.FAILURES, scope, "status", "side", "cause")
         yield from (row for row in counted if row.status in FAILURE_STATUSES)
 

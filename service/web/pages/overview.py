@@ -20,7 +20,7 @@ from service.web.auth import OWN, Principal
 from service.web.pages.charts import marks, sparklines, stacked_bars
 from service.web.pages.failures import newest
 from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
-from service.web.pages.templating import render
+from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
 from service.web.views import DEFAULT_RANGE, FailureQuery
 
@@ -50,17 +50,18 @@ def overview(
     since = scope.since or DEFAULT_RANGE
     with services.snapshot() as snapshot:
         jobs = scope.jobs()
-        stats = views.stats(snapshot, since, scope.until, jobs, detail="shares")
+        begin, end = views.period(snapshot, since, scope.until)
+        with snapshot.reading() as reading:
+            parts = reading.statistics.series(begin, end, jobs)  # first: its rows answer a part of the next question
+            stats = reading.statistics.stats(begin, end, jobs, "shares")
+            open_incidents = reading.incidents.page(still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         values = jobs.given()
         failure_query = FailureQuery(values, since=since, until=scope.until)
         counted = replace(failure_query, values={**values, "status": COUNTED_AS_FAILED})
-        parts = views.series(snapshot, stats.since, stats.until, jobs)
         attention = groups_needing_attention(snapshot, scope)
         before = views.before(snapshot, stats, jobs)
         period_marks = marks.find(snapshot, stats.since, stats.until, cluster=scope.cluster)
         goodput = goodput_views.summary(snapshot, stats, before, jobs, (since, scope))
-        with snapshot.reading() as reading:
-            open_incidents = reading.incidents.page(still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         context = {
             "attention": attention,
             "frequent": group_views.most_frequent(snapshot, views.failure_filter(snapshot, counted), most=FREQUENT),
@@ -86,7 +87,7 @@ def overview(
             "charts": stacked_bars.charts(parts, services.zone, period_marks),
             "marks": period_marks,
             "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
-            "parts": [(part, _when(part, parts, services.zone)) for part in parts],
+            "parts": [_row(part, parts, services.zone, scope) for part in parts],
             "per": stacked_bars.per(parts),
             "wider": stacked_bars.wider(stats.since, stats.until, services.clock.now()) if scope.until else None,
             "trends": sparklines.of_period(parts),
@@ -94,7 +95,6 @@ def overview(
             "hours": formatting.gpu_hours,
             "share": formatting.percent,
             "points": lambda share: f"{100 * share:.1f} points",
-            "part_span": stacked_bars.part_span,
             "before": before,
             "goodput": goodput,
             "problems": problems,
@@ -131,5 +131,6 @@ def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:
     return [found.get(side) or Share(side, 0, 0.0) for side in sides]
 
 
-def _when(part: PeriodCount, parts: Sequence[PeriodCount], zone: ZoneInfo) -> str:
-    return stacked_bars.moment(part.begin, zone, max(one.end - one.begin for one in parts))
+def _row(part: PeriodCount, parts: Sequence[PeriodCount], zone: ZoneInfo, scope: OverviewScope) -> stacked_bars.PartRow:
+    at = stacked_bars.moment(part.begin, zone, max(one.end - one.begin for one in parts))
+    return stacked_bars.PartRow(part, at, query(scope.where(), stacked_bars.part_span(part)))

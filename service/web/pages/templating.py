@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -26,6 +26,7 @@ from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
 # Of every page; pages with charts add their own. The first of each come from npm (deploy/frontend).
 STYLES = ("vendor/bootstrap.min.css", "faultline.css", "pages.css")
 SCRIPTS = ("vendor/htmx.min.js", "faultline.js")
+NAMES_KEPT = 10_000  # clusters, nodes and the like, as parts of URLs: the map of nodes has two for each node
 
 
 @cache
@@ -48,7 +49,7 @@ def environment() -> Environment:
         "sureness": formatting.confidence,
         "span": formatting.duration,
         "plain": formatting.strip_colour,
-        "segment": lambda text: quote(str(text), safe=""),
+        "segment": segment,
         "path": path,
     }
     made.globals |= {
@@ -89,13 +90,13 @@ def compared_node(row: FailureRow) -> str | None:
     return suspected_node(row) or only
 
 
-def names_of(request: Request, services: Services, kind: str) -> tuple[str, ...]:
-    """The clusters, queues or teams that a form offers; none to who may not see all jobs."""
+def names(request: Request, services: Services) -> Mapping[str, tuple[str, ...]]:
+    """The clusters, queues and teams that forms offer; none to who may not see all jobs."""
     principal = getattr(request.state, "principal", None)
     if principal is None or principal.visible is not None or not principal.may("read"):
-        return ()
+        return {}
     with services.reading() as reading:
-        return reading.statistics.names(kind)
+        return reading.statistics.names()
 
 
 def not_again(said: str, text: str) -> str:
@@ -103,6 +104,13 @@ def not_again(said: str, text: str) -> str:
     return text.removeprefix(f"{said}.").lstrip()
 
 
+@lru_cache(NAMES_KEPT)
+def segment(text: str | int) -> str:
+    """A text as one segment of a URL path."""
+    return quote(str(text), safe="")
+
+
+@lru_cache(NAMES_KEPT)
 def path(text: str) -> str:
     """A text as the end of a URL path. Slashes are kept, unless browsers would resolve "." or ".." segments."""
     return quote(text, safe="" if {".", ".."} & set(text.split("/")) else "/")
@@ -162,7 +170,7 @@ def render(
                 "zone": services.timezone,
                 "when": when,
                 "ago": lambda at: formatting.time_ago(at, now),
-                "names_of": lambda kind: names_of(request, services, kind),
+                "names": lambda: names(request, services),
                 "automation_banner": lambda: automation_banner(services),
             }
         )

@@ -14,10 +14,10 @@ from tests.service.sample_rows import job, put
 def test_a_count_stops_one_beyond_its_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, [job(f"e{number}", status=("failed", "hung")[number == 0]) for number in range(7)])
     with engine_of(store).connect() as connection:
-        assert paging.bounded_count(connection, select(jobs.c.id)) == 7
+        assert connection.scalar(paging.bounded(select(jobs.c.id))) == 7
         monkeypatch.setattr(paging, "COUNT_LIMIT", 5)
-        assert paging.bounded_count(connection, select(jobs.c.id)) == 6
-        found = paging.bounded_counts(connection, jobs.c.status, ("failed", "hung", "timeout"))
+        assert connection.scalar(paging.bounded(select(jobs.c.id))) == 6
+        found = paging.read_counts(connection, paging.bounded_counts(jobs.c.status, ("failed", "hung", "timeout")))
     assert found == {"failed": 6, "hung": 1}
 
 

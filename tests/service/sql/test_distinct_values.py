@@ -17,4 +17,4 @@ def test_each_value_is_there_once_in_order_and_at_most_as_many_as_wanted(store: 
         assert distinct_values(connection, jobs.c.cluster, jobs.c.job_id == "none", most=9) == ()
         assert [one.job_id for one in reading.jobs.attempts_anywhere("4")] == ["4"]
         assert reading.jobs.attempts_anywhere("400") == ()
-        assert reading.statistics.names("cluster") == (), "days are counted later"
+        assert reading.statistics.names() == {"cluster": (), "queue": (), "team": ()}, "days are counted later"

@@ -14,6 +14,7 @@ from service.contracts.event import from_object
 from service.goodput import figures
 from service.jobs.records import Scope
 from service.web import group_views, views
+from service.web.pages import overview
 from tests.service.sample_rows import job, put
 from tests.service.web.world import NOW, World, event
 
@@ -43,7 +44,7 @@ def ingest_late(world: World) -> None:
 @pytest.mark.parametrize(
     ("path", "module", "read"),
     [
-        ("/", views, "stats"),
+        ("/", overview, "groups_needing_attention"),
         ("/failures", views, "failures"),
         ("/failures/1", views, "failure"),
         ("/groups/1", group_views, "group"),

@@ -35,6 +35,15 @@ class Bar:
     segments: tuple[Segment, ...]
     title: str
 
+    @property
+    def room(self) -> str:
+        """The outline of the whole height above and below the bar, as an SVG path."""
+        return f"M{self.x} 0h{self.width}v{HEIGHT}h-{self.width}z"
+
+    def shape(self, segment: Segment) -> str:
+        """The outline of a segment, as an SVG path."""
+        return f"M{self.x} {segment.y}h{self.width}v{segment.height}h-{self.width}z"
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -52,6 +61,15 @@ class Chart:
     total: float
     data: str
     marks: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part of the period as a row of the table. `at`: its beginning in words; `query`: the address of its period."""
+
+    part: PeriodCount
+    at: str
+    query: str
 
 
 def charts(parts: Sequence[PeriodCount], zone: ZoneInfo, marks: Sequence[Mark] = ()) -> tuple[Chart, ...]:

@@ -27,7 +27,7 @@ def automation_banner(services: Services) -> AutomationBanner | None:
                 reading.kill_switch.get(),
                 counts.get("held", 0),
                 counts.get("waiting", 0) + counts.get("leased", 0),
-                len(reading.incidents.opened()),
+                reading.incidents.count_opened(),
             )
     except FaultlineError:
         return None

@@ -37,8 +37,8 @@ def test_the_chart_covers_the_whole_chosen_period(client: TestClient, since: str
     assert f"Failed attempts per {unit}" in shown
     labels = re.findall(r"<span>(.*?)</span>", shown.partition('<p class="axis">')[2].partition("</p>")[0])
     assert len(set(labels)) == len(labels) > 3, "every label of the axis says another time"
-    assert len(re.findall(r'<rect class="user"', shown)) == (1 if since == "28d" else 0)
-    assert len(re.findall(r'<rect class="hardware"', shown)) == 2
+    assert len(re.findall(r'<path class="user"', shown)) == (1 if since == "28d" else 0)
+    assert len(re.findall(r'<path class="hardware"', shown)) == 2
 
 
 def test_the_last_hour_is_one_click_away(client: TestClient) -> None:
@@ -168,7 +168,7 @@ def test_a_chosen_hour_has_bars_of_five_minutes_and_a_way_out(client: TestClient
     client.post("/api/v1/events", content=lines(event("1")))
     shown = client.get("/?since=2026-11-20T11:00:00Z&until=2026-11-20T12:00:00Z").text
     assert "Failed attempts per 5 minutes" in shown
-    assert shown.count('<rect class="user"') == 2  # a bar in each of the two charts
+    assert shown.count('<path class="user"') == 2  # a bar in each of the two charts
     assert '<a href="/?since=2026-11-20T09%3A00%3A00Z&amp;until=2026-11-20T12%3A00%3A00Z">zoom out</a>' in shown
     assert "zoom out" not in client.get("/?since=24h").text
 
