@@ -60,20 +60,24 @@ def forbid() -> None:
     _forbidden = True
 
 
-def use(folder: Path | None = None) -> bool:
-    """Import the compiled modules of a folder from now on; False where they do not fit, or sources are loaded."""
-    if _forbidden:
-        return False
-    folder = folder or folder_of_environment()
+def files_of(folder: Path) -> dict[str, Path] | None:
+    """The compiled modules of a folder by name; None where they do not fit the sources or this Python."""
     try:
         manifest: dict[str, Any] = orjson.loads((folder / MANIFEST).read_bytes())
         fits = manifest["suffix"] == suffix() and all(
             digest(ROOT / source) == known for source, known in manifest["sources"].items()
         )
-        files = {name: folder / file for name, file in manifest["modules"].items()}
+        return {name: folder / file for name, file in manifest["modules"].items()} if fits else None
     except (OSError, KeyError, orjson.JSONDecodeError):
+        return None
+
+
+def use(folder: Path | None = None) -> bool:
+    """Import the compiled modules of a folder from now on; False where they do not fit, or sources are loaded."""
+    if _forbidden:
         return False
-    if not fits or not sys.modules.keys().isdisjoint(files):
+    files = files_of(folder or folder_of_environment())
+    if files is None or not sys.modules.keys().isdisjoint(files):
         return False
     sys.meta_path.insert(0, _NativeFinder(files))
     return True
