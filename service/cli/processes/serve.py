@@ -5,6 +5,7 @@ import errno
 import logging
 import signal
 import socket
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ BACKLOG = 2048
 LAG_EVERY_S = 10.0
 # A collection of this many new objects takes some 5 ms, during which no request is answered (measured).
 GC_THRESHOLDS = (10_000, 20, 20)
+# Whoever has waited for the database waits up to this long for a thread that computes, once for each statement of a
+# page. With Python's own 5 ms the overview took 0.19 instead of 0.15 s while other pages were rendered (measured).
+SWITCH_S = 0.001
 GRACE_S = 20  # time for running requests to complete after SIGTERM
 
 
@@ -99,6 +103,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
         output.line(f"Faultline is at http://{shown}:{taken}", error=True)
         # Otherwise a request waits up to 0.3 s, every half minute, while the model is searched for garbage (measured).
         freeze_memory(GC_THRESHOLDS)
+        sys.setswitchinterval(SWITCH_S)
         with _side_work(parts, server, with_worker=with_worker) as failed, _restored_signals():
             server.run(sockets=[listening])
         return exit_code_of(failed[0]) if failed else 0
