@@ -1,5 +1,6 @@
 """Periodic work: requests expire, long probes succeed, quiet incidents close, missing ends become unknown."""
 
+from collections import defaultdict
 from datetime import timedelta
 
 from service.automation import hook_answers, incident_detection, incident_probes, notifications, outcome_matching
@@ -31,6 +32,7 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
         for incident in work.incidents.opened():
             count += _check_incident(work, incident, policy, clock)
         count += _release_temporary_holds(work, policy, clock)
+        count += _release_holds_of_closed_incidents(work, policy, clock)
         count += work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
         return count
 
@@ -98,6 +100,17 @@ def _check_running_probe(
         why = f"probe job {probe.job_id} has run for {minutes} minutes without failing, and no other job failed"
         incident_probes.close(work, incident, why, "probe", policy=policy, clock=clock)
     return 1
+
+
+def _release_holds_of_closed_incidents(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
+    """Release requests that another transaction held for an incident while it was being closed."""
+    by_cluster: defaultdict[str, list[StoredRequest]] = defaultdict(list)
+    for request in work.leases.held_by_closed_incidents():
+        by_cluster[request.cluster].append(request)
+    now = clock.now()
+    return sum(
+        incident_probes.release(work, held, cluster, policy=policy, now=now) for cluster, held in by_cluster.items()
+    )
 
 
 def _release_temporary_holds(work: UnitOfWork, policy: Policy, clock: Clock) -> int:

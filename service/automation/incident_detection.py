@@ -207,14 +207,21 @@ def _hold_requests(work: UnitOfWork, incident_id: int, failure_ids: set[int]) ->
 
 def add_missed_failures(work: UnitOfWork, incident: Incident, since: datetime) -> int:
     """Add failures that another transaction stored while the incident was being opened; returns their number."""
-    signals = work.incident_signals.latest({incident.key: since})[incident.key]
-    assigned = work.incidents.open_incident_of({signal.failure_id for signal in signals})
-    missed = {one.failure_id: (one.at, one.user or None) for one in signals if one.failure_id not in assigned}
-    if not missed:
+    # Locked for the second look: once another transaction has closed the incident, none of its failures is in an open
+    # one, and all of them would seem to have been missed.
+    if not _missed(work, incident, since) or work.incidents.get_locked(incident.id).closed_at is not None:
         return 0
+    missed = _missed(work, incident, since)
     work.incidents.add_failures(incident.id, missed)
     _hold_requests(work, incident.id, set(missed))
     return len(missed)
+
+
+def _missed(work: UnitOfWork, incident: Incident, since: datetime) -> dict[int, tuple[datetime, str | None]]:
+    """The failures of an incident's resource that are in no open incident: when they ended, and their users."""
+    signals = work.incident_signals.latest({incident.key: since})[incident.key]
+    assigned = work.incidents.open_incident_of({signal.failure_id for signal in signals})
+    return {one.failure_id: (one.at, one.user or None) for one in signals if one.failure_id not in assigned}
 
 
 def _title(resource: SharedResource, attempts: Sequence[DiagnosedAttempt]) -> str:

@@ -267,7 +267,7 @@ def test_the_cause_of_a_spike_is_named_after_one_zoom(fleet: int, page: Page, va
     del fleet
     page.goto("/?since=7d&team=speech")
     bars = page.locator("svg.stack").first.locator("a")
-    heights = [bar.locator("rect.system").count() for bar in bars.all()]
+    heights = [bar.locator("path.system").count() for bar in bars.all()]
     spike = heights.index(1)
     if variant.scripts:
         chart = page.locator(".chart").first.locator(".u-over")

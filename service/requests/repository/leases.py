@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-from sqlalchemy import Connection, and_, func, or_, select, update
+from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
 from service.clock import Clock
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
+from service.incidents.tables import incidents
 from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState, StoredRequest
 from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
 from service.requests.tables import requests
@@ -136,6 +137,17 @@ class LeaseRepository(LeaseReader):
             select(requests)
             .where(OPEN, requests.c.state == "held", requests.c.held_by.in_(list(held_by)))
             .where(requests.c.not_before <= utc(before), requests.c.expires_at > utc(before))
+        )
+        rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
+        return [stored_request_of(row) for row in rows]
+
+    def held_by_closed_incidents(self, *, limit: int = 200) -> list[StoredRequest]:
+        """Requests of any cluster that are held by an incident that is closed."""
+        closed = exists().where(incidents.c.id == requests.c.incident_id, incidents.c.closed_at.is_not(None))
+        wanted = (
+            select(requests)
+            .where(OPEN, requests.c.state == "held", requests.c.held_by == "incident", closed)
+            .where(requests.c.expires_at > self._clock.now())
         )
         rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
         return [stored_request_of(row) for row in rows]

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from service.automation.incident_detection import add_missed_failures
 from service.db.session import Store
 from service.errors import Conflict
+from service.incidents.records import Incident
 from tests.service.automation.world import AUTO, World, job, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
@@ -231,6 +233,33 @@ def test_requests_that_wait_when_an_incident_opens_are_held(here: World) -> None
     here.automation.open_incident("orion", "file_system", "/scratch", "ana")
     assert here.lease() == []
     assert len(here.requests("held")) == 2
+
+
+def closed_by_another_process(here: World) -> Incident:
+    """An incident as it was read before another process closed it; its ten requests are released."""
+    here.tell(*outage(0, 10))
+    with here.store.reading() as reading:
+        [before] = reading.incidents.opened()
+    here.automation.close_incident(before.id, "ana")
+    assert here.requests("held") == []
+    return before
+
+
+def test_an_incident_that_another_process_has_closed_holds_nothing_any_more(here: World) -> None:
+    before = closed_by_another_process(here)
+    with here.store.unit_of_work() as work:
+        assert add_missed_failures(work, before, before.opened_at - timedelta(minutes=15)) == 0
+    assert here.requests("held") == []
+
+
+def test_what_was_held_for_an_incident_while_it_was_being_closed_is_released(here: World) -> None:
+    before = closed_by_another_process(here)
+    waiting = [one.request_id for one in here.requests("waiting")]
+    with here.store.unit_of_work() as work:
+        work.requests.hold(waiting, "incident", incident_id=before.id)
+    assert len(here.requests("held")) == len(waiting) == 10
+    here.automation.tick()
+    assert here.requests("held") == []
 
 
 def test_jobs_held_for_a_repair_are_released_with_their_incident(here: World) -> None:
