@@ -32,7 +32,7 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
         for incident in work.incidents.opened():
             count += _check_incident(work, incident, policy, clock)
         count += _release_temporary_holds(work, policy, clock)
-        count += _release_holds_of_closed_incidents(work, policy, clock)
+        count += _release_what_nothing_holds(work, policy, clock)
         count += work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
         return count
 
@@ -102,10 +102,10 @@ def _check_running_probe(
     return 1
 
 
-def _release_holds_of_closed_incidents(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
-    """Release requests that another transaction held for an incident while it was being closed."""
+def _release_what_nothing_holds(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
+    """Release requests that were held for an incident or a storm while another transaction ended it."""
     by_cluster: defaultdict[str, list[StoredRequest]] = defaultdict(list)
-    for request in work.leases.held_by_closed_incidents():
+    for request in work.leases.held_without_cause():
         by_cluster[request.cluster].append(request)
     now = clock.now()
     return sum(

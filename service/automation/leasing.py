@@ -143,12 +143,7 @@ def _storm_holds(selection: _Selection, request: StoredRequest) -> bool:
     storm = selection.activity.storm(key, request.cause, request.resource, since)
     state = recent_activity.limit_state(storm, settings, selection.now)
     if state in {"many", "failing"}:
-        reason = (
-            f"{storm.resubmits} resubmits in {settings.window_minutes:g} minutes"
-            if state == "many"
-            else f"{storm.failed} of {storm.failed + storm.helped} resubmits failed again"
-        )
-        selection.work.storms.hold(key, selection.cluster, reason)
+        selection.work.storms.hold(key, selection.cluster, recent_activity.why_held(storm, settings))
         held = selection.work.storms.held(selection.cluster)
         selection.activity = ClusterActivity(selection.activity.resubmits, held)
         return True

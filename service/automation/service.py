@@ -29,6 +29,7 @@ from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident, IncidentKind
 from service.incidents.shared_resources import SharedResource, nodes_to_place, shared_resources_of
 from service.nodes.records import NodePlace
+from service.recommend import recent_activity
 from service.recommend.advise import advise
 from service.recommend.facts import Facts
 from service.recommend.policy import Policy
@@ -159,6 +160,9 @@ class Automation:
             request = request_creation.new_request(one, version, now)
             if request is not None:
                 by_lineage[request.lineage] = request
+            if request is not None and request.held_by == "storm":  # from now on, unless it is held already
+                storm, cluster = one.facts.storm, request.cluster
+                work.storms.hold(storm.key, cluster, recent_activity.why_held(storm, one.policy.storm))
         new = list(by_lineage.values())
         if revised and new:
             earlier = work.requests.of_failures({one.failure_id for one in new})

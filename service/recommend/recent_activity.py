@@ -60,6 +60,13 @@ def resource_of(key: str) -> str:
 LimitState = Literal["calm", "many", "failing", "held", "trial"]
 
 
+def why_held(storm: StormState, settings: Storm) -> str:
+    """Why a key is held from now on, in words."""
+    if storm.resubmits >= settings.most:
+        return f"{storm.resubmits} resubmits in {settings.window_minutes:g} minutes"
+    return f"{storm.failed} of {storm.failed + storm.helped} resubmits failed again"
+
+
 def limit_state(state: StormState, settings: Storm, now: datetime) -> LimitState:
     """The state of the limit for a resubmit of this key.
 

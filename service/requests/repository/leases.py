@@ -16,7 +16,7 @@ from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.incidents.tables import incidents
 from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState, StoredRequest
 from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
-from service.requests.tables import requests
+from service.requests.tables import requests, storms
 from service.sql import bulk
 from service.sql.types import short, utc
 
@@ -141,13 +141,15 @@ class LeaseRepository(LeaseReader):
         rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
         return [stored_request_of(row) for row in rows]
 
-    def held_by_closed_incidents(self, *, limit: int = 200) -> list[StoredRequest]:
-        """Requests of any cluster that are held by an incident that is closed."""
+    def held_without_cause(self, *, limit: int = 200) -> list[StoredRequest]:
+        """Requests of any cluster that are held by an incident that is closed, or by a storm that is over."""
+        key = requests.c.cause + "|" + requests.c.cluster + "|" + requests.c.resource  # as `storm_key` makes it
         closed = exists().where(incidents.c.id == requests.c.incident_id, incidents.c.closed_at.is_not(None))
+        over = ~exists().where(storms.c.storm_key == key)
         wanted = (
             select(requests)
-            .where(OPEN, requests.c.state == "held", requests.c.held_by == "incident", closed)
-            .where(requests.c.expires_at > self._clock.now())
+            .where(OPEN, requests.c.state == "held", requests.c.expires_at > self._clock.now())
+            .where(or_(and_(requests.c.held_by == "incident", closed), and_(requests.c.held_by == "storm", over)))
         )
         rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
         return [stored_request_of(row) for row in rows]

@@ -334,6 +334,32 @@ def test_a_storm_is_held_and_tested_with_one_trial(store: Store, clock: FrozenCl
     assert here.lease()
 
 
+def test_failures_that_come_during_a_storm_are_held_and_tested_with_one_trial(store: Store, clock: FrozenClock) -> None:
+    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
+    here.tell(*outage(0, 3))
+    here.wait(minutes=5)
+    for lease in here.lease():
+        here.done(lease)
+    here.tell(*outage(3, 4, at=here.clock.at))
+    assert {(one.state, one.held_by) for one in here.requests()} == {("done", None), ("held", "storm")}
+    with store.reading() as reading:
+        [storm] = reading.storms.held().values()
+    assert storm.reason == "3 resubmits in 60 minutes"
+    here.wait(minutes=31)
+    assert len(here.lease()) == 1
+    assert here.lease() == []
+
+
+def test_what_was_held_for_a_storm_while_it_was_being_cleared_is_released(store: Store, clock: FrozenClock) -> None:
+    here = world(store, clock, AUTO + "[incident]\njobs = 50\n")
+    here.tell(*outage(0, 3))
+    with store.unit_of_work() as work:
+        work.requests.hold([one.request_id for one in here.requests("waiting")], "storm")
+    here.automation.tick()
+    here.wait(minutes=5)
+    assert len(here.lease()) == 3
+
+
 def test_a_failed_trial_keeps_the_storm_held(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
     here.tell(*outage(0, 10))
