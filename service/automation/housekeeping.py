@@ -31,6 +31,7 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
         count = len(expired) + _end_waiting_for_outcomes(work, policy, clock, success_rates)
         for incident in work.incidents.opened():
             count += _check_incident(work, incident, policy, clock)
+        count += _end_trials_without_job(work)
         count += _release_temporary_holds(work, policy, clock)
         count += _release_what_nothing_holds(work, policy, clock)
         count += work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
@@ -111,6 +112,17 @@ def _release_what_nothing_holds(work: UnitOfWork, policy: Policy, clock: Clock) 
     return sum(
         incident_probes.release(work, held, cluster, policy=policy, now=now) for cluster, held in by_cluster.items()
     )
+
+
+def _end_trials_without_job(work: UnitOfWork) -> int:
+    """Let another request be the trial of a storm if the trial was withdrawn, or ended without a job."""
+    trials = {key: storm.trial for key, storm in work.storms.held().items() if storm.trial is not None}
+    ended = 0
+    for key, row_id in trials.items():
+        request = work.requests.by_row_id(row_id)
+        if request is None or (request.state in _ENDED_WITHOUT_JOB and request.outcome is None):
+            ended += work.storms.end_trial(key, row_id)
+    return ended
 
 
 def _release_temporary_holds(work: UnitOfWork, policy: Policy, clock: Clock) -> int:

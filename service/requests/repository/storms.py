@@ -53,6 +53,15 @@ class StormRepository(StormReader):
             update(storms).where(storms.c.storm_key == short(key, 600)).values(trial_id=request, trial_at=at)
         )
 
+    def end_trial(self, key: str, request: int) -> bool:
+        """Remove the trial of a held key; False if it has another one by now."""
+        ended = self._connection.execute(
+            update(storms)
+            .where(storms.c.storm_key == short(key, 600), storms.c.trial_id == request)
+            .values(trial_id=None, trial_at=None)
+        )
+        return ended.rowcount > 0
+
     def restart(self, key: str, reason: str) -> None:
         """The trial failed: the key is held again."""
         self._connection.execute(

@@ -360,6 +360,22 @@ def test_what_was_held_for_a_storm_while_it_was_being_cleared_is_released(store:
     assert len(here.lease()) == 3
 
 
+def test_a_trial_whose_job_a_person_excludes_is_replaced(store: Store, clock: FrozenClock) -> None:
+    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
+    here.tell(*outage(0, 10))
+    here.wait(minutes=5)
+    for lease in here.lease():
+        here.done(lease)
+    here.lease()
+    here.wait(minutes=31)
+    [trial] = here.lease()
+    [excluded] = [one for one in here.requests() if one.request_id == trial.request_id]
+    here.automation.never(excluded.failure_id, "ana")
+    here.automation.tick()
+    [other] = here.lease()
+    assert other.request_id != trial.request_id
+
+
 def test_a_failed_trial_keeps_the_storm_held(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
     here.tell(*outage(0, 10))
