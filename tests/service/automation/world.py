@@ -34,6 +34,7 @@ BY_WORD = {
     "connection reset": replace(SYSTEM, fingerprint="1:reset", confidence=0.9),
     "ModuleNotFoundError": GUESS,
 }
+GONE = "OSError: [Errno 116] Stale file handle: '/scratch/{user}/run{n}/ckpt.pt'"
 AUTO = """
 version = "auto-1"
 [opt_in]
@@ -134,3 +135,19 @@ def job(job_id: str, line: str | None = None, *, at: datetime | None = None, **c
 
 def event(*given: Any, **changes: Any) -> JobCompletion:
     return from_object(job(*given, **changes))
+
+
+def outage(first: int, count: int, *, at: datetime | None = None, line: str = GONE) -> list[dict[str, Any]]:
+    """Jobs of eleven users that one file system failed."""
+    ended = at or NOW - timedelta(minutes=1)
+    return [
+        job(
+            str(n),
+            line.format(user=f"user{n % 11}", n=n),
+            at=ended + timedelta(seconds=n % 30),
+            user=f"user{n % 11}",
+            nodes=[f"gpu{n:03d}", f"gpu{n + 500:03d}"],
+            gpus=8 + n,
+        )
+        for n in range(first, first + count)
+    ]
