@@ -25,7 +25,7 @@ from service.groups.records import (
     Split,
 )
 from service.groups.repository import counts as group_counts
-from service.groups.repository.listing import ROW, mute_holds, page
+from service.groups.repository.listing import ROW, most_expensive, mute_holds, page
 from service.groups.tables import (
     group_facets,
     group_fingerprints,
@@ -67,6 +67,10 @@ class GroupReader:
         """
         now = utc(self._clock.now())
         return page(self._connection, filters or GroupFilter(), now=now, limit=limit, cursor=cursor, sort=sort)
+
+    def most_expensive(self, filters: GroupFilter, limits: Mapping[GroupState, int]) -> list[GroupRow]:
+        """Of each of these states its most expensive groups, at most as many as given, in the order of the states."""
+        return most_expensive(self._connection, filters, limits, now=utc(self._clock.now()))
 
     def row(self, group_id: int) -> GroupRow:
         """One group's line.

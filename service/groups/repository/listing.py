@@ -1,10 +1,23 @@
 """The list of groups: filters, order and keyset paging; each page reads a bounded part of one index."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, exists, func, literal, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+    union_all,
+)
 
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
@@ -34,40 +47,65 @@ def page(
             expected = "one of " + ", ".join(one for one in known if one)
             raise InvalidInput(f"{name}: expected {expected}", (FieldError(name, expected, str(value)[:40]),))
     by_cost = sort == "-gpu_hours_lost"
+    hit, common = _hit(connection, filters)
+    edge = None if cursor is None else _edge(cursor, sort, by_cost=by_cost)
+    window = _window(filters, hit, edge, by_cost=by_cost)
+    conditions = _conditions(filters, window.c, common, now)
+    rows = connection.execute(_first(connection, window, conditions, limit + 1)).all()
+    items = tuple(GroupRow(*row[:-1]) for row in rows[:limit])
+    last: Any = items[-1] if len(rows) > limit else None
+    if last is None:
+        if not conditions:
+            return Page(items)  # the whole window fits on the page
+        end = select(window.c.id, window.c.gpu_hours_lost, window.c.last_at).order_by(window.c.place, window.c.id)
+        count = select(func.count()).select_from(window)
+        if connection.execute(count).scalar_one() < WINDOW:
+            return Page(items)
+        last = connection.execute(end.limit(1)).one()
+    position = last.gpu_hours_lost if by_cost else last.last_at.isoformat()
+    return Page(items, cursors.encode(f"groups{sort}", position, last.id))
+
+
+def most_expensive(
+    connection: Connection, filters: GroupFilter, limits: Mapping[GroupState, int], *, now: datetime
+) -> list[GroupRow]:
+    """Of each of these states its most expensive groups, at most as many as given, in one query."""
+    hit, common = _hit(connection, filters)
+    parts = []
+    for state, most in limits.items():
+        own = replace(filters, state=state)
+        window = _window(own, hit, None, by_cost=True)
+        parts.append(_first(connection, window, _conditions(own, window.c, common, now), most).subquery())
+    found = [GroupRow(*row[:-1]) for row in connection.execute(union_all(*(select(part) for part in parts)))]
+    places = {state: place for place, state in enumerate(limits)}
+    return sorted(found, key=lambda row: (places[row.state], -row.gpu_hours_lost, -row.id))
+
+
+def _window(filters: GroupFilter, hit: Sequence[int] | None, edge: Any, *, by_cost: bool) -> Subquery:
+    """The first `WINDOW` groups of an index after `edge`: for orders without one, the cursor continues after them."""
     at: ColumnElement[Any] = groups.c.gpu_hours_lost if by_cost else groups.c.last_at
     inside: list[ColumnElement[bool]] = [groups.c.merged_into.is_(None)]
     if filters.state is not None:
         inside.append(groups.c.state == filters.state)
     if filters.novel and by_cost:
         inside.append(groups.c.abstained)  # this order has its own index
-    hit, common = _hit(connection, filters)
     if hit is not None:
         inside.append(groups.c.id.in_(hit))
-    if cursor is not None:
-        inside.append(tuple_(at, groups.c.id) < _edge(cursor, sort, by_cost=by_cost))
-    # For orders without an index a window is read, and the cursor continues after it.
-    place = at.label("place")
-    window = (
-        select(*ROW, place).where(*inside).order_by(at.desc(), groups.c.id.desc()).limit(WINDOW).subquery("searched")
-    )
-    conditions = _conditions(filters, window.c, common, now)
-    wanted = select(window).where(*conditions).limit(limit + 1)
+    if edge is not None:
+        inside.append(tuple_(at, groups.c.id) < edge)
+    ordered = select(*ROW, at.label("place")).where(*inside).order_by(at.desc(), groups.c.id.desc())
+    return ordered.limit(WINDOW).subquery("searched")
+
+
+def _first(
+    connection: Connection, window: Subquery, conditions: Sequence[ColumnElement[bool]], most: int
+) -> Select[Any]:
+    """The first groups of a window that meet the conditions."""
+    wanted = select(window).where(*conditions).limit(most)
     if bulk.is_postgres(connection):
         # SQLite reads a limited subquery in its own order; asked for that order again, it would test the whole window.
         wanted = wanted.order_by(window.c.place.desc(), window.c.id.desc())
-    rows = connection.execute(wanted).all()
-    items = tuple(GroupRow(*row[:-1]) for row in rows[:limit])
-    last: Any = items[-1] if len(rows) > limit else None
-    if last is None:
-        if not conditions:
-            return Page(items)  # the whole window fits on the page
-        edge = select(window.c.id, window.c.gpu_hours_lost, window.c.last_at).order_by(window.c.place, window.c.id)
-        count = select(func.count()).select_from(window)
-        if connection.execute(count).scalar_one() < WINDOW:
-            return Page(items)
-        last = connection.execute(edge.limit(1)).one()
-    position = last.gpu_hours_lost if by_cost else last.last_at.isoformat()
-    return Page(items, cursors.encode(f"groups{sort}", position, last.id))
+    return wanted
 
 
 def _hit(connection: Connection, filters: GroupFilter) -> tuple[list[int] | None, list[tuple[str, str]]]:

@@ -12,7 +12,7 @@ from classifiers import taxonomy
 from service import formatting
 from service.contracts.event import FAILURE_STATUSES
 from service.failures.records import COUNTED_AS_FAILED
-from service.groups.records import GroupFilter, GroupRow
+from service.groups.records import GroupFilter, GroupRow, GroupState
 from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount, Share
 from service.web import automation_views, goodput_views, group_views, node_views, views
@@ -31,7 +31,7 @@ CAUSES = 8
 FREQUENT = 6  # groups of the period
 INCIDENTS = 5
 SUSPECTS = 5
-ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
+ATTENTION_LIMITS: dict[GroupState, int] = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
 
 
 @router.get("/", response_model=None)
@@ -111,11 +111,9 @@ def overview(
 
 def groups_needing_attention(services: Services, scope: OverviewScope) -> list[GroupRow]:
     """Escalating, regressed and new groups in this scope, most expensive first in each state."""
-    found: list[GroupRow] = []
-    for state, most in ATTENTION_LIMITS.items():
-        filters = GroupFilter(state=state, cluster=scope.cluster, queue=scope.queue, team=scope.team)
-        found.extend(group_views.groups(services, filters, limit=most, sort="-gpu_hours_lost").items)
-    return found
+    filters = GroupFilter(cluster=scope.cluster, queue=scope.queue, team=scope.team)
+    with services.reading() as reading:
+        return reading.groups.most_expensive(filters, ATTENTION_LIMITS)
 
 
 def suspect_nodes(services: Services, cluster: str | None) -> list[NodeRow]:

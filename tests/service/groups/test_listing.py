@@ -7,6 +7,8 @@ import pytest
 from service.db.session import Store
 from service.groups.records import GroupFilter
 from service.groups.repository import listing
+from service.groups.tables import groups
+from tests.service.databases import engine_of
 from tests.service.sample_rows import NOON, job, put
 
 
@@ -36,3 +38,25 @@ def test_every_matching_group_is_found(store: Store, monkeypatch: pytest.MonkeyP
             if cursor is None:
                 break
         assert (found, cursor) == (prints, None)
+
+
+def test_the_most_expensive_groups_of_several_states_come_in_one_list(store: Store) -> None:
+    for number in range(8):
+        put(store, [job(f"e{number}", gpu_hours_lost=float(number))], fingerprint=f"v1:{number}")
+    with store.unit_of_work() as work:
+        work.groups.fold()
+    states = {"escalating": (1, 5, 3), "new": (0, 7), "muted": (2, 4, 6)}
+    with engine_of(store).begin() as connection:
+        for state, numbers in states.items():
+            prints = [f"v1:{number}" for number in numbers]
+            connection.execute(groups.update().where(groups.c.fingerprint.in_(prints)).values(state=state))
+    with store.reading() as reading:
+        found = reading.groups.most_expensive(GroupFilter(cluster="orion"), {"new": 5, "escalating": 2})
+        nowhere = reading.groups.most_expensive(GroupFilter(cluster="vega"), {"new": 5, "escalating": 2})
+    assert [(row.state, row.gpu_hours_lost) for row in found] == [
+        ("new", 7.0),
+        ("new", 0.0),
+        ("escalating", 5.0),
+        ("escalating", 3.0),
+    ]
+    assert nowhere == []
