@@ -66,6 +66,7 @@ class SecondReadings:
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(TASK, self._holder, due=turn, lease=LEASE):
                 return 0
+            work.second_readings.release_before(self._clock.now() - LEASE)
         try:
             return self._ask_waiting()
         finally:

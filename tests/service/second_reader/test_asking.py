@@ -182,6 +182,25 @@ def test_two_processes_do_not_ask_about_the_same_failure(world: World) -> None:
     assert (len(slow.asked), len(other.asked)) == (1, 0)
 
 
+def test_a_kind_is_asked_about_again_after_its_process_was_killed(world: World) -> None:
+    fail(world, "1")
+
+    class Killed(Scripted):
+        def ask(self, asked: Question) -> Reply:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        turn(world, asking(world, Killed()))
+    reader = Scripted()
+    task = asking(world, reader)
+    assert turn(world, task) == 0, "the other process may still wait for its answer"
+    age(world, 0.3)
+    assert turn(world, task) == 1
+    found = reading(world, "1:open")
+    assert found is not None
+    assert found.status == "answered"
+
+
 def test_an_unusable_answer_is_counted_and_not_shown(world: World) -> None:
     [failure_id] = fail(world, "1")
     turn(world, asking(world, Scripted(opinion=None)))
