@@ -1,11 +1,12 @@
 """Revises stored verdicts: by another attempt of the job, by logs that arrived late, and by new evidence."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from classifiers.contracts import LogStream
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
 from service.contracts.event import JobCompletion, LogRef
@@ -13,7 +14,7 @@ from service.contracts.verdict import stored_verdict
 from service.db.session import UnitOfWork
 from service.deliveries.records import verdict_message
 from service.errors import NotFound, Unavailable
-from service.failures.records import FailureDetail, FailureRow, PendingLog
+from service.failures.records import AttemptLogs, FailureDetail, FailureRow, PendingLog
 from service.log_storage.records import LogsToStore
 from service.nodes.settings import FleetSettings
 from service.pipeline.advised_wire import advised_wire
@@ -170,6 +171,11 @@ class Revision:
         streams = with_arrived(earlier, logs.streams)
         if streams is None:
             return self._nothing_new(entry)
+        return self._by_streams(entry, before, stored, streams)
+
+    def _by_streams(
+        self, entry: PendingLog, before: AttemptLogs, stored: JobCompletion, streams: Sequence[LogStream]
+    ) -> bool:
         [verdict] = verdicts_of(self._store, self._tools.classifier, with_earlier(self._store, [(stored, streams)]))
         [stored_logs] = store_logs(self._store, [(stored, streams)])
         with self._store.unit_of_work() as work:
@@ -206,7 +212,9 @@ class Revision:
                 wire, advised = self._advised_again(
                     work, EndedAttempt(*stored, again.verdict, again.failure_id), again.event_id
                 )
-                version = work.failures.revise(again.failure_id, wire)
+                # A version that another process has stored since, such as that of a late log, stays.
+                stored_now = work.failures.revise_unchanged({again.failure_id: (again.version, wire)})
+                version = again.version + 1 if stored_now else None
                 if self._stands(work, again.failure_id, wire, advised, version):
                     work.outbox.add([verdict_message("failure.revised", again.failure_id, wire)])
         self._reassessment.done([again.failure_id])

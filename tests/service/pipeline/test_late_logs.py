@@ -122,7 +122,9 @@ def test_a_late_log_that_says_less_than_another_attempt_leaves_the_verdict(bench
 
 
 def test_a_late_log_that_says_more_than_another_attempt_replaces_the_verdict(bench: Bench) -> None:
-    bench.diagnose.handle([event(POD_JOB, pod="llm-0-a", event_id="pod-a", attempt=None, logs=[{"rank": 0, "tail": "?"}])])
+    bench.diagnose.handle(
+        [event(POD_JOB, pod="llm-0-a", event_id="pod-a", attempt=None, logs=[{"rank": 0, "tail": "?"}])]
+    )
     logs = [{"rank": 0, "uri": "/scratch/b.log"}]
     bench.diagnose.handle([event(POD_JOB, pod="llm-0-b", event_id="pod-b", attempt=None, logs=logs)])
     bench.shelf.texts["/scratch/b.log"] = "ModuleNotFoundError: x"

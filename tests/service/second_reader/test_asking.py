@@ -118,9 +118,10 @@ def test_a_sure_verdict_of_a_known_kind_is_not_asked_about_and_a_new_kind_is(wor
     assert reader.asked[0].fingerprint == "1:nfs"
 
 
-def test_a_disputed_verdict_is_asked_about(world: World) -> None:
+@pytest.mark.parametrize("silent_at_first", [False, True])
+def test_a_disputed_verdict_is_asked_about(world: World, silent_at_first: bool) -> None:
     known_kinds(world)
-    reader = Scripted()
+    reader = Scripted(silent=silent_at_first)
     task = asking(world, reader)
     [failure_id] = fail(world, "6", tail="NVRM: Xid 79")
     age(world, 0.1)
@@ -128,6 +129,9 @@ def test_a_disputed_verdict_is_asked_about(world: World) -> None:
         verdict = work.failures.get(failure_id).verdict
         assert verdict is not None
         work.failures.revise(failure_id, {**verdict, "disputed": True})
+    if silent_at_first:
+        assert turn(world, task) == 0
+        reader.silent = False
     assert turn(world, task) == 1
     assert reader.asked[0].fingerprint == HARDWARE.fingerprint
 
@@ -187,6 +191,7 @@ def test_a_kind_is_asked_about_again_after_its_process_was_killed(world: World) 
 
     class Killed(Scripted):
         def ask(self, asked: Question) -> Reply:
+            super().ask(asked)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
