@@ -198,7 +198,7 @@ class GroupService:
 
         Raises:
             InvalidInput: not one of the five fields, or no value.
-            Conflict: the group is split this way already.
+            Conflict: the group is split this way already, and all its failures are moved.
         """
         if field not in get_args(SplitField):
             raise invalid("field", "one of " + ", ".join(get_args(SplitField)), field)
@@ -207,19 +207,25 @@ class GroupService:
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
             detail = work.groups.get(group_id)
-            if any((one.field, one.value) == (field, value) for one in detail.splits):
-                raise Conflict(f"failures with {field} {value[:80]} were split off group {group_id} before")
-            splits = tuple(work.groups.split(one.fingerprint, field, value, who) for one in detail.prints)
-            _noted(work, row, who, f"split off failures with {field} {value}")
-        for split in splits:
-            self._move(split)
+            earlier = tuple(one for one in detail.splits if (one.field, one.value) == (field, value))
+            splits = earlier or tuple(work.groups.split(one.fingerprint, field, value, who) for one in detail.prints)
+            if not earlier:
+                _noted(work, row, who, f"split off failures with {field} {value}")
+        moved = sum(self._move(split) for split in splits)  # of an earlier split: what an interruption left
+        if earlier and not moved:
+            raise Conflict(f"failures with {field} {value[:80]} were split off group {group_id} before")
         return splits
 
-    def _move(self, split: Split) -> None:
+    def _move(self, split: Split) -> int:
+        """Move failures to a group that was split off; returns their number."""
+        total = 0
         for _ in range(_MOVED_AT_ONCE):
             with self._store.unit_of_work() as work:
-                if not work.groups.regroup(split):
-                    return
+                moved = work.groups.regroup(split)
+            if not moved:
+                break
+            total += moved
+        return total
 
 
 _NO_MUTE: dict[str, Any] = {"muted_until": None, "muted_failures": None, "muted_users": None}

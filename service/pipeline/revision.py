@@ -1,18 +1,20 @@
 """Revises stored verdicts: by another attempt of the job, by logs that arrived late, and by new evidence."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from classifiers.contracts import LogStream
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
 from service.contracts.event import JobCompletion, LogRef
 from service.contracts.verdict import stored_verdict
 from service.db.session import UnitOfWork
 from service.deliveries.records import verdict_message
-from service.errors import NotFound
-from service.failures.records import FailureDetail, PendingLog
+from service.errors import NotFound, Unavailable
+from service.failures.records import AttemptLogs, FailureDetail, FailureRow, PendingLog
 from service.log_storage.records import LogsToStore
 from service.nodes.settings import FleetSettings
 from service.pipeline.advised_wire import advised_wire
@@ -21,6 +23,8 @@ from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.event_redaction import stored_fields
 from service.pipeline.log_storing import next_try, store_logs, streams_before, with_arrived
 from service.pipeline.reassessment import ReassessedFailure, Reassessment
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Revision:
             entries = work.pending_logs.due(limit=limit)
             for entry in entries:  # reserved: no other process tries it before then
                 work.pending_logs.defer(entry.attempt_id, next_at=next_try(entry, now))
-        return sum(self._by_logs_of(entry) for entry in entries)
+        return sum(self._by_logs_of_one(entry) for entry in entries)
 
     def by_new_evidence(self, limit: int = 100) -> int:
         """Reassess failures with new evidence from nodes or other failures; returns the number of revised verdicts.
@@ -86,8 +90,7 @@ class Revision:
         """
         failure_id, attempt_id, event = joining.failure_id, joining.attempt_id, stored_fields(joining.event)
         standing = work.failures.get(failure_id)
-        now = standing.row
-        if (not joining.wire["abstained"], joining.wire["confidence"]) > (not now.abstained, now.confidence):
+        if _more_certain(joining.wire["confidence"], standing.row, abstained=joining.wire["abstained"]):
             replacement: _Replacement | None = (joining.wire, joining.advised)
         else:
             replacement = self._new_advice(work, joining, standing)
@@ -139,6 +142,18 @@ class Revision:
                 self._automation.store_advice(work, [(advised, version)], revised=True)
         return version is not None
 
+    def _by_logs_of_one(self, entry: PendingLog) -> bool:
+        """See `_by_logs_of`; a log at which this fails delays no other, and is given up at the end of its time."""
+        try:
+            return self._by_logs_of(entry)
+        except NotFound:  # retention has removed the failure
+            return self._nothing_new(entry)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("the logs of attempt %d, which arrived late, cannot be processed", entry.attempt_id)
+            return False if self._clock.now() < entry.until else self._nothing_new(entry)
+
     def _by_logs_of(self, entry: PendingLog) -> bool:
         with self._store.reading() as reading:
             detail = reading.failures.get(entry.failure_id)
@@ -156,9 +171,21 @@ class Revision:
         streams = with_arrived(earlier, logs.streams)
         if streams is None:
             return self._nothing_new(entry)
+        return self._by_streams(entry, before, stored, streams)
+
+    def _by_streams(
+        self, entry: PendingLog, before: AttemptLogs, stored: JobCompletion, streams: Sequence[LogStream]
+    ) -> bool:
         [verdict] = verdicts_of(self._store, self._tools.classifier, with_earlier(self._store, [(stored, streams)]))
         [stored_logs] = store_logs(self._store, [(stored, streams)])
         with self._store.unit_of_work() as work:
+            if not work.pending_logs.done(entry.attempt_id):
+                return False  # another process has stored them, or retention has removed the failure
+            standing = work.failures.get(entry.failure_id)
+            more_certain = _more_certain(verdict.confidence, standing.row, abstained=verdict.abstained)
+            if _of_other_attempt(standing, stored.key()) and not more_certain:
+                work.failures.attach(entry.failure_id, entry.attempt_id, stored_logs, before.event)
+                return False
             wire, advised = self._advised_again(
                 work, EndedAttempt(entry.attempt_id, stored, verdict, entry.failure_id), stored.key()
             )
@@ -166,7 +193,6 @@ class Revision:
                 entry.failure_id, wire, attempt_id=entry.attempt_id, streams=stored_logs, event=before.event
             )
             work.drift.replace(entry.failure_id, verdict.measures)
-            work.pending_logs.done(entry.attempt_id)
             if self._stands(work, entry.failure_id, wire, advised, version):
                 work.outbox.add([verdict_message("failure.revised", entry.failure_id, wire)])
         return self._counted(version)
@@ -186,7 +212,9 @@ class Revision:
                 wire, advised = self._advised_again(
                     work, EndedAttempt(*stored, again.verdict, again.failure_id), again.event_id
                 )
-                version = work.failures.revise(again.failure_id, wire)
+                # A version that another process has stored since, such as that of a late log, stays.
+                stored_now = work.failures.revise_unchanged({again.failure_id: (again.version, wire)})
+                version = again.version + 1 if stored_now else None
                 if self._stands(work, again.failure_id, wire, advised, version):
                     work.outbox.add([verdict_message("failure.revised", again.failure_id, wire)])
         self._reassessment.done([again.failure_id])
@@ -197,3 +225,13 @@ class Revision:
         if version is not None:
             self._tools.telemetry.revisions.inc()
         return version is not None
+
+
+def _more_certain(confidence: float, standing: FailureRow, *, abstained: bool) -> bool:
+    """Whether a verdict is more certain than the one of a failure: decided, or else with a higher confidence."""
+    return (not abstained, confidence) > (not standing.abstained, standing.confidence)
+
+
+def _of_other_attempt(standing: FailureDetail, event_id: str) -> bool:
+    """Whether the verdict of a failure is on another of its attempts than that of this event."""
+    return standing.verdict is not None and standing.verdict.get("event_id") != event_id

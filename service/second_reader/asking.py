@@ -51,6 +51,7 @@ class SecondReadings:
         self._seen_until = clock.now()
         # Disputed verdicts have no column to find them by: the newest verdicts are read once.
         self._disputed: deque[Candidate] = deque(maxlen=_MOST_DISPUTED)
+        self._last_disputed: Candidate | None = None  # waits again if there is no answer about it
 
     def __call__(self) -> int:
         """Ask about the failures that wait; returns the number of questions with an answer.
@@ -66,6 +67,7 @@ class SecondReadings:
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(TASK, self._holder, due=turn, lease=LEASE):
                 return 0
+            work.second_readings.release_before(self._clock.now() - LEASE)
         try:
             return self._ask_waiting()
         finally:
@@ -99,6 +101,7 @@ class SecondReadings:
             while self._disputed:
                 candidate = self._disputed.popleft()
                 if work.second_readings.reserve(candidate, now):
+                    self._last_disputed = candidate
                     return candidate
             for candidate in work.second_readings.waiting(now - NO_LONGER_WAITING, 1):
                 if work.second_readings.reserve(candidate, now):
@@ -119,6 +122,8 @@ class SecondReadings:
             log.warning("the second reader did not answer: %s", error)
             with self._store.unit_of_work() as work:
                 work.second_readings.release(candidate.fingerprint)
+            if candidate is self._last_disputed:
+                self._disputed.appendleft(candidate)
             return False
         finally:
             self._telemetry.second_reader_seconds.observe(self._clock.monotonic() - began)

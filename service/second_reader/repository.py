@@ -107,3 +107,9 @@ class SecondReadingRepository(SecondReadingReader):
                 second_readings.c.fingerprint == fingerprint, second_readings.c.status == "asked"
             )
         )
+
+    def release_before(self, at: datetime) -> None:
+        """Forget the kinds that were asked about before a time without an answer: their process was killed."""
+        self._connection.execute(
+            delete(second_readings).where(second_readings.c.asked_at < utc(at), second_readings.c.status == "asked")
+        )

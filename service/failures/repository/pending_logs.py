@@ -63,6 +63,7 @@ class PendingLogRepository:
             .values(tries=pending_logs.c.tries + 1, next_at=utc(next_at))
         )
 
-    def done(self, attempt_id: int) -> None:
-        """Remove an entry that needs no further attempt."""
-        self._connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id == attempt_id))
+    def done(self, attempt_id: int) -> bool:
+        """Remove an entry that needs no further attempt; False if it was removed before."""
+        removed = self._connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id == attempt_id))
+        return removed.rowcount > 0

@@ -306,6 +306,11 @@ class GroupRepository(GroupReader):
         """Count appended failures; returns the groups that changed, None if there was nothing to do."""
         return group_counts.fold(self._connection, self._clock.now(), limit=limit)
 
+    def lock(self, group_ids: Collection[int]) -> set[int]:
+        """Lock groups until the transaction ends; returns them without those that another transaction has locked."""
+        wanted = select(groups.c.id).where(groups.c.id.in_(list(group_ids))).with_for_update(skip_locked=True)
+        return set(self._connection.execute(wanted).scalars())
+
     def store_states(self, found: Sequence[NewState]) -> None:
         """Store the computed states of groups."""
         group_counts.write_states(self._connection, found)

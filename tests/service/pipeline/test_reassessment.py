@@ -1,6 +1,7 @@
 """Fleet evidence in verdicts: known when a job ends, and reported later by nodes and related failures."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -19,6 +20,8 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
+from service.pipeline import revision
+from service.pipeline.advised_wire import advised_wire
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
@@ -126,6 +129,34 @@ def test_a_later_node_event_revises_the_verdict_once(store: Store, clock: Frozen
     assert bench.failure().row.version == 2
     with store.reading() as reading:
         assert not reading.node_work.any_due()
+
+
+def test_new_evidence_does_not_replace_a_verdict_that_another_process_stores_meanwhile(
+    open_store: Callable[[], Store], clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, other = Bench(open_store(), clock), open_store()
+    bench.diagnose([ended()])
+    bench.idle()
+    clock.at = NOON + timedelta(minutes=4)
+    bench.say(at=(NOON - timedelta(seconds=5)).isoformat())
+    found = bench.failure()
+    of_late_log = {**(found.verdict or {}), "cause": "USER.2", "side": "user", "abstained": False}
+
+    def store_late_log() -> None:
+        with other.unit_of_work() as work:
+            work.failures.revise(found.row.id, of_late_log)
+
+    thread = threading.Thread(target=store_late_log)
+
+    def advised_meanwhile(*given: Any, **options: Any) -> dict[str, Any]:
+        thread.start()
+        thread.join(1)  # SQLite has one writer: there it comes afterwards
+        return advised_wire(*given, **options)
+
+    monkeypatch.setattr(revision, "advised_wire", advised_meanwhile)
+    bench.idle()
+    thread.join(30)
+    assert bench.failure().row.cause == "USER.2"
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,10 @@ def test_a_sure_verdict_of_a_known_kind_is_not_asked_about_and_a_new_kind_is(wor
     assert reader.asked[0].fingerprint == "1:nfs"
 
 
-def test_a_disputed_verdict_is_asked_about(world: World) -> None:
+@pytest.mark.parametrize("silent_at_first", [False, True])
+def test_a_disputed_verdict_is_asked_about(world: World, silent_at_first: bool) -> None:
     known_kinds(world)
-    reader = Scripted()
+    reader = Scripted(silent=silent_at_first)
     task = asking(world, reader)
     [failure_id] = fail(world, "6", tail="NVRM: Xid 79")
     age(world, 0.1)
@@ -128,6 +129,9 @@ def test_a_disputed_verdict_is_asked_about(world: World) -> None:
         verdict = work.failures.get(failure_id).verdict
         assert verdict is not None
         work.failures.revise(failure_id, {**verdict, "disputed": True})
+    if silent_at_first:
+        assert turn(world, task) == 0
+        reader.silent = False
     assert turn(world, task) == 1
     assert reader.asked[0].fingerprint == HARDWARE.fingerprint
 
@@ -180,6 +184,26 @@ def test_two_processes_do_not_ask_about_the_same_failure(world: World) -> None:
     leave.set()
     thread.join()
     assert (len(slow.asked), len(other.asked)) == (1, 0)
+
+
+def test_a_kind_is_asked_about_again_after_its_process_was_killed(world: World) -> None:
+    fail(world, "1")
+
+    class Killed(Scripted):
+        def ask(self, asked: Question) -> Reply:
+            super().ask(asked)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        turn(world, asking(world, Killed()))
+    reader = Scripted()
+    task = asking(world, reader)
+    assert turn(world, task) == 0, "the other process may still wait for its answer"
+    age(world, 0.3)
+    assert turn(world, task) == 1
+    found = reading(world, "1:open")
+    assert found is not None
+    assert found.status == "answered"
 
 
 def test_an_unusable_answer_is_counted_and_not_shown(world: World) -> None:

@@ -1,0 +1,85 @@
+"""The states of groups while other processes and people act at the same time, on both databases."""
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from service.db.session import Store
+from service.groups import count_updater, states
+from service.groups.count_updater import GroupCountUpdater
+from service.groups.records import GroupDetail, GroupFilter
+from service.groups.service import GroupService
+from tests.service.frozen_clock import FrozenClock
+from tests.service.sample_rows import job, put
+
+Meanwhile = Callable[[Callable[[], object]], None]
+
+
+def group(store: Store) -> GroupDetail:
+    with store.reading() as reading:
+        [row] = reading.groups.page(GroupFilter()).items
+        return reading.groups.get(row.id)
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Iterator[Meanwhile]:
+    """Does something in another thread after the next group was read and before its state is stored."""
+    threads: list[threading.Thread] = []
+
+    def next_time(action: Callable[[], object]) -> None:
+        thread = threading.Thread(target=action)
+
+        def assess(*given: Any) -> Any:
+            if thread not in threads:
+                threads.append(thread)
+                thread.start()
+                thread.join(1)  # it may have to wait for this transaction
+            return states.assess(*given)
+
+        monkeypatch.setattr(count_updater, "assess", assess)
+
+    yield next_time
+    for thread in threads:
+        thread.join(30)
+
+
+def test_a_group_that_a_person_resolves_while_its_state_is_computed_stays_resolved(
+    open_store: Callable[[], Store], clock: FrozenClock, meanwhile: Meanwhile
+) -> None:
+    store, other = open_store(), open_store()
+    put(store, [job("e1")])
+    update = GroupCountUpdater(store, clock)
+    update()
+    number = group(store).row.id
+    clock.sleep(timedelta(days=4).total_seconds())
+    done = threading.Event()
+
+    def resolve() -> None:
+        GroupService(other, clock).resolve([number], "ana")
+        done.set()
+
+    meanwhile(resolve)
+    assert update() == 1
+    assert done.wait(30)
+    update()
+    assert group(store).row.state == "resolved"
+
+
+def test_two_processes_note_the_end_of_a_mute_once(
+    open_store: Callable[[], Store], clock: FrozenClock, meanwhile: Meanwhile
+) -> None:
+    store, other = open_store(), open_store()
+    put(store, [job("e1")])
+    update = GroupCountUpdater(store, clock)
+    update()
+    GroupService(store, clock).mute([group(store).row.id], "ana", until=clock.at + timedelta(hours=1))
+    clock.sleep(2 * 3600)
+    meanwhile(GroupCountUpdater(other, clock))
+    update()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(30)
+    assert [note.text for note in group(store).notes if note.kind == "state"] == ["no longer muted: new"]
