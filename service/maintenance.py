@@ -17,6 +17,7 @@ TASK = "retention"
 LEASE = timedelta(hours=6)
 SEALED_BEHIND = timedelta(minutes=10)
 UNDELIVERED_FOR = timedelta(days=1)
+WAITING_FOR = timedelta(days=5)  # longer than the schedule of a delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,10 @@ class HourlyCounts:
 
 
 class UndeliverableMessages:
-    """For a service without a delivery file: drops messages after a day; a file set until then still gets them."""
+    """For a service without a delivery file: drops messages after a day; a file set until then still gets them.
+
+    What waits for an endpoint of a file that was removed is given up, so that it can be seen, and removed by retention.
+    """
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -140,3 +144,4 @@ class UndeliverableMessages:
         """
         with self._store.unit_of_work() as work:
             work.outbox.pass_over(self._clock.now() - UNDELIVERED_FOR)
+            work.deliveries.give_up_older(self._clock.now() - WAITING_FOR, "no delivery file names this endpoint")

@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 UNSUBSCRIBE = "unsubscribe"
 ROUTE_BATCH = 500
 ROUTE_LEASE_S = 30.0
+DIGEST_BATCH = 1_000  # what waits for the same digest is leased together: what is left out waits for the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,11 @@ class Drain:
         now = self._clock.now()
         with self._store.reading() as reading:
             states = reading.endpoints.all()
-            return {name for name in self.targets if not paused(states.get(name), now) and reading.deliveries.due(name)}
+            return {
+                name
+                for name, target in self.targets.items()
+                if not _paused(states.get(name), target, now) and reading.deliveries.due(name)
+            }
 
     def route(self) -> int:
         """Assign a batch of the outbox to the endpoints; returns the number of messages."""
@@ -141,11 +146,16 @@ class Drain:
             late = self._clock.monotonic() + self._sending.timeout_s > ends and tried > 0
             if late or (stop is not None and stop.is_set()):
                 break
-            outcome = target.channel.send(part)
             tried += len(part)
-            if len(part) > 1 and outcome.kind == "refused":
+            if target.digest_s and not self._begin_digest(target, part):
+                continue
+            outcome = _send(target, part)
+            if target.digest_s and outcome.kind != "sent":
+                with self._store.unit_of_work() as work:
+                    work.digests.forget(name, together(part[0]))
+            if len(part) > 1 and outcome.kind == "refused" and not target.digest_s:
                 for one in part:  # a failing message must not stop the others
-                    self._settle(target, [one], target.channel.send([one]))
+                    self._settle(target, [one], _send(target, [one]))
             elif not self._settle(target, part, outcome):
                 break
         left = [one.message_id for part in parts for one in part][tried:]
@@ -177,6 +187,19 @@ class Drain:
                     del parts[key]
         return list(parts.values())
 
+    def _begin_digest(self, target: Target, part: Sequence[DueDelivery]) -> bool:
+        """Whether no other process has sent a message of this digest meanwhile; otherwise these wait for the next."""
+        now, key = self._clock.now(), together(part[0])
+        with self._store.unit_of_work() as work:
+            work.endpoints.lock(target.name, target.digest)
+            last = work.digests.last(target.name, [key]).get(key)
+            due = now if last is None else last + timedelta(seconds=target.digest_s)
+            if due > now:
+                work.deliveries.wait(self._owner, target.name, [one.message_id for one in part], until=due)
+                return False
+            work.digests.record_sent(target.name, key)
+        return True
+
     def _lease(self, target: Target) -> list[DueDelivery]:
         now = self._clock.now()
         with self._store.unit_of_work() as work:
@@ -184,7 +207,7 @@ class Drain:
             if paused(state, now):
                 return []
             ailing = state.failures >= self._sending.circuit_failures
-            limit = 1 if ailing else self._sending.batch
+            limit = DIGEST_BATCH if target.digest_s else 1 if ailing else self._sending.batch
             leased = work.deliveries.lease(target.name, self._owner, limit=limit, seconds=self._sending.lease_s)
             if ailing and leased:  # one test delivery, by one process
                 until = now + timedelta(seconds=self._sending.lease_s)
@@ -252,6 +275,24 @@ def together(message: DueDelivery) -> str:
     if not isinstance(verdict, Mapping):
         return f"{message.type}\n{message.key}\n{message.message_id}"
     return f"{message.payload.get('user') or ''}\n{verdict.get('fingerprint') or message.key}"
+
+
+def _send(target: Target, part: Sequence[DueDelivery]) -> Outcome:
+    """The outcome of sending messages; an unexpected error counts as an attempt, or they would be tried for ever.
+
+    The messages of a batch are tried one by one then, except those of a digest, which stay together.
+    """
+    try:
+        return target.channel.send(part)
+    except Exception as error:
+        log.exception("sending to %s failed", target.name)
+        kept = len(part) == 1 or target.digest_s > 0
+        return Outcome("retry" if kept else "refused", f"{type(error).__name__} while it was sent")
+
+
+def _paused(state: EndpointState | None, target: Target, now: datetime) -> bool:
+    """Whether the endpoint may not be tried now; the state of another address does not count."""
+    return state is not None and state.target == target.digest and paused(state, now)
 
 
 def _without_secrets(message: DueDelivery) -> DueDelivery:

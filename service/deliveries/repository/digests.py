@@ -35,10 +35,14 @@ class DigestRepository(DigestReader):
 
     def record_sent(self, endpoint: str, key: str) -> None:
         """Store that a message was sent now."""
+        self.forget(endpoint, key)
         row = {"endpoint": endpoint, "key_hash": _hash(key)}
-        same = (digests.c.endpoint == row["endpoint"], digests.c.key_hash == row["key_hash"])
-        self._connection.execute(delete(digests).where(*same))
         bulk.insert_new(self._connection, digests, {**row, "at": utc(self._clock.now())})
+
+    def forget(self, endpoint: str, key: str) -> None:
+        """Remove the note that a message was sent."""
+        same = (digests.c.endpoint == endpoint, digests.c.key_hash == _hash(key))
+        self._connection.execute(delete(digests).where(*same))
 
 
 def _hash(key: str) -> bytes:
