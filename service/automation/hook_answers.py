@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from service.automation import incident_probes, lineage, notifications, outcome_matching
-from service.automation.time_limits import MAX_TRIES
+from service.automation.time_limits import LONGEST_RETRY_S, MAX_TRIES
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
@@ -60,7 +60,8 @@ def fail(
 ) -> Request:
     """Record that a hook could not act: the request is leased again after `retry_after_s`, or has failed.
 
-    It has failed if no time is given or after too many tries.
+    It has failed if no time is given or after too many tries. The time doubles with each try, so that a scheduler that
+    does not answer for some hours does not end the requests.
 
     Raises:
         NotFound: no such request.
@@ -75,7 +76,8 @@ def fail(
             message = f"request {request_id} is {request.state}: {request.detail or ''}".rstrip(": ")
             raise Conflict(message, _field_error(request.state))
         if retry_after_s is not None and request.tries + 1 < MAX_TRIES:
-            not_before = clock.now() + timedelta(seconds=retry_after_s)
+            longer = min(retry_after_s * 2**request.tries, LONGEST_RETRY_S)
+            not_before = clock.now() + timedelta(seconds=max(retry_after_s, longer))
             return work.leases.return_to_queue(request, not_before=not_before, detail=error)
         [failed] = work.requests.end([request_id], "failed", detail=error)
         work.outbox.add([notifications.of_request("resubmission.failed", failed, error[:300])])

@@ -1,7 +1,7 @@
 """Periodic work: requests expire, long probes succeed, quiet incidents close, missing ends become unknown."""
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from service.automation import hook_answers, incident_detection, incident_probes, notifications, outcome_matching
 from service.automation.success_rates import SuccessRateCache
@@ -10,11 +10,14 @@ from service.clock import Clock
 from service.db.session import ReadSession, Store, UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
+from service.recommend.recent_activity import storm_key
 from service.requests.records import AwaitedRequest, Request, StoredRequest
 
-_ENDED_WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"})
+# A probe or trial that a person, or another incident, holds starts no job either.
+_WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown", "held"})
 # Reasons of holds that end with time; these requests are released then, without asking the rules again.
 _TEMPORARY_HOLDS = ("rate", "window", "policy")
+_ALL = 100_000  # more than can be held at one time
 _EXPIRED = "it expired before it was carried out"
 
 
@@ -31,7 +34,7 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
         count = len(expired) + _end_waiting_for_outcomes(work, policy, clock, success_rates)
         for incident in work.incidents.opened():
             count += _check_incident(work, incident, policy, clock)
-        count += _end_trials_without_job(work)
+        count += _end_trials(work, policy, clock)
         count += _release_temporary_holds(work, policy, clock)
         count += _release_what_nothing_holds(work, policy, clock)
         count += work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
@@ -72,7 +75,7 @@ def _check_incident(work: UnitOfWork, incident: Incident, policy: Policy, clock:
         probe = work.requests.by_row_id(incident.probe_row)
         if locked.state != "probing" or locked.probe_row != incident.probe_row:
             return 0
-        if probe is None or (probe.state in _ENDED_WITHOUT_JOB and probe.outcome is None):
+        if probe is None or (probe.state in _WITHOUT_JOB and probe.outcome is None):
             name = "?" if probe is None else probe.job_id
             incident_probes.keep_holding(work, incident, name, "no job was started", now)
             return 1
@@ -114,15 +117,33 @@ def _release_what_nothing_holds(work: UnitOfWork, policy: Policy, clock: Clock) 
     )
 
 
-def _end_trials_without_job(work: UnitOfWork) -> int:
-    """Let another request be the trial of a storm if the trial was withdrawn, or ended without a job."""
-    trials = {key: storm.trial for key, storm in work.storms.held().items() if storm.trial is not None}
+def _end_trials(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
+    """Let another request be the trial of a storm if the trial starts no job; end the storm if its job runs on.
+
+    Like a probe, a trial that has run for some time without failing has succeeded, unless other jobs failed meanwhile.
+    """
+    trials = {key: (storm.cluster, storm.trial) for key, storm in work.storms.held().items() if storm.trial is not None}
     ended = 0
-    for key, row_id in trials.items():
+    for key, (cluster, row_id) in trials.items():
         request = work.requests.by_row_id(row_id)
-        if request is None or (request.state in _ENDED_WITHOUT_JOB and request.outcome is None):
+        wait = timedelta(minutes=policy.effective(cluster=cluster).incident.probe_wait_minutes)
+        if request is None or (request.state in _WITHOUT_JOB and request.outcome is None):
             ended += work.storms.end_trial(key, row_id)
+        elif request.outcome is None and request.state == "done" and request.ended_at is not None:
+            started = request.ended_at  # the request ended when its job was started
+            if clock.now() - started < wait:
+                continue
+            if _any_held_since(work, key, cluster, started):
+                work.storms.restart(key, "the trial resubmit has not ended, and other jobs failed meanwhile")
+            else:
+                work.storms.clear(key)
+            ended += 1
     return ended
+
+
+def _any_held_since(work: UnitOfWork, key: str, cluster: str, since: datetime) -> bool:
+    held = work.leases.held_by(cluster, "storm", limit=_ALL)
+    return any(storm_key(one.cluster, one.cause, one.resource) == key and one.created_at > since for one in held)
 
 
 def _release_temporary_holds(work: UnitOfWork, policy: Policy, clock: Clock) -> int:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from service.automation import notifications
-from service.automation.time_limits import HOLD_TIME
 from service.clock import Clock
 from service.contracts.advice import HELPED
 from service.db.session import UnitOfWork
@@ -12,7 +11,7 @@ from service.incidents.records import Incident
 from service.recommend.incident_rules import release_times
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import storm_key
-from service.requests.records import AwaitedRequest, Request, StoredRequest
+from service.requests.records import HOLD_TIME, AwaitedRequest, Request, StoredRequest
 
 _ALL = 100_000  # more than can be held at one time
 _SAID: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from service.automation.job_ends import DiagnosedAttempt
 from service.automation.lineage import checkpoint_of, step_of
-from service.automation.time_limits import HOLD_TIME, MAX_END_AGE
+from service.automation.time_limits import MAX_END_AGE
 from service.contracts.advice import Action, Advice
 from service.incidents.shared_resources import SharedResource, storm_resource
 from service.jobs.new_job import gpu_hours_lost
@@ -14,7 +14,7 @@ from service.recommend.advise import advise
 from service.recommend.facts import Facts, KnownCheckpoint
 from service.recommend.policy import Policy
 from service.recommend.rule_chain import RESUBMITTING
-from service.requests.records import NewAdvice, NewRequest, RequestState
+from service.requests.records import HOLD_TIME, NewAdvice, NewRequest, RequestState
 
 
 @dataclass(frozen=True, slots=True)

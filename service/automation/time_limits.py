@@ -7,10 +7,10 @@ from datetime import timedelta
 MAX_END_AGE = timedelta(hours=24)
 # Failures that are reported later do not count for incidents (judgement: half a day's backlog of a stopped consumer).
 INCIDENT_FAILURE_AGE = timedelta(hours=6)
-# How long a request is held for an incident, a storm or a person before it expires (judgement: more than a weekend).
-HOLD_TIME = timedelta(days=7)
 # How often a request is leased again after its hook could not act (judgement).
 MAX_TRIES = 10
+# The longest wait before it is leased again, unless the hook asks for a longer one (judgement).
+LONGEST_RETRY_S = 3_600.0
 # A resubmitted job without a reported end gets the outcome "unknown" (longer than usual time limits; judgement).
 OUTCOME_WAIT = timedelta(days=14)
 # Older outcomes do not count, so that a demoted action can recover (judgement).

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from classifiers.taxonomy import Side
@@ -18,6 +18,10 @@ Origin = Literal["policy", "person"]
 
 OPEN_STATES = ("held", "waiting", "leased")
 """States of a request that may still be executed."""
+HOLD_TIME = timedelta(days=7)
+"""How long a request stays held for an incident, a storm or a person before it expires: over a weekend (judgement)."""
+
+
 AckResult = Literal["done", "already_done", "refused", "unknown"]
 
 

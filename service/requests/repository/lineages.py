@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import Connection, and_, delete, exists, or_, select, update
 
 from service.clock import Clock
 from service.failures.tables import failures
 from service.jobs.tables import jobs
-from service.requests.records import LineageMember, Mark, PastAttempt
+from service.requests.records import OPEN_STATES, LineageMember, Mark, PastAttempt
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
@@ -173,10 +173,17 @@ class LineageRepository(LineageReader):
                 .where(lineages.c.lineage == own)
                 .values(lineage=to.lineage, root_job_id=short(to.root_job_id))
             )
-            # A job may have an open request besides the one of the lineage that it joins: only ended requests move.
-            closed = requests.c.state.not_in(("held", "waiting", "leased"))
+            # Only one open request of a lineage may be stored: that of the job moves if there is no other.
+            closed = requests.c.state.not_in(OPEN_STATES)
+            others = requests.alias()
+            other = exists().where(others.c.lineage == to.lineage, others.c.state.in_(OPEN_STATES))
             self._connection.execute(
-                update(requests).where(requests.c.lineage == own, closed).values(lineage=to.lineage)
+                update(requests).where(requests.c.lineage == own, closed | ~other).values(lineage=to.lineage)
+            )
+            marks = lineage_marks.alias()
+            marked = exists().where(marks.c.lineage == to.lineage)
+            self._connection.execute(
+                update(lineage_marks).where(lineage_marks.c.lineage == own, ~marked).values(lineage=to.lineage)
             )
 
     def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:

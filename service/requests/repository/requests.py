@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, Select, func, select, update
 from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import FieldError, NotFound
-from service.requests.records import NewRequest, Request, RequestState, StoredRequest
+from service.requests.records import HOLD_TIME, NewRequest, Request, RequestState, StoredRequest
 from service.requests.repository.request_rows import (
     DETAIL_CHARACTERS,
     OPEN,
@@ -195,8 +195,12 @@ class RequestRepository(RequestReader):
     def hold(
         self, request_ids: Collection[str], held_by: str, *, incident_id: int | None = None, leased: bool = False
     ) -> list[Request]:
-        """Hold waiting and held (and `leased`) requests until a person or the automation releases them."""
-        values = {"state": "held", "held_by": held_by, "incident_id": incident_id}
+        """Hold waiting and held (and `leased`) requests until a person or the automation releases them.
+
+        They stay valid for `HOLD_TIME` from now on: one that waited for its start expires much earlier.
+        """
+        expires_at = utc(self._clock.now() + HOLD_TIME)
+        values = {"state": "held", "held_by": held_by, "incident_id": incident_id, "expires_at": expires_at}
         only: tuple[RequestState, ...] = ("held", "waiting", "leased") if leased else ("held", "waiting")
         return self._change(request_ids, only, values)
 

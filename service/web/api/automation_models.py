@@ -36,7 +36,7 @@ class Ack(_RequestBody):
 
 
 class Fail(_RequestBody):
-    """Failure of a hook. With `retry_after_s` the request is leased again after that time; without it, it ends."""
+    """Failure of a hook. With `retry_after_s` the request is leased again then or later; without it, it ends."""
 
     lease_token: Token
     error: Detail
