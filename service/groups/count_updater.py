@@ -43,6 +43,9 @@ class GroupCountUpdater:
         return seen
 
     def _judge(self, work: UnitOfWork, group_ids: Collection[int]) -> None:
+        # A person may act on a group at the same time: what was computed without it must not replace it. Such a group
+        # stays due.
+        group_ids = work.groups.locked(group_ids) if group_ids else ()
         if not group_ids:
             return
         given, now = levels(), self._clock.now()

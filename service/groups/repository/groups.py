@@ -239,6 +239,15 @@ class GroupReader:
 class GroupRepository(GroupReader):
     """Reads and writes groups."""
 
+    def lock_moves(self) -> None:
+        """Wait until no other transaction moves fingerprints between groups or counts failures; then none can."""
+        group_counts.lock_moves(self._connection)
+
+    def locked(self, group_ids: Collection[int]) -> set[int]:
+        """Those of the groups that no other transaction changes; none can until this one ends."""
+        wanted = select(groups.c.id).where(groups.c.id.in_(list(group_ids)))
+        return set(self._connection.execute(wanted.order_by(groups.c.id).with_for_update(skip_locked=True)).scalars())
+
     def change(self, group_id: int, **values: Any) -> None:
         """Set columns of one group."""
         self._connection.execute(update(groups).where(groups.c.id == group_id).values(values))
