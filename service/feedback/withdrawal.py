@@ -112,18 +112,36 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str) -> With
     verdicts = 0
     for failure_id in failure_ids:
         with store.unit_of_work() as work:
-            left = work.feedback.withdraw(failure_id, who, since, by)
-            restored = False
-            if left is None:
-                try:
-                    detail = work.failures.get(failure_id)
-                except NotFound:
-                    continue
-                machine = next((one.body for one in detail.versions if one.source == "machine" and one.body), None)
-                if detail.row.source == "person" and machine is not None:
-                    restored = work.failures.revise(failure_id, machine, over_person=True) is not None
+            before = _judgements(work, failure_id)
+            label = work.feedback.withdraw(failure_id, who, since, by)
+            try:
+                detail = work.failures.get(failure_id)
+            except NotFound:
+                continue
+            restored = _restore_machine(work, detail) if label is None else _restore_others(work, detail, before)
             work.audit_log.append(
                 by, "label.withdrawn", f"failure/{failure_id}", before={"who": who}, after={"restored": restored}
             )
             verdicts += restored
     return Withdrawn(len(failure_ids), verdicts)
+
+
+def _restore_machine(work: UnitOfWork, detail: FailureDetail) -> bool:
+    """Make the machine's newest verdict current again; whether it was not."""
+    machine = next((one.body for one in detail.versions if one.source == "machine" and one.body), None)
+    if detail.row.source != "person" or machine is None:
+        return False
+    return work.failures.revise(detail.row.id, machine, over_person=True) is not None
+
+
+def _restore_others(work: UnitOfWork, detail: FailureDetail, before: Sequence[StoredFeedback]) -> bool:
+    """Make the verdict from other judgements current again if one of those withdrawn had replaced it; whether it had.
+
+    `before`: the judgements before the withdrawal.
+    """
+    left = _judgements(work, detail.row.id)
+    kept = {one.id for one in left}
+    gone = [one for one in before if one.id not in kept]
+    if not gone or any(one > gone[-1].id for one in kept):
+        return False
+    return _restore(work, detail, gone[-1], left, None) != detail.row.version

@@ -43,9 +43,9 @@ class GroupCountUpdater:
         return seen
 
     def _judge(self, work: UnitOfWork, group_ids: Collection[int]) -> None:
-        # Locked before they are read: what a person or another process does meanwhile would be overwritten. Groups that
-        # are locked by another are due again.
-        group_ids = work.groups.lock(group_ids) if group_ids else ()
+        # A person may act on a group at the same time: what was computed without it must not replace it. Such a group
+        # stays due.
+        group_ids = work.groups.locked(group_ids) if group_ids else ()
         if not group_ids:
             return
         given, now = levels(), self._clock.now()

@@ -162,6 +162,7 @@ class GroupService:
             raise invalid("groups", "one or more other groups", "none")
         now = self._clock.now()
         with self._store.unit_of_work() as work:
+            work.groups.lock_moves()  # two groups merged into each other at the same time would both disappear
             target = _live(work, group_id)
             held = len(work.groups.get(group_id).prints)
             for other in wanted:
@@ -183,6 +184,7 @@ class GroupService:
             Conflict: the group does not have this fingerprint, or was created by it.
         """
         with self._store.unit_of_work() as work:
+            work.groups.lock_moves()
             row = _live(work, group_id)
             found = next((one for one in work.groups.get(group_id).prints if one.fingerprint == fingerprint), None)
             if found is None or found.own_group == group_id:

@@ -90,6 +90,7 @@ class Retraining:
         Raises:
             Unavailable: the database does not answer; nothing is half promoted.
         """
+        began = self._clock.now()  # labels that are given from now on are new for the schedule
         labels = stored_labels(self._store, golden=False)
         golden = stored_labels(self._store, golden=True)
         active = self.active_layer()
@@ -102,7 +103,7 @@ class Retraining:
         text = fit.layer.text()
         seal = None if self._key is None else seal_of(text.encode(), self._key)
         with self._store.unit_of_work() as work:
-            work.site_layers.add(fit.layer.id, text, who, result, seal=seal)
+            work.site_layers.add(fit.layer.id, text, who, result, seal=seal, at=began)
             work.audit_log.append(
                 who,
                 "model.candidate",

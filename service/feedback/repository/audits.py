@@ -12,6 +12,7 @@ from service.clock import Clock
 from service.failures.tables import failures, verdicts
 from service.feedback.records import Audit, AuditResult
 from service.feedback.tables import audits, feedback
+from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import unpack
 from service.sql.types import utc
@@ -21,6 +22,7 @@ UNDECIDED: Final = "undecided"
 # Judgement: failures of each stratum at least, so that a rare side has an interval at all.
 LEAST_OF_STRATUM: Final = 4
 _UNSURE: Final = "unsure"
+_DRAW_LOCK: Final = 0x64726177  # "draw"
 
 
 class AuditReader:
@@ -87,6 +89,7 @@ class AuditRepository(AuditReader):
         Returns:
             The size of the sample, 0 if it was drawn before or nothing failed.
         """
+        bulk.lock(self._connection, [_DRAW_LOCK])  # processes that draw at the same time would draw two samples
         if self._connection.execute(select(audits.c.week).where(audits.c.week == week).limit(1)).first():
             return 0
         ended = failures.c.ended_at

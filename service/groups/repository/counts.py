@@ -95,6 +95,11 @@ def write_states(connection: Connection, found: Sequence[NewState]) -> None:
     bulk.write(connection, _STATES, [{name: getattr(one, name) for name in _STATES.columns} for one in found])
 
 
+def lock_moves(connection: Connection) -> None:
+    """Wait until no other transaction counts failures or has this lock; hold it until this one ends."""
+    bulk.lock(connection, [_FOLD_LOCK])
+
+
 def fold(connection: Connection, now: datetime, *, limit: int = DELTAS_PER_TRANSACTION) -> set[int] | None:
     """Count appended failures; returns the groups that changed. None: nothing to do, or another process does it."""
     if bulk.is_postgres(connection):

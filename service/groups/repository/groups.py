@@ -243,6 +243,15 @@ class GroupReader:
 class GroupRepository(GroupReader):
     """Reads and writes groups."""
 
+    def lock_moves(self) -> None:
+        """Wait until no other transaction moves fingerprints between groups or counts failures; then none can."""
+        group_counts.lock_moves(self._connection)
+
+    def locked(self, group_ids: Collection[int]) -> set[int]:
+        """Those of the groups that no other transaction changes; none can until this one ends."""
+        wanted = select(groups.c.id).where(groups.c.id.in_(list(group_ids)))
+        return set(self._connection.execute(wanted.order_by(groups.c.id).with_for_update(skip_locked=True)).scalars())
+
     def change(self, group_id: int, **values: Any) -> None:
         """Set columns of one group."""
         self._connection.execute(update(groups).where(groups.c.id == group_id).values(values))
@@ -305,11 +314,6 @@ class GroupRepository(GroupReader):
     def fold(self, *, limit: int = group_counts.DELTAS_PER_TRANSACTION) -> set[int] | None:
         """Count appended failures; returns the groups that changed, None if there was nothing to do."""
         return group_counts.fold(self._connection, self._clock.now(), limit=limit)
-
-    def lock(self, group_ids: Collection[int]) -> set[int]:
-        """Lock groups until the transaction ends; returns them without those that another transaction has locked."""
-        wanted = select(groups.c.id).where(groups.c.id.in_(list(group_ids))).with_for_update(skip_locked=True)
-        return set(self._connection.execute(wanted).scalars())
 
     def store_states(self, found: Sequence[NewState]) -> None:
         """Store the computed states of groups."""

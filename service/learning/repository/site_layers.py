@@ -1,6 +1,7 @@
 """Site layers and their promotions."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -64,10 +65,22 @@ class SiteLayerReader:
 class SiteLayerRepository(SiteLayerReader):
     """Reads and writes site layers and promotions."""
 
-    def add(self, layer_id: str, text: str, who: str, gate: GateResult, *, seal: str | None = None) -> None:
-        """Store a candidate; the same content is stored once, with the newest seal and result of the gate."""
+    def add(
+        self,
+        layer_id: str,
+        text: str,
+        who: str,
+        gate: GateResult,
+        *,
+        seal: str | None = None,
+        at: datetime | None = None,
+    ) -> None:
+        """Store a candidate; the same content is stored once, with the newest seal and result of the gate.
+
+        `at`: when its labels were read; None: now.
+        """
         values: dict[str, Any] = {
-            "at": utc(self._clock.now()),
+            "at": utc(at or self._clock.now()),
             "who": clean(who[:200]),
             "decision": gate.decision,
             "gate": _pack_gate(gate, seal),

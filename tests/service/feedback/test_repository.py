@@ -1,8 +1,13 @@
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from threading import Thread
 from typing import Any
+
+import pytest
 
 from service.db.session import Store
 from service.feedback.records import FeedbackKind, Labels, NewFeedback, SavedView
+from service.feedback.repository import audits
 from service.feedback.repository.audits import allocated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put
@@ -73,6 +78,31 @@ def test_a_sample_is_drawn_once_from_its_week_alone(store: Store) -> None:
         assert work.audit_samples.audited("2026-W47", sample[0].failure_id, number)
         assert not work.audit_samples.audited("2026-W47", sample[0].failure_id, number), "once"
         assert [one.right for one in work.audit_samples.audit("2026-W47")].count(True) == 1
+
+
+def test_processes_that_draw_at_the_same_time_draw_one_sample(
+    open_store: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = open_store(), open_store()
+    put(store, [job(f"in{n}", ended_at=NOON - timedelta(hours=n + 1)) for n in range(30)])
+
+    def draw(there: Store) -> int:
+        with there.unit_of_work() as work:
+            return work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 10)
+
+    second = Thread(target=draw, args=(other,))
+
+    def while_the_other_begins(populations: Mapping[str, int], size: int) -> dict[str, int]:
+        if second.ident is None:
+            second.start()
+            second.join(0.5)
+        return allocated(populations, size)
+
+    monkeypatch.setattr(audits, "allocated", while_the_other_begins)
+    draw(store)
+    second.join(30)
+    with store.reading() as reading:
+        assert len(reading.audit_samples.audit("2026-W47")) == 10
 
 
 def test_a_verdict_that_a_person_corrected_before_the_audit_counts_as_the_machine_s_error(store: Store) -> None:

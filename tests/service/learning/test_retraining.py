@@ -226,6 +226,19 @@ def test_the_labels_of_one_person_are_undone(world: World) -> None:
     assert len(list(label_export.cases(world.store))) == 1
 
 
+def test_a_verdict_that_an_undone_label_had_replaced_is_current_again(world: World) -> None:
+    row = world.fails(LICENCE.format(n=1))
+    world.label(row, "user", "USER.4")
+    world.label(row, "hardware", "HW.GPU.1", who="mallory")
+    done = withdrawal.withdraw_labels(world.store, "mallory", world.clock.now(), by="admin")
+    assert (done.labels, done.verdicts) == (1, 1)
+    with world.store.reading() as reading:
+        found, label = reading.failures.get(row.id).row, reading.feedback.label(row.id)
+    assert label is not None
+    assert (label.labels.cause, label.disputed) == ("USER.4", False)
+    assert (found.side, found.cause, found.source) == ("user", "USER.4", "person")
+
+
 # --- The gate ---------------------------------------------------------------------------------------------------
 
 

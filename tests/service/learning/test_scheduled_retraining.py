@@ -21,19 +21,24 @@ LICENCE = "flexnet: no seat left on licence server lic{n} for feature solver-pro
 class Quick:
     """Retrains on the small benchmark of the test's world; the first calls fail."""
 
-    def __init__(self, world: World, *, fails: int = 0) -> None:
+    def __init__(self, world: World, *, fails: int = 0, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._world = world
         self._fails = fails
+        self._meanwhile = meanwhile
 
     def retrain(self, who: str, *, promote: bool) -> Candidate:
         if self._fails:
             self._fails -= 1
             raise RuntimeError("out of memory")
-        return self._world.retraining.retrain(who, promote=promote, benchmark=self._world.benchmark)
+        return self._world.retraining.retrain(
+            who, promote=promote, benchmark=self._world.benchmark, progress=lambda _: self._meanwhile()
+        )
 
 
-def scheduled(world: World, *, fails: int = 0, **schedule: Any) -> ScheduledRetraining:
-    quick: Any = Quick(world, fails=fails)
+def scheduled(
+    world: World, *, fails: int = 0, meanwhile: Callable[[], None] = lambda: None, **schedule: Any
+) -> ScheduledRetraining:
+    quick: Any = Quick(world, fails=fails, meanwhile=meanwhile)
     return ScheduledRetraining(world.store, world.clock, lambda: quick, RetrainSchedule(**schedule))
 
 
@@ -76,6 +81,24 @@ def test_it_retrains_after_a_number_of_labels_and_promotes_where_that_is_set(wor
     assert made.promoted
     with world.store.reading() as reading:
         assert reading.site_layers.active() == made.layer_id
+
+
+def test_a_label_that_is_given_during_a_run_is_new_after_it(world: World, clock: FrozenClock) -> None:
+    rows = [world.fails(LICENCE.format(n=number), name=f"job{number}") for number in range(3)]
+
+    def label_one_more() -> None:
+        clock.at += timedelta(minutes=5)
+        if rows:
+            world.label(rows.pop(), "user", "USER.4")
+
+    label_one_more()
+    due = scheduled(world, meanwhile=label_one_more, after_labels=1)
+    first, second = due(), due()
+    assert first is not None
+    assert second is not None
+    assert (first.fit.layer.about["labels"], second.fit.layer.about["labels"]) == (1, 3)
+    clock.at += timedelta(minutes=5)
+    assert due() is None
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"], indirect=True)
