@@ -1,29 +1,38 @@
 """Reassesses failures with evidence that arrived after the verdict."""
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from classifiers.contracts import Verdict
 from classifiers.relevance.fleet_evidence import log_only, update_verdict
 from service.clock import Clock
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store
+from service.errors import Unavailable
 from service.nodes.failure_evidence import FailedAttempt, read
 from service.nodes.records import JudgedFailure
 from service.nodes.settings import FleetSettings
 from service.times import bounded
+
+log = logging.getLogger(__name__)
 
 LEAST_CHANGE = 0.05  # smaller changes of the confidence are ignored
 
 
 @dataclass(frozen=True, slots=True)
 class ReassessedFailure:
-    """A failure with a changed verdict; `version` is the version that was reassessed."""
+    """A failure with a changed verdict.
+
+    `version` is the version that was reassessed; `reserved_until` is the end of the reservation for it.
+    """
 
     failure_id: int
     version: int
     event_id: str
     verdict: Verdict
+    reserved_until: datetime
 
 
 class Reassessment:
@@ -37,7 +46,8 @@ class Reassessment:
     def due(self, limit: int = 100) -> list[ReassessedFailure]:
         """Failures whose verdict changes, of at most `limit` reassessed ones.
 
-        Unchanged failures are finished. Changed ones are reassessed again in two minutes unless `done` is called.
+        Unchanged failures are finished, as are those that cannot be reassessed. Changed ones are reassessed again in
+        two minutes unless `done` is called.
 
         Raises:
             Unavailable: the database does not answer.
@@ -46,9 +56,31 @@ class Reassessment:
             if not reading.node_work.any_due():
                 return []
         with self._store.unit_of_work() as work:
-            ids = work.node_work.due(limit)
+            reserved = work.node_work.due(limit)
+        return self._of_reserved(reserved)
+
+    def _of_reserved(self, reserved: Mapping[int, datetime]) -> list[ReassessedFailure]:
+        """The changed ones of these failures; if reassessing them together fails, each is reassessed alone."""
+        try:
+            changed, judged = self._reassess(reserved)
+        except Unavailable:
+            raise
+        except Exception:
+            if len(reserved) > 1:
+                return [one for number, until in reserved.items() for one in self._of_reserved({number: until})]
+            log.exception("failure %d cannot be reassessed", *reserved)
+            self._finish(reserved, {})
+            return []
+        changed_ids = {one.failure_id for one in changed}
+        self._finish({number: until for number, until in reserved.items() if number not in changed_ids}, judged)
+        return changed
+
+    def _reassess(
+        self, reserved: Mapping[int, datetime]
+    ) -> tuple[list[ReassessedFailure], Mapping[int, JudgedFailure]]:
+        """The changed ones of these failures, and what is stored of all."""
         with self._store.reading() as reading:
-            judged = {one.id: one for one in reading.failure_facts.judged(ids) if one.source == "machine"}
+            judged = {one.id: one for one in reading.failure_facts.judged(list(reserved)) if one.source == "machine"}
             bodies = reading.failure_facts.bodies(judged)
             before = {number: stored_verdict(body) for number, body in bodies.items()}
             attempts = [_around(judged[number], verdict) for number, verdict in before.items()]
@@ -57,33 +89,34 @@ class Reassessment:
         for (number, verdict), known in zip(before.items(), evidence, strict=True):
             now = update_verdict(verdict, known)
             if _is_news(verdict, now):
-                changed.append(ReassessedFailure(number, judged[number].version, str(bodies[number]["event_id"]), now))
-        changed_ids = {one.failure_id for one in changed}
-        self._finish([number for number in ids if number not in changed_ids], judged)
-        return changed
+                event_id = str(bodies[number]["event_id"])
+                changed.append(
+                    ReassessedFailure(number, judged[number].version, event_id, now, reserved_until=reserved[number])
+                )
+        return changed, judged
 
-    def done(self, failures: Collection[int]) -> None:
-        """Finish failures whose new verdicts are stored.
+    def done(self, failures: Collection[ReassessedFailure]) -> None:
+        """Finish failures whose new verdicts are stored or cannot be.
 
         Raises:
             Unavailable: the database does not answer; they are reassessed again, which changes nothing.
         """
         with self._store.reading() as reading:
-            judged = {one.id: one for one in reading.failure_facts.judged(failures)}
-        self._finish(failures, judged)
+            judged = {one.id: one for one in reading.failure_facts.judged([one.failure_id for one in failures])}
+        self._finish({one.failure_id: one.reserved_until for one in failures}, judged)
 
-    def _finish(self, failures: Collection[int], judged: dict[int, JudgedFailure]) -> None:
+    def _finish(self, reserved: Mapping[int, datetime], judged: Mapping[int, JudgedFailure]) -> None:
         """Recent failures are reassessed once more, because related jobs may still fail."""
-        if not failures:
+        if not reserved:
             return
         now = self._clock.now()
         once_more = {
             number: bounded(judged[number].ended_at) + self._settings.last
-            for number in failures
+            for number in reserved
             if number in judged and abs(now - bounded(judged[number].ended_at)) < self._settings.last
         }
         with self._store.unit_of_work() as work:
-            work.node_work.checked(failures)
+            work.node_work.checked(reserved)
             work.node_work.recheck(once_more)
 
 

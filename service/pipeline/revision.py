@@ -77,7 +77,7 @@ class Revision:
         Raises:
             Unavailable: the database does not answer.
         """
-        return sum(self._by_evidence_on(one) for one in self._reassessment.due(limit))
+        return sum(self._by_evidence_on_one(one) for one in self._reassessment.due(limit))
 
     def join(self, work: UnitOfWork, joining: JoiningAttempt) -> Mapping[str, Any] | None:
         """Add an attempt to its failure: its verdict replaces the failure's only if it is more certain.
@@ -202,6 +202,17 @@ class Revision:
             work.pending_logs.done(entry.attempt_id)
         return False
 
+    def _by_evidence_on_one(self, again: ReassessedFailure) -> bool:
+        """See `_by_evidence_on`; a failure at which this fails delays no other, and is not tried for ever."""
+        try:
+            return self._by_evidence_on(again)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("failure %d cannot be revised by new evidence", again.failure_id)
+            self._reassessment.done([again])
+            return False
+
     def _by_evidence_on(self, again: ReassessedFailure) -> bool:
         version = None
         with suppress(NotFound), self._store.unit_of_work() as work:
@@ -217,7 +228,7 @@ class Revision:
                 version = again.version + 1 if stored_now else None
                 if self._stands(work, again.failure_id, wire, advised, version):
                     work.outbox.add([verdict_message("failure.revised", again.failure_id, wire)])
-        self._reassessment.done([again.failure_id])
+        self._reassessment.done([again])
         return self._counted(version)
 
     def _counted(self, version: int | None) -> bool:

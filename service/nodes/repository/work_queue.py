@@ -1,6 +1,6 @@
 """Background work on nodes: queued in the transaction that causes it, done later."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -83,8 +83,8 @@ class NodeWorkRepository(NodeWorkReader):
         for part in chunks(rows):
             self._connection.execute(sooner, part)
 
-    def due(self, limit: int) -> list[int]:
-        """Failures due for reassessment, oldest first, reserved for two minutes."""
+    def due(self, limit: int) -> dict[int, datetime]:
+        """Failures due for reassessment, oldest first, and when their reservation ends: in two minutes."""
         now = self._clock.now()
         wanted = (
             select(fleet_rechecks.c.failure_id)
@@ -94,17 +94,25 @@ class NodeWorkRepository(NodeWorkReader):
             .with_for_update(skip_locked=True)
         )
         ids = list(self._connection.execute(wanted).scalars())
+        until = utc(now + _LEASE)
         if ids:
             self._connection.execute(
-                fleet_rechecks.update().where(fleet_rechecks.c.failure_id.in_(ids)).values(due_at=now + _LEASE)
+                fleet_rechecks.update().where(fleet_rechecks.c.failure_id.in_(ids)).values(due_at=until)
             )
-        return ids
+        return dict.fromkeys(ids, until)
 
-    def checked(self, failures: Collection[int]) -> None:
-        """Remove these failures from the schedule."""
-        ids = list(failures)
-        for part in chunks(ids):
-            self._connection.execute(delete(fleet_rechecks).where(fleet_rechecks.c.failure_id.in_(part)))
+    def checked(self, reserved: Mapping[int, datetime]) -> None:
+        """Remove failures that `due` reserved from the schedule.
+
+        One that was scheduled for an earlier time since, or reserved again after its reservation ended, stays.
+        """
+        for until in set(reserved.values()):
+            for part in chunks([number for number, end in reserved.items() if end == until]):
+                self._connection.execute(
+                    delete(fleet_rechecks).where(
+                        fleet_rechecks.c.failure_id.in_(part), fleet_rechecks.c.due_at == until
+                    )
+                )
 
 
 def note(connection: Connection, kind: WorkKind, body: Sequence[Any]) -> None:

@@ -10,9 +10,12 @@ import orjson
 import pytest
 
 from classifiers.contracts import Evidence, RawCase, Verdict
+from classifiers.relevance.fleet_evidence import update_verdict
+from classifiers.relevance.records import FleetEvidence
 from service.contracts.event import JobCompletion, from_object
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store
+from service.errors import Unavailable
 from service.failures.records import FailureDetail
 from service.formats import node_events
 from service.logs.fetch import LogFetcher
@@ -20,7 +23,7 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
-from service.pipeline import revision
+from service.pipeline import reassessment, revision
 from service.pipeline.advised_wire import advised_wire
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
@@ -157,6 +160,103 @@ def test_new_evidence_does_not_replace_a_verdict_that_another_process_stores_mea
     bench.idle()
     thread.join(30)
     assert bench.failure().row.cause == "USER.2"
+
+
+def test_new_evidence_during_a_reassessment_is_considered_afterwards(
+    store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended()])
+    bench.idle()
+    clock.at = NOON + timedelta(hours=1)
+
+    def evidence_then_update(verdict: Verdict, known: FleetEvidence) -> Verdict:
+        bench.say(at=(NOON - timedelta(seconds=5)).isoformat())
+        bench.tending()
+        monkeypatch.undo()
+        return update_verdict(verdict, known)
+
+    monkeypatch.setattr(reassessment, "update_verdict", evidence_then_update)
+    assert bench.idle() == 0
+    assert bench.idle() == 1
+    assert bench.failure().row.side == "hardware"
+    assert bench.idle() == 0
+    with store.reading() as reading:
+        assert not reading.node_work.any_due()
+
+
+def _unreadable_body(bench: Bench, _: pytest.MonkeyPatch) -> None:
+    found = bench.failure("2")
+    with bench.store.unit_of_work() as work:
+        work.failures.revise(found.row.id, {**(found.verdict or {}), "context": "lost"})
+
+
+def _failing_update(_: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(verdict: Verdict, known: FleetEvidence) -> Verdict:
+        if known.user == "u2":
+            raise ZeroDivisionError
+        return update_verdict(verdict, known)
+
+    monkeypatch.setattr(reassessment, "update_verdict", fails)
+
+
+def _failing_advice(_: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(event: JobCompletion, *given: Any, **options: Any) -> dict[str, Any]:
+        if event.user == "u2":
+            raise ZeroDivisionError
+        return advised_wire(event, *given, **options)
+
+    monkeypatch.setattr(revision, "advised_wire", fails)
+
+
+@pytest.mark.parametrize("spoil", [_unreadable_body, _failing_update, _failing_advice])
+def test_a_failure_that_cannot_be_reassessed_delays_no_other_and_is_given_up(
+    store: Store,
+    clock: FrozenClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    spoil: Callable[[Bench, pytest.MonkeyPatch], None],
+) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended(number, user=f"u{number}", nodes=["gpu1"]) for number in (1, 2, 3)])
+    bench.idle()
+    spoil(bench, monkeypatch)
+    before = bench.failure("2").row
+    clock.at = NOON + timedelta(minutes=4)
+    bench.say(at=(NOON - timedelta(seconds=5)).isoformat())
+    assert bench.idle() == 2
+    assert [bench.failure(job).row.side for job in ("1", "3")] == ["hardware", "hardware"]
+    assert bench.failure("2").row.version == before.version
+    assert f"failure {before.id} " in caplog.text
+    for _ in range(4):
+        clock.at += timedelta(minutes=15)
+        bench.idle()
+    caplog.clear()
+    clock.at += timedelta(minutes=15)
+    assert bench.idle() == 0
+    assert not caplog.records
+    with store.reading() as reading:
+        assert not reading.node_work.any_due()
+
+
+def test_a_database_that_does_not_answer_gives_up_no_failure(
+    store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended()])
+    bench.idle()
+    clock.at = NOON + timedelta(minutes=4)
+    bench.say(at=(NOON - timedelta(seconds=5)).isoformat())
+
+    def away(*_: Any) -> list[FleetEvidence]:
+        raise Unavailable("the database does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reassessment, "read", away)
+        with pytest.raises(Unavailable):
+            bench.idle()
+    clock.at += timedelta(minutes=3)
+    assert bench.idle() == 1
 
 
 @pytest.mark.parametrize(
