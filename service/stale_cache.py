@@ -84,7 +84,11 @@ class StaleCache(Generic[V]):
         """Recompute the value in a thread, unless one does so already."""
         turn = self._turn(key)
         if turn.acquire(blocking=False):
-            threading.Thread(target=self._recompute, args=(key, compute, now, turn), daemon=True).start()
+            try:
+                threading.Thread(target=self._recompute, args=(key, compute, now, turn), daemon=True).start()
+            except BaseException:
+                turn.release()  # no thread runs that would; later calls would wait for ever
+                raise
 
     def _recompute(self, key: Hashable, compute: Callable[[], V], now: float, turn: threading.Lock) -> None:
         try:

@@ -3,10 +3,10 @@
 from typing import Final
 
 from classifiers.model.site.layer import parse
-from service.db.session import Store
-from service.errors import Conflict, FieldError
+from service.db.session import Store, UnitOfWork
+from service.errors import Conflict, FieldError, NotFound
 from service.learning.gate import one_labeller
-from service.learning.records import StoredLayer
+from service.learning.records import PACKAGED, REFUSED_BY, StoredLayer
 
 KEPT_LAYERS: Final = 20
 BY_A_PERSON: Final = "promoted by a person"  # where the person gives no reason
@@ -68,25 +68,38 @@ class Promotions:
             if work.site_layers.active() == layer_id:
                 expected = "a layer that is not in use: roll back first"
                 raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
-            work.site_layers.refuse(layer_id, f"refused by {who}" + (f": {reason}" if reason else ""))
+            work.site_layers.refuse(layer_id, f"{REFUSED_BY}{who}" + (f": {reason}" if reason else ""))
             before, after = {"decision": stored.gate.decision}, {"decision": "refuse", "reason": reason}
             work.audit_log.append(who, "model.refused", f"model/{layer_id}", before=before, after=after)
 
     def rollback(self, who: str) -> tuple[str, str]:
-        """Return to the layer before the one in use; returns the former and the present one.
+        """Return to the latest earlier layer that can be promoted, or to the packaged model.
+
+        Returns:
+            The former layer and the present one.
 
         Raises:
-            Conflict: there was none before.
+            Conflict: there is none.
         """
         with self._store.unit_of_work() as work:
-            active, before = work.site_layers.active(), work.site_layers.before_active()
-            if active == before:
-                raise Conflict("no model was in use before this one", (FieldError("model", "an earlier promotion"),))
+            active = work.site_layers.active()
+            before = next((one for one in work.site_layers.before_active() if self._usable(work, one)), None)
+            if before is None:
+                raise Conflict("no earlier model can be put in use", (FieldError("model", "an earlier promotion"),))
             work.site_layers.promote(before, who, f"rollback from {active}")
             work.audit_log.append(
                 who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
             )
         return active, before
+
+    def _usable(self, work: UnitOfWork, layer: str) -> bool:
+        """Whether a rollback can return to a layer: it is the packaged model, or stored and without an obstacle."""
+        if layer == PACKAGED:
+            return True
+        try:
+            return self.obstacle(work.site_layers.get(layer)) is None
+        except NotFound:
+            return False
 
 
 def _second_person(stored: StoredLayer, who: str) -> str | None:

@@ -11,6 +11,7 @@ from service.learning.shadow_figures import ShadowFigures
 
 GateDecision = Literal["promote", "ask", "refuse"]
 PACKAGED: Final = "packaged"  # stands for the packaged model alone
+REFUSED_BY: Final = "refused by "  # begins the first reason of a candidate that a person refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,12 @@ class GateResult:
     reasons: tuple[str, ...]
     figures: Mapping[str, Any] = field(default_factory=dict)
     shadow: ShadowFigures | None = None
+
+    @property
+    def refusal(self) -> str | None:
+        """A person's refusal in words, None if no person refused the candidate."""
+        first = self.reasons[0] if self.decision == "refuse" and self.reasons else ""
+        return first if first.startswith(REFUSED_BY) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,17 +99,17 @@ class Retraining:
         fit = fitting.fit(self._model, self._catalogue, labels, now=self._clock.now(), parents=parents)
         progress("comparing it with the model in use")
         result = self._judged(fit, active, labels, golden, benchmark_cases() if benchmark is None else benchmark)
-        promoted = promote and result.decision == "promote" and not fit.layer.is_empty
         text = fit.layer.text()
         seal = None if self._key is None else seal_of(text.encode(), self._key)
         with self._store.unit_of_work() as work:
-            work.site_layers.add(fit.layer.id, text, who, result, seal=seal, at=began)
+            result = work.site_layers.add(fit.layer.id, text, who, result, seal=seal, at=began)
             work.audit_log.append(
                 who,
                 "model.candidate",
                 f"model/{fit.layer.id}",
                 after={"decision": result.decision, "reasons": list(result.reasons), "labels": len(labels)},
             )
+        promoted = promote and result.decision == "promote" and not fit.layer.is_empty
         if promoted:
             self.promotions.promote(fit.layer.id, who)
         return Candidate(fit.layer.id, fit, result, promoted)

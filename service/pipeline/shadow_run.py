@@ -46,14 +46,24 @@ class ShadowRun:
         return self._compared(found[:RECENT], before, after)
 
     def since(self, start: datetime, before: Classifier, after: Classifier) -> ShadowFigures:
-        """The oldest failures that ended after a time, at most 50.
+        """The oldest failures that ended after a time: about 50, and all that ended at the same time as one of them.
 
         Raises:
             Unavailable: the database does not answer.
         """
-        with self._store.reading() as reading:
-            page = reading.failures.page(FailureFilter(since=start), limit=AT_ONCE, sort="ended_at")
-        return self._compared([row for row in page.items if row.ended_at > start], before, after)
+        found: list[FailureRow] = []
+        cursor: str | None = None
+        while True:
+            with self._store.reading() as reading:
+                page = reading.failures.page(FailureFilter(since=start), limit=AT_ONCE, cursor=cursor, sort="ended_at")
+            found += [row for row in page.items if row.ended_at > start]
+            cursor = page.next_cursor
+            if cursor is None:
+                return self._compared(found, before, after)
+            # The next call starts after the last end: failures of the last one may follow on the next page.
+            complete = [row for row in found if row.ended_at < found[-1].ended_at]
+            if complete:
+                return self._compared(complete, before, after)
 
     def _compared(self, rows: Sequence[FailureRow], before: Classifier, after: Classifier) -> ShadowFigures:
         read: list[ChangedFailure] = []

@@ -106,3 +106,22 @@ def test_one_value_at_a_time_is_recomputed_in_the_background() -> None:
         assert time.monotonic() < until
         time.sleep(0.01)
     assert sorted(running) == ["a", "b"]
+
+
+def test_a_thread_that_cannot_start_does_not_block_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unstartable(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    cache: StaleCache[int] = StaleCache()
+    with monkeypatch.context() as patched:
+        patched.setattr("service.stale_cache.threading.Thread", Unstartable)
+        with pytest.raises(RuntimeError):
+            cache.get_computed("a", lambda: 1, 0.0)
+    found: list[int] = []
+    later = threading.Thread(
+        target=lambda: found.append(cache.get("a", lambda: 1, 0.0, cacheable=lambda _: True)), daemon=True
+    )
+    later.start()
+    later.join(10)
+    assert found == [1]

@@ -12,7 +12,7 @@ from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.failures.tables import failures
 from service.feedback.records import JUDGING, VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
-from service.feedback.tables import feedback, labels, saved_views
+from service.feedback.tables import audits, feedback, labels, saved_views
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack
@@ -241,7 +241,18 @@ class FeedbackRepository(FeedbackReader):
         )
 
     def _settle_or_remove(self, failure_id: int) -> Label | None:
-        """Store the label that follows from what was not withdrawn; None: no judgement is left, and no label."""
+        """Store the label that follows from what was not withdrawn; None: no judgement is left, and no label.
+
+        Failures of weekly samples whose judgement was withdrawn are open again.
+        """
+        withdrawn = select(feedback.c.id).where(
+            feedback.c.failure_id == failure_id, feedback.c.withdrawn_by.is_not(None)
+        )
+        self._connection.execute(
+            update(audits)
+            .where(audits.c.failure_id == failure_id, audits.c.feedback_id.in_(withdrawn))
+            .values(feedback_id=None)
+        )
         if any(entry.kind in JUDGING for entry in self.of(failure_id)):
             return self._settle(failure_id)
         self._connection.execute(delete(labels).where(labels.c.failure_id == failure_id))

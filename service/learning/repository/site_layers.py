@@ -56,10 +56,14 @@ class SiteLayerReader:
         """The id of the layer in use, or `PACKAGED`."""
         return next((one.layer for one in self.promotions(limit=1)), PACKAGED)
 
-    def before_active(self) -> str:
-        """The layer that was in use before the one in use: what a rollback returns to."""
+    def before_active(self) -> tuple[str, ...]:
+        """The other layers that were in use, each once, latest first; the packaged model is the last if not among them.
+
+        Layers that were deleted since are among them.
+        """
         active = self.active()
-        return next((one.layer for one in self.promotions(limit=1_000) if one.layer != active), PACKAGED)
+        used = [one.layer for one in self.promotions(limit=1_000)]
+        return tuple(one for one in dict.fromkeys([*used, PACKAGED]) if one != active)
 
 
 class SiteLayerRepository(SiteLayerReader):
@@ -74,11 +78,27 @@ class SiteLayerRepository(SiteLayerReader):
         *,
         seal: str | None = None,
         at: datetime | None = None,
-    ) -> None:
+    ) -> GateResult:
         """Store a candidate; the same content is stored once, with the newest seal and result of the gate.
 
-        `at`: when its labels were read; None: now.
+        Args:
+            layer_id: the id of the layer.
+            text: the layer as JSON.
+            who: who fitted it.
+            gate: the gate's result.
+            seal: the keyed seal; None: it is not sealed.
+            at: when its labels were read; None: now.
+
+        Returns:
+            The result as stored: a person's refusal of the same content stays.
         """
+        bulk.lock(self._connection, [LOCK])  # a person may refuse it at the same time
+        try:
+            refusal = self.get(layer_id).gate.refusal
+        except NotFound:
+            refusal = None
+        if refusal is not None:
+            gate = replace(gate, decision="refuse", reasons=(refusal, *gate.reasons))
         values: dict[str, Any] = {
             "at": utc(at or self._clock.now()),
             "who": clean(who[:200]),
@@ -87,6 +107,7 @@ class SiteLayerRepository(SiteLayerReader):
         }
         writing = upsert(self._connection, site_layers).values(id=layer_id, body=pack(text), **values)
         self._connection.execute(writing.on_conflict_do_update(index_elements=["id"], set_=values))
+        return gate
 
     def seal(self, layer_id: str, seal: str) -> None:
         """Store the keyed seal of a layer.
@@ -94,8 +115,9 @@ class SiteLayerRepository(SiteLayerReader):
         Raises:
             NotFound: no such layer.
         """
+        stored = self._locked(layer_id)
         changed = update(site_layers).where(site_layers.c.id == layer_id)
-        self._connection.execute(changed.values(gate=_pack_gate(self.get(layer_id).gate, seal)))
+        self._connection.execute(changed.values(gate=_pack_gate(stored.gate, seal)))
 
     def record_shadow(self, layer_id: str, shadow: ShadowFigures) -> None:
         """Store the figures of a candidate's shadow run.
@@ -103,7 +125,7 @@ class SiteLayerRepository(SiteLayerReader):
         Raises:
             NotFound: no such layer.
         """
-        stored = self.get(layer_id)
+        stored = self._locked(layer_id)
         changed = update(site_layers).where(site_layers.c.id == layer_id)
         self._connection.execute(changed.values(gate=_pack_gate(replace(stored.gate, shadow=shadow), stored.seal)))
 
@@ -113,7 +135,7 @@ class SiteLayerRepository(SiteLayerReader):
         Raises:
             NotFound: no such layer.
         """
-        stored = self.get(layer_id)
+        stored = self._locked(layer_id)
         gate = replace(stored.gate, decision="refuse", reasons=(clean(reason[:_REASON]), *stored.gate.reasons))
         changed = update(site_layers).where(site_layers.c.id == layer_id)
         self._connection.execute(changed.values(decision=gate.decision, gate=_pack_gate(gate, stored.seal)))
@@ -136,10 +158,15 @@ class SiteLayerRepository(SiteLayerReader):
             )
         )
 
+    def _locked(self, layer_id: str) -> StoredLayer:
+        """One layer, which no other transaction changes until this one ends."""
+        bulk.lock(self._connection, [LOCK])
+        return self.get(layer_id)
+
     def prune(self, keep: int) -> int:
         """Delete all but the newest `keep` layers, never the one in use nor the one before it; returns how many."""
         newest = {one.id for one in self.list(limit=keep)}
-        protected = newest | {self.active(), self.before_active()}
+        protected = newest | {self.active(), *self.before_active()[:1]}
         return self._connection.execute(delete(site_layers).where(site_layers.c.id.not_in(protected))).rowcount
 
 

@@ -120,6 +120,27 @@ def test_a_verdict_that_a_person_corrected_before_the_audit_counts_as_the_machin
     assert (judged.stratum, judged.population, judged.side_right, shown.right) == ("judged", 1, False, False)
 
 
+@pytest.mark.parametrize("one", [True, False])
+def test_an_audit_whose_judgement_is_withdrawn_is_open_again(store: Store, one: bool) -> None:
+    outcomes = put(store, [job(f"in{n}", ended_at=NOON - timedelta(hours=n + 1)) for n in range(2)])
+    first, second = (outcome.failure_id or 0 for outcome in outcomes)
+    with store.unit_of_work() as work:
+        assert work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 2) == 2
+    audit(store, first, side="user", cause="USER.1")
+    audit(store, second, side="user", cause="USER.1")
+    with store.unit_of_work() as work:
+        if one:
+            work.feedback.withdraw_one(first, work.feedback.of(first)[-1].id, "admin")
+        else:
+            work.feedback.withdraw(first, "ana", NOON - timedelta(days=7), "admin")
+    with store.reading() as reading:
+        shown = {row.failure_id: row.feedback_id is not None for row in reading.audit_samples.audit("2026-W47")}
+        judged = [row.judged for row in reading.audit_samples.audit_results(["2026-W47"])]
+    assert shown == {first: False, second: True}
+    assert sorted(judged) == [False, True]
+    audit(store, first, side="user", cause="USER.1")
+
+
 def test_a_person_who_cannot_tell_gives_no_label(store: Store) -> None:
     [outcome] = put(store, [job("in", ended_at=NOON - timedelta(hours=1))])
     number = outcome.failure_id or 0

@@ -17,6 +17,7 @@ from service.learning.shadow_figures import (
     added,
     figures,
 )
+from service.pipeline.shadow_run import AT_ONCE
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import KEY, LICENCE
 from tests.service.learning.world import World
@@ -111,3 +112,20 @@ def test_a_candidate_that_changes_much_waits_for_a_person_and_is_watched_meanwhi
     world.fails(LICENCE.format(n=51))
     world.shadow_watch()
     assert candidate(world).gate.shadow == after
+
+
+def test_many_failures_of_one_second_do_not_stop_a_shadow_run(world: World, clock: FrozenClock) -> None:
+    world.label(world.fails(LICENCE.format(n=0)), "user", "USER.4")
+    world.retraining.retrain("ana", promote=False, benchmark=world.benchmark)
+    known = candidate(world).gate.shadow
+    assert known is not None
+    clock.sleep(120)
+    for number in range(AT_ONCE + 5):
+        world.fails(LICENCE.format(n=number))
+    clock.sleep(120)
+    world.fails(LICENCE.format(n=99))
+    for _ in range(4):
+        world.shadow_watch()
+    after = candidate(world).gate.shadow
+    assert after is not None
+    assert after.read == known.read + AT_ONCE + 6
