@@ -6,8 +6,7 @@ import pytest
 
 from service.db.session import Store
 from service.requests.records import Lease
-from tests.service.automation.test_incidents import outage
-from tests.service.automation.world import AUTO, World, job, world
+from tests.service.automation.world import AUTO, World, job, outage, world
 from tests.service.frozen_clock import FrozenClock
 
 STORM = AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n"
