@@ -45,7 +45,7 @@ def acknowledge(
         if request.state in _ANSWERABLE or (request.state == "done" and request.outcome is not None):
             return _record(work, request, result, new_job_id, detail, policy=policy, clock=clock)
         if request.state in _ENDED_WITHOUT_ANSWER and request.result is None and result in {"done", "unknown"}:
-            _record_after_withdrawal(work, request, result, new_job_id, detail)
+            _record_after_withdrawal(work, request, result, new_job_id, detail, policy=policy, clock=clock)
     raise Conflict(f"request {request_id} is {request.state}: {request.detail}", _field_error(request.state))
 
 
@@ -119,12 +119,20 @@ def _record(
 
 
 def _record_after_withdrawal(
-    work: UnitOfWork, stored: StoredRequest, result: AckResult, new_job_id: str | None, detail: str | None
+    work: UnitOfWork,
+    stored: StoredRequest,
+    result: AckResult,
+    new_job_id: str | None,
+    detail: str | None,
+    *,
+    policy: Policy,
+    clock: Clock,
 ) -> None:
     request = work.leases.record_result(stored, result, new_job_id=new_job_id, detail=detail, state="withdrawn")
     [request] = work.requests.retract([request.request_id])
     lineage.add_resubmitted_job(work, stored, new_job_id)
     work.outbox.add([notifications.of_request("resubmission.done", request, "acted on a retracted verdict")])
+    outcome_matching.match_stored_end(work, request, policy=policy, clock=clock)
 
 
 def _check_token(request: StoredRequest, token: str) -> None:

@@ -1,6 +1,7 @@
 """Periodic work: requests expire, long probes succeed, quiet incidents close, missing ends become unknown."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from service.automation import hook_answers, incident_detection, incident_probes, notifications, outcome_matching
@@ -18,6 +19,7 @@ _WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"
 # Reasons of holds that end with time; these requests are released then, without asking the rules again.
 _TEMPORARY_HOLDS = ("rate", "window", "policy")
 _ALL = 100_000  # more than can be held at one time
+_PAGE = 200
 _EXPIRED = "it expired before it was carried out"
 
 
@@ -35,6 +37,7 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
         for incident in work.incidents.opened():
             count += _check_incident(work, incident, policy, clock)
         count += _end_trials(work, policy, clock)
+        count += _stop_marked(work)
         count += _release_temporary_holds(work, policy, clock)
         count += _release_what_nothing_holds(work, policy, clock)
         count += work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
@@ -146,11 +149,31 @@ def _any_held_since(work: UnitOfWork, key: str, cluster: str, since: datetime) -
     return any(storm_key(one.cluster, one.cause, one.resource) == key and one.created_at > since for one in held)
 
 
+def _stop_marked(work: UnitOfWork) -> int:
+    """Withdraw or hold requests that were stored while a person excluded or held their lineage."""
+    excluded = [request.request_id for request in work.leases.open_despite_mark("never")]
+    why = "a person excluded the job from automation"
+    withdrawn = work.requests.end(excluded, "withdrawn", detail=why)
+    work.outbox.add(notifications.of_requests("resubmission.suppressed", withdrawn, why))
+    waiting = [request.request_id for request in work.leases.open_despite_mark("hold")]
+    held = work.requests.hold(waiting, "person", leased=True)
+    work.outbox.add(notifications.of_requests("resubmission.suppressed", held, "held by a person"))
+    return len(withdrawn) + len(held)
+
+
+def _temporary_holds(work: UnitOfWork, now: datetime) -> Iterator[StoredRequest]:
+    """All of them, page by page: those whose limit lasts longer must not keep later ones from being released."""
+    last = 0
+    while page := work.leases.held_temporarily(_TEMPORARY_HOLDS, before=now, after_id=last, limit=_PAGE):
+        yield from page
+        last = page[-1].id
+
+
 def _release_temporary_holds(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
     """Release requests that were held for a limited time; rates and storms are checked again when they are leased."""
     now = clock.now()
     count = 0
-    for request in work.leases.held_temporarily(_TEMPORARY_HOLDS, before=now):
+    for request in _temporary_holds(work, now):
         limits = policy.effective(cluster=request.cluster, queue=request.queue, team=request.team).limits
         since = now - timedelta(hours=limits.window_hours)
         most = limits.user_per_window if request.side == "user" else limits.infra_per_window

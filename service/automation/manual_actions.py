@@ -31,7 +31,7 @@ def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clo
         lineage = _lineage_of(work, detail)
         work.lineages.unmark(lineage)
         subject, why = f"failure/{failure_id}", _attribution(by, comment)
-        current = work.requests.open_by_lineage([lineage]).get(lineage)
+        current = _locked(work, work.requests.open_by_lineage([lineage]).get(lineage))
         if current is not None:
             _check_not_leased(current, clock)
             if current.failure_id == failure_id and current.state != "leased":

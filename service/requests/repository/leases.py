@@ -14,9 +14,9 @@ from sqlalchemy import Connection, and_, exists, func, or_, select, update
 from service.clock import Clock
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.incidents.tables import incidents
-from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState, StoredRequest
+from service.requests.records import AckResult, Lease, Mark, RecentResubmit, Request, RequestState, StoredRequest
 from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
-from service.requests.tables import requests, storms
+from service.requests.tables import lineage_marks, requests, storms
 from service.sql import bulk
 from service.sql.types import short, utc
 
@@ -131,13 +131,30 @@ class LeaseRepository(LeaseReader):
         ordered = wanted.order_by(cheapest, requests.c.id).limit(limit).with_for_update(skip_locked=True)
         return [stored_request_of(row) for row in self._connection.execute(ordered)]
 
-    def held_temporarily(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[StoredRequest]:
-        """Requests of any cluster that are held for a limited time, whose start time has come."""
+    def held_temporarily(
+        self, held_by: Collection[str], *, before: datetime, after_id: int = 0, limit: int = 200
+    ) -> list[StoredRequest]:
+        """Requests of any cluster that are held for a limited time, whose start time has come; by row id."""
         wanted = (
             select(requests)
             .where(OPEN, requests.c.state == "held", requests.c.held_by.in_(list(held_by)))
             .where(requests.c.not_before <= utc(before), requests.c.expires_at > utc(before))
+            .where(requests.c.id > after_id)
         )
+        rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
+        return [stored_request_of(row) for row in rows]
+
+    def open_despite_mark(self, mark: Mark, *, limit: int = 200) -> list[StoredRequest]:
+        """Open requests of any cluster whose lineage has this mark, except those that it has stopped already.
+
+        A lease that is valid is left alone by the mark `hold`, but not by `never`.
+        """
+        marked = exists().where(lineage_marks.c.lineage == requests.c.lineage, lineage_marks.c.mark == mark)
+        wanted = select(requests).where(OPEN, marked)
+        if mark == "hold":
+            leased = and_(requests.c.state == "leased", requests.c.leased_until > self._clock.now())
+            held = and_(requests.c.state == "held", func.coalesce(requests.c.held_by, "") == "person")
+            wanted = wanted.where(~leased, ~held)
         rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
         return [stored_request_of(row) for row in rows]
 
