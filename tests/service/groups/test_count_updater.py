@@ -77,9 +77,13 @@ def test_two_processes_note_the_end_of_a_mute_once(
     update()
     GroupService(store, clock).mute([group(store).row.id], "ana", until=clock.at + timedelta(hours=1))
     clock.sleep(2 * 3600)
-    meanwhile(GroupCountUpdater(other, clock))
+    done = threading.Event()
+
+    def update_too() -> None:
+        GroupCountUpdater(other, clock)()
+        done.set()
+
+    meanwhile(update_too)
     update()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join(30)
+    assert done.wait(30)
     assert [note.text for note in group(store).notes if note.kind == "state"] == ["no longer muted: new"]
