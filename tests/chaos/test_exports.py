@@ -66,7 +66,7 @@ def during(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], 
     monkeypatch.setattr(label_export, "_PAGE", PAGE)
 
     def install(action: Callable[[], object]) -> None:
-        for module, name in ((views, "failures"), (label_export, "_exported")):
+        for module, name in ((views, "failures"), (label_export, "_is_exported")):
             original = getattr(module, name)
             calls = iter(range(10**6))
             before_third = 2 if module is views else 2 * PAGE
