@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from service.automation import incident_probes, lineage, notifications, outcome_matching
 from service.automation.time_limits import LONGEST_RETRY_S, MAX_TRIES
+from service.backoff import pause_after
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
@@ -76,8 +77,8 @@ def fail(
             message = f"request {request_id} is {request.state}: {request.detail or ''}".rstrip(": ")
             raise Conflict(message, _field_error(request.state))
         if retry_after_s is not None and request.tries + 1 < MAX_TRIES:
-            longer = min(retry_after_s * 2**request.tries, LONGEST_RETRY_S)
-            not_before = clock.now() + timedelta(seconds=max(retry_after_s, longer))
+            pause = max(retry_after_s, pause_after(request.tries + 1, retry_after_s, LONGEST_RETRY_S))
+            not_before = clock.now() + timedelta(seconds=pause)
             return work.leases.return_to_queue(request, not_before=not_before, detail=error)
         [failed] = work.requests.end([request_id], "failed", detail=error)
         work.outbox.add([notifications.of_request("resubmission.failed", failed, error[:300])])
@@ -91,9 +92,7 @@ def record_no_job(work: UnitOfWork, request: StoredRequest, why: str, clock: Clo
         if incident.probe_row == request.id:
             incident_probes.keep_holding(work, incident, request.job_id, why, clock.now())
     key = storm_key(request.cluster, request.cause, request.resource)
-    storm = work.storms.held(request.cluster).get(key)
-    if storm is not None and storm.trial == request.id:
-        work.storms.set_trial(key, None, None)
+    work.storms.end_trial(key, request.id)
 
 
 def _record(

@@ -11,14 +11,12 @@ from service.clock import Clock
 from service.db.session import ReadSession, Store, UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
-from service.recommend.recent_activity import storm_key
 from service.requests.records import AwaitedRequest, Request, StoredRequest
 
 # A probe or trial that a person, or another incident, holds starts no job either.
 _WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown", "held"})
 # Reasons of holds that end with time; these requests are released then, without asking the rules again.
 _TEMPORARY_HOLDS = ("rate", "window", "policy")
-_ALL = 100_000  # more than can be held at one time
 _PAGE = 200
 _EXPIRED = "it expired before it was carried out"
 
@@ -136,17 +134,12 @@ def _end_trials(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
             started = request.ended_at  # the request ended when its job was started
             if clock.now() - started < wait:
                 continue
-            if _any_held_since(work, key, cluster, started):
+            if any(one.created_at > started for one in incident_probes.held_by_storm(work, key, cluster)):
                 work.storms.restart(key, "the trial resubmit has not ended, and other jobs failed meanwhile")
             else:
-                work.storms.clear(key)
+                incident_probes.end_storm(work, key, cluster, policy=policy, now=clock.now())
             ended += 1
     return ended
-
-
-def _any_held_since(work: UnitOfWork, key: str, cluster: str, since: datetime) -> bool:
-    held = work.leases.held_by(cluster, "storm", limit=_ALL)
-    return any(storm_key(one.cluster, one.cause, one.resource) == key and one.created_at > since for one in held)
 
 
 def _stop_marked(work: UnitOfWork) -> int:

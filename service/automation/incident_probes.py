@@ -71,6 +71,18 @@ def release(work: UnitOfWork, held: Sequence[StoredRequest], cluster: str, *, po
     return len(released)
 
 
+def held_by_storm(work: UnitOfWork, key: str, cluster: str) -> list[StoredRequest]:
+    """The requests that the retry-storm limit holds for one key."""
+    held = work.leases.held_by(cluster, "storm", limit=_ALL)
+    return [one for one in held if storm_key(one.cluster, one.cause, one.resource) == key]
+
+
+def end_storm(work: UnitOfWork, key: str, cluster: str, *, policy: Policy, now: datetime) -> None:
+    """Stop holding a key of the retry-storm limit, and release its held requests one by one."""
+    work.storms.clear(key)
+    release(work, held_by_storm(work, key, cluster), cluster, policy=policy, now=now)
+
+
 def _apply_trial_outcome(
     work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock
 ) -> None:
@@ -79,14 +91,8 @@ def _apply_trial_outcome(
     if storm is None or storm.trial != awaited.id:
         return
     if request.outcome in HELPED:
-        work.storms.clear(key)
-        held = [
-            one
-            for one in work.leases.held_by(awaited.cluster, "storm", limit=_ALL)
-            if storm_key(one.cluster, one.cause, one.resource) == key
-        ]
-        release(work, held, awaited.cluster, policy=policy, now=clock.now())
+        end_storm(work, key, awaited.cluster, policy=policy, now=clock.now())
     elif request.outcome == "unknown":
-        work.storms.set_trial(key, None, None)
+        work.storms.end_trial(key, awaited.id)
     else:
         work.storms.restart(key, "the trial resubmit failed again")

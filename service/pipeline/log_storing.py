@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from classifiers.contracts import LogStream
+from service.backoff import pause_after
 from service.contracts.event import JobCompletion, LogRef, Status
 from service.db.session import Store
 from service.errors import NotFound, Unavailable
@@ -15,7 +16,6 @@ from service.pipeline.event_redaction import storable
 PENDING_FIRST_TRY = timedelta(seconds=15)
 PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 PENDING_UNTIL = timedelta(minutes=30)
-_MOST_DOUBLINGS = 10  # far beyond the longest pause; more would overflow a timedelta after some hours
 # Slurm sends the record of a job that it ends itself before the nodes stop the job: they have 30 s for it (KillWait of
 # slurm.conf). The last lines of the log, among them Slurm's own reason, are written meanwhile.
 STOPPED_FROM_OUTSIDE = frozenset({Status.TIMEOUT, Status.CANCELLED, Status.PREEMPTED, Status.EVICTED, Status.NODE_FAIL})
@@ -54,7 +54,8 @@ def pending_logs(
 
 def next_try(entry: PendingLog, now: datetime) -> datetime:
     """When missing logs are tried once more: after a pause that doubles with each try."""
-    return now + min(PENDING_FIRST_TRY * (1 << min(entry.tries, _MOST_DOUBLINGS)), PENDING_LONGEST_PAUSE)
+    first, longest = PENDING_FIRST_TRY.total_seconds(), PENDING_LONGEST_PAUSE.total_seconds()
+    return now + timedelta(seconds=pause_after(entry.tries + 1, first, longest))
 
 
 def _growing(refs: Sequence[LogRef], streams: Sequence[LogStream]) -> list[LogRef]:

@@ -47,8 +47,8 @@ class StormRepository(StormReader):
         )
         return made.first() is not None
 
-    def set_trial(self, key: str, request: int | None, at: datetime | None) -> None:
-        """Set the trial of a held key; None removes it."""
+    def set_trial(self, key: str, request: int, at: datetime) -> None:
+        """Set the trial of a held key."""
         self._connection.execute(
             update(storms).where(storms.c.storm_key == short(key, 600)).values(trial_id=request, trial_at=at)
         )

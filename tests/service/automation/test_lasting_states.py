@@ -6,10 +6,8 @@ import pytest
 
 from service.db.session import Store
 from service.requests.records import Lease
-from tests.service.automation.world import AUTO, World, job, outage, world
+from tests.service.automation.world import AUTO, STORM, World, job, outage, world
 from tests.service.frozen_clock import FrozenClock
-
-STORM = AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n"
 
 
 @pytest.fixture

@@ -3,12 +3,22 @@
 from datetime import timedelta
 
 from service.db.session import Store
-from tests.service.automation.world import AUTO, job, outage, world
+from tests.service.automation.world import AUTO, STORM, World, job, outage, world
 from tests.service.frozen_clock import FrozenClock
 
 
+def after_three_resubmits(store: Store, clock: FrozenClock, *, of: int) -> World:
+    """A site whose limit is reached by the first three of so many jobs of one outage."""
+    here = world(store, clock, STORM)
+    here.tell(*outage(0, of))
+    here.wait(minutes=5)
+    for lease in here.lease():
+        here.done(lease)
+    return here
+
+
 def test_a_storm_is_held_and_tested_with_one_trial(store: Store, clock: FrozenClock) -> None:
-    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
+    here = world(store, clock, STORM)
     here.tell(*outage(0, 10))
     here.wait(minutes=5)
     given = here.lease()
@@ -32,11 +42,7 @@ def test_a_storm_is_held_and_tested_with_one_trial(store: Store, clock: FrozenCl
 
 
 def test_failures_that_come_during_a_storm_are_held_and_tested_with_one_trial(store: Store, clock: FrozenClock) -> None:
-    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
-    here.tell(*outage(0, 3))
-    here.wait(minutes=5)
-    for lease in here.lease():
-        here.done(lease)
+    here = after_three_resubmits(store, clock, of=3)
     here.tell(*outage(3, 4, at=here.clock.at))
     assert {(one.state, one.held_by) for one in here.requests()} == {("done", None), ("held", "storm")}
     with store.reading() as reading:
@@ -58,11 +64,7 @@ def test_what_was_held_for_a_storm_while_it_was_being_cleared_is_released(store:
 
 
 def test_a_trial_whose_job_a_person_excludes_is_replaced(store: Store, clock: FrozenClock) -> None:
-    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
-    here.tell(*outage(0, 10))
-    here.wait(minutes=5)
-    for lease in here.lease():
-        here.done(lease)
+    here = after_three_resubmits(store, clock, of=10)
     here.lease()
     here.wait(minutes=31)
     [trial] = here.lease()
@@ -74,11 +76,7 @@ def test_a_trial_whose_job_a_person_excludes_is_replaced(store: Store, clock: Fr
 
 
 def test_a_failed_trial_keeps_the_storm_held(store: Store, clock: FrozenClock) -> None:
-    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
-    here.tell(*outage(0, 10))
-    here.wait(minutes=5)
-    for lease in here.lease():
-        here.done(lease)
+    here = after_three_resubmits(store, clock, of=10)
     here.lease()
     here.wait(minutes=31)
     [trial] = here.lease()

@@ -42,6 +42,7 @@ default = "auto"
 [cost]
 enabled = false
 """
+STORM = AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n"  # a storm after three resubmits
 
 
 class ByWord:
