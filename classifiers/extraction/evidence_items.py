@@ -94,6 +94,11 @@ class EvidenceItem:
         """The line without its header (time, rank, host)."""
         return self.text[self.message_start :] if self.message_start < len(self.text) else self.text
 
+    @property
+    def is_node_event(self) -> bool:
+        """Whether it is a node event: no line of a log, no part of the scheduler's message, no sum of other records."""
+        return self.line_number is None and not self.from_scheduler and not self.derived
+
 
 class NodeHit:
     """A node event that the catalogue knows, before it is judged. Most of them become no item.

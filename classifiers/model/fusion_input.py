@@ -31,6 +31,7 @@ class FusionInput:
         votes: the entries that match its leading lines or the scheduler's message.
         deciding_entry: the id of a decisive entry on the first line, None without one.
         has_onset: whether its first item is an initiating one.
+        begins_with_event: whether its first item is a node event.
         distributed: whether the job had several processes, as far as event and log show.
         single_process: whether event and log show one process.
         lines: lines of all logs together.
@@ -39,6 +40,7 @@ class FusionInput:
     votes: tuple[Vote, ...]
     deciding_entry: str | None
     has_onset: bool
+    begins_with_event: bool
     distributed: bool
     single_process: bool
     lines: int
@@ -52,6 +54,7 @@ def fusion_input(extracted: ExtractedCase) -> FusionInput:
         votes=tuple(votes_of(items)),
         deciding_entry=next(deciding, None),
         has_onset=bool(items) and items[0].role == "initiating",
+        begins_with_event=bool(items) and items[0].is_node_event,
         distributed=is_distributed(extracted),
         single_process=is_single_process(extracted),
         lines=extracted.lines,

@@ -15,6 +15,7 @@ from classifiers.signatures import Catalogue, Signature
 
 # Groups of the entries that match the first leading line.
 _LEADING: Final = frozenset(number for number, name in enumerate(GROUPS) if name.endswith(", first"))
+_STRONG_LEADING: Final = GROUPS.index("strong, first")
 _MOST_KEPT: Final = 4_000  # combinations of entries on leading lines; most lines have the same few (judgement)
 
 
@@ -55,14 +56,35 @@ class VoteMatrix:
         }
 
     def against_decided(self, inputs: Sequence[FusionInput]) -> Floats:
-        """What counts against each side where a decisive entry decides, as log probabilities, samples × sides."""
+        """What counts against each side where the entries of the first item decide, as log probabilities.
+
+        A decisive entry decides. Where the failure began with a node event, it weighs more, since words of logs tell
+        little of that, and strong entries of the event decide too.
+
+        Returns:
+            samples × sides; 0 where nothing is decided, and for the side that is decided on.
+        """
         against = np.zeros((len(inputs), self._sides), np.float32)
         for row, one in enumerate(inputs):
-            shares = self._shares.get(one.deciding_entry or "") if one.has_onset else None
-            if shares is not None and shares.max() >= constants.DECIDED_SHARE * shares.sum():
-                against[row] = np.log(constants.DECIDED_AGAINST)
+            if not one.has_onset:
+                continue
+            shares = self._shares.get(one.deciding_entry or "")
+            least, weight = constants.DECIDED_SHARE, constants.DECIDED_AGAINST
+            if one.begins_with_event and one.deciding_entry is None:
+                shares = self._of_strong_entries(one)
+                least = constants.STRONG_DECIDED_SHARE
+            elif one.begins_with_event:
+                weight = constants.DECIDED_BY_EVENT_AGAINST
+            if shares is not None and shares.max() >= least * shares.sum():
+                against[row] = np.log(weight)
                 against[row, shares.argmax()] = 0
         return against
+
+    def _of_strong_entries(self, one: FusionInput) -> Floats | None:
+        """What the strong entries of the first leading line say of the sides together, None without one."""
+        votes = (vote for vote in one.votes if vote.group == _STRONG_LEADING)
+        found = [self._shares[vote.entry] for vote in votes if vote.entry in self._shares]
+        return np.sum(found, axis=0) if found else None
 
     def indexed(self, inputs: Sequence[FusionInput]) -> IndexedVotes:
         """The votes of some samples as arrays; those of entries that the catalogue lacks are left out."""

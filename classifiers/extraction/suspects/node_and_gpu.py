@@ -30,8 +30,7 @@ def suspect_node(
             return named
         if of_daemon or (rank is not None and item.rank not in {None, rank}):
             continue
-        is_event = item.line_number is None and not item.from_scheduler and not item.derived
-        node = next(iter(nodes_of_event(raw, item)), None) if is_event else item.node
+        node = next(iter(nodes_of_event(raw, item)), None) if item.is_node_event else item.node
         if node:
             return node
     if rank is not None:

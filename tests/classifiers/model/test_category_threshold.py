@@ -10,7 +10,7 @@ from classifiers.model.category_threshold import fit_category_threshold
 from classifiers.model.fusion_input import FusionInput
 from classifiers.model.samples import Sample
 
-FUSION = FusionInput((), None, has_onset=True, distributed=False, single_process=True, lines=1)
+FUSION = FusionInput((), None, has_onset=True, begins_with_event=False, distributed=False, single_process=True, lines=1)
 ENOUGH = constants.CATEGORY_PART_SAMPLES
 
 

@@ -59,6 +59,7 @@ def labels(
     deciding: str | None = None,
     single_process: bool = False,
     lines: int = 1,
+    of_event: bool = False,
 ) -> FusedLabels:
     """The labels of a case of which the text model gives these probabilities."""
     text = {
@@ -68,7 +69,15 @@ def labels(
         "symptom": shares(0.1, 0.1, 0.8) if symptom is None else symptom,
         "retry": shares(0.25, 0.25, 0.25, 0.25) if retry is None else retry,
     }
-    one = FusionInput(votes, deciding, has_onset=True, distributed=True, single_process=single_process, lines=lines)
+    one = FusionInput(
+        votes,
+        deciding,
+        has_onset=True,
+        begins_with_event=of_event,
+        distributed=True,
+        single_process=single_process,
+        lines=lines,
+    )
     rows = {axis: values[np.newaxis, :] for axis, values in text.items()}
     return fusion.labels([one], rows, [1.0])[0]
 
@@ -173,6 +182,24 @@ def test_a_decisive_entry_decides_the_side_unless_the_words_are_all_but_certain(
     words = shares(rest, rest, rest, user)
     assert labels(fusion, words).side == "user"
     assert labels(fusion, words, deciding=NODE_FAILURE.id).side == side
+
+
+def test_an_event_that_began_the_failure_decides_the_side_against_more_words(fusion: LabelFusion) -> None:
+    words = shares(0.04, 0.05, 0.06, 0.85)
+    assert labels(fusion, words, deciding=NODE_FAILURE.id).side == "user"
+    assert labels(fusion, words, deciding=NODE_FAILURE.id, of_event=True).side == "hardware"
+
+
+def test_a_strong_entry_decides_the_side_where_an_event_began_the_failure(fusion: LabelFusion) -> None:
+    entry = next(
+        one
+        for one in CATALOGUE.entries
+        if one.strength == "strong" and one.causes.get("HW.NODE.1", 0) == 1 and one.role == "initiating"
+    )
+    votes = (Vote(entry.id, GROUPS.index("strong, first")),)
+    words = shares(0.07, 0.07, 0.06, 0.8)
+    assert labels(fusion, words, votes=votes).side == "user"
+    assert labels(fusion, words, votes=votes, of_event=True).side == "hardware"
 
 
 def test_a_decisive_entry_that_leaves_the_side_open_decides_nothing(fusion: LabelFusion) -> None:
