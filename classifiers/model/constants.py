@@ -118,10 +118,11 @@ FUSION_PENALTY: Final = 1.0
 MASKED_WORD_SHARE: Final = 0.5
 # Judgement, not fitted: how much the retry outlook follows the text model, the outlook of the causes of the chosen side
 # and of all causes, and votes by the strength of the entry and its place. Fitted coefficients follow the text alone;
-# on failures in operation they start more jobs before a repair and fewer that a retry would help.
+# on failures in operation they start more jobs before a repair and fewer that a retry would help. The weights of votes
+# also tell which side the entries alone would choose.
 RETRY_COEFFICIENTS: Final = (0.5, 1.0, 0.0)
-RETRY_VOTE_OF_STRENGTH: Final[Mapping[str, float]] = {"decisive": 0.54, "strong": 0.21, "weak": 0.045}
-RETRY_VOTE_OF_PLACE: Final[Mapping[str, float]] = {
+VOTE_OF_STRENGTH: Final[Mapping[str, float]] = {"decisive": 0.54, "strong": 0.21, "weak": 0.045}
+VOTE_OF_PLACE: Final[Mapping[str, float]] = {
     "first": 1.0, "following": 0.3, "consequence": 0.6, "scheduler": 1.0, "scheduler and log": 0.4,
 }  # fmt: skip
 # Judgement: so many samples, drawn by the seed, fix the few coefficients; more only take time.

@@ -21,12 +21,12 @@ from classifiers.model.calibration import UNFITTED, Calibration, fit_calibration
 from classifiers.model.category_threshold import fit_category_threshold
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.fitting import fit_text
-from classifiers.model.fusion_input import PLACES, STRENGTHS
 from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, FusedLabels, LabelFusion, number_of_coefficients
 from classifiers.model.linear_model import Floats
 from classifiers.model.samples import Sample
 from classifiers.model.training_table import TrainingTable, label_shares, without_features
 from classifiers.model.vectorizer import WORD_PREFIXES
+from classifiers.model.vote_matrix import VOTE_WEIGHTS
 from classifiers.signatures import Catalogue
 
 
@@ -133,12 +133,7 @@ def fit_second_stage(
 
 def retry_logit() -> ConditionalLogit:
     """The conditional logit of the retry outlook, of which the coefficients are not fitted."""
-    votes = (
-        constants.RETRY_VOTE_OF_STRENGTH[strength] * constants.RETRY_VOTE_OF_PLACE[place]
-        for strength in STRENGTHS
-        for place in PLACES
-    )
-    return ConditionalLogit((*constants.RETRY_COEFFICIENTS, *votes))
+    return ConditionalLogit((*constants.RETRY_COEFFICIENTS, *VOTE_WEIGHTS))
 
 
 def _masked(table: TrainingTable, seed: int) -> Any:

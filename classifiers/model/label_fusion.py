@@ -39,6 +39,7 @@ class FusedLabels:
         retry: the retry outlook.
         confidence_features: what calibration reads (`calibration.CONFIDENCE_FEATURES`).
         deciding_entry: the id of a decisive catalogue entry on the first line, None without one.
+        contradicted: whether the catalogue entries alone would choose another side.
     """
 
     side: str
@@ -48,6 +49,7 @@ class FusedLabels:
     retry: str
     confidence_features: tuple[float, ...]
     deciding_entry: str | None
+    contradicted: bool = False
 
 
 def number_of_coefficients(axis: str) -> int:
@@ -152,13 +154,15 @@ class LabelFusion:
         known_words: Sequence[float],
     ) -> list[FusedLabels]:
         """The labels that follow from fused probabilities; the arguments are those of `labels`."""
-        sides = [self.classes["side"][column] for column in fused["side"].argmax(axis=1)]
+        chosen = fused["side"].argmax(axis=1).tolist()
+        sides = [self.classes["side"][column] for column in chosen]
         causes = self._causes(fused["cause"], sides)
         categories = self._categories(fused["category"], sides)
         symptoms = self._symptoms(fused["symptom"], inputs)
         outlooks = self._outlooks(fused["retry"], text["retry"], sides, inputs)
         confidence = self._confidence_features(inputs, text["side"], fused["side"], known_words)
-        columns = (sides, causes, categories, symptoms, outlooks, confidence, [one.deciding_entry for one in inputs])
+        entries = ([one.deciding_entry for one in inputs], self.votes.contradict(inputs, chosen))
+        columns = (sides, causes, categories, symptoms, outlooks, confidence, *entries)
         return [FusedLabels(*row) for row in zip(*columns, strict=True)]
 
     def _causes(self, shares: Floats, sides: Sequence[str]) -> list[tuple[tuple[str, float], ...]]:

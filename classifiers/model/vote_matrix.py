@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers.model import constants
-from classifiers.model.fusion_input import GROUPS, FusionInput
+from classifiers.model.fusion_input import GROUPS, PLACES, STRENGTHS, FusionInput
 from classifiers.model.linear_model import Floats
 from classifiers.model.sparse_rows import sum_of_entries
 from classifiers.signatures import Catalogue, Signature
 
 # Groups of the entries that match the first leading line.
 _LEADING: Final = frozenset(number for number, name in enumerate(GROUPS) if name.endswith(", first"))
+# Of each group how much a vote counts where no coefficient is fitted.
+VOTE_WEIGHTS: Final = tuple(
+    constants.VOTE_OF_STRENGTH[strength] * constants.VOTE_OF_PLACE[place] for strength in STRENGTHS for place in PLACES
+)
 _STRONG_LEADING: Final = GROUPS.index("strong, first")
 _MOST_KEPT: Final = 4_000  # combinations of entries on leading lines; most lines have the same few (judgement)
 
@@ -48,6 +52,7 @@ class VoteMatrix:
         shares = (np.exp(self._statements["cause"]) * names_a_cause) @ sides
         # Of each entry that names a cause the shares of the sides.
         self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
+        self._share_lists: dict[str, list[float]] = {name: one.tolist() for name, one in self._shares.items()}
         self._sides = sides.shape[1]
         self._open_sides: dict[tuple[str, ...], float] = {(): 0.0}
         self._labelling = {
@@ -131,6 +136,25 @@ class VoteMatrix:
                 total = np.sum([shares[entry] for entry in entries], axis=0)
                 side = known[entries] = 2 * (1 - float(total.max() / total.sum()))
             found.append(side)
+        return found
+
+    def contradict(self, inputs: Sequence[FusionInput], sides: Sequence[int]) -> list[bool]:
+        """Of each sample whether most of what its entries say of the side is for other sides.
+
+        Args:
+            inputs: the samples.
+            sides: the number of the side that was chosen for each.
+        """
+        found = []
+        for one, side in zip(inputs, sides, strict=True):
+            chosen = total = 0.0
+            for vote in one.votes:
+                shares = self._share_lists.get(vote.entry)
+                if shares is not None:
+                    weight = VOTE_WEIGHTS[vote.group]
+                    chosen += weight * shares[side]
+                    total += weight * sum(shares)
+            found.append(2 * chosen < total)
         return found
 
     def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:

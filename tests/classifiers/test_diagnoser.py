@@ -1,14 +1,16 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from classifiers import taxonomy
-from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.model import artifact
 from classifiers.model.artifact import Model, ModelError
+from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
 from tests.classifiers.conftest import KINDS, labelled
 
 
@@ -66,6 +68,23 @@ def test_nothing_to_go_by_is_answered_with_little_confidence(diagnoser: Diagnose
     known, unknown = diagnoser.diagnose([labelled("ecc", 3).raw, RawCase(job=JobFacts(status="failed"))])
     assert unknown.confidence < known.confidence
     assert "no log was given" in unknown.missing
+
+
+@pytest.mark.parametrize(("has_events", "contradicted", "doubtful"), [(1, 1, True), (1, 0, False), (0, 1, False)])
+def test_a_user_s_failure_that_the_entries_contradict_is_doubtful_where_nodes_reported_events(
+    diagnoser: Diagnoser, monkeypatch: pytest.MonkeyPatch, has_events: int, contradicted: int, doubtful: bool
+) -> None:
+    scores = PackagedClassifier.scores
+
+    def contradicting(self: PackagedClassifier, cases: Sequence[RawCase]) -> PackagedScores:
+        found = scores(self, cases)
+        return replace(found, labels=[replace(one, contradicted=bool(contradicted)) for one in found.labels])
+
+    monkeypatch.setattr(PackagedClassifier, "scores", contradicting)
+    case = replace(labelled("key", 3).raw, node_events=(NodeEvent("cron: job started"),) * has_events)
+    [verdict] = diagnoser.diagnose([case])
+    assert verdict.side == "user"
+    assert (verdict.confidence <= 0.5) == doubtful
 
 
 def test_a_model_is_loaded_by_its_folder(model: Model, tmp_path: Path) -> None:

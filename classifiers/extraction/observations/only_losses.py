@@ -14,7 +14,7 @@ from classifiers.relevance.event_rules import timeouts, waits
 from classifiers.relevance.own_nodes import FRONT_OF_LOG
 
 UNKNOWN: Final = 0.5
-"""The confidence of a side on the user's account then (judgement): a program ends as often as nodes and networks do."""
+"""The most confidence of a side on the user's account then (judgement): programs end as often as nodes and networks."""
 
 
 @cache

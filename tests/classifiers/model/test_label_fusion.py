@@ -202,6 +202,16 @@ def test_a_strong_entry_decides_the_side_where_an_event_began_the_failure(fusion
     assert labels(fusion, words, votes=votes, of_event=True).side == "hardware"
 
 
+def test_entries_that_speak_for_another_side_contradict(fusion: LabelFusion) -> None:
+    words = shares(0.001, 0.001, 0.001, 0.997)
+    assert not labels(fusion, words).contradicted
+    of_node = labels(fusion, words, votes=(Vote(NODE_FAILURE.id, GROUPS.index("weak, following")),))
+    assert (of_node.side, of_node.contradicted) == ("user", True)
+    node = shares(0.997, 0.001, 0.001, 0.001)
+    agreed = labels(fusion, node, votes=(Vote(NODE_FAILURE.id, GROUPS.index("weak, following")),))
+    assert (agreed.side, agreed.contradicted) == ("hardware", False)
+
+
 def test_a_decisive_entry_that_leaves_the_side_open_decides_nothing(fusion: LabelFusion) -> None:
     open_entry = next(
         entry
