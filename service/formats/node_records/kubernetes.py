@@ -1,7 +1,7 @@
 """Kubernetes Events about a Node, and Nodes with their conditions, also in the envelope of a watch.
 
 Which status is a problem depends on the condition (Ready: False or Unknown; node-problem-detector: True). The time of
-an event is in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of which may be null; where it was repeated,
+an event is in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of which may be null; of a repeated one
 in its `series`. In events.k8s.io/v1 the fields of the former API are named `deprecated...`.
 """
 
