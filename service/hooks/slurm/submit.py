@@ -48,7 +48,7 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
     out = [f"--uid={job.user}", f"--gid={text(raw, 'group_name') or job.user}"] if as_root else []
     out += [f"{name}={value}" for name, key in _PLAIN.items() if (value := _plain(raw, name, key))]
     resources = {name: number for name, key in _NUMBERS.items() if (number := whole(raw, key))}
-    changed = numbers(request.changes)
+    changed = numbers(request.changes, job)
     if "--mem" in changed:
         resources.pop("--mem-per-cpu", None)
     out += [f"{name}={number}" for name, number in (resources | changed).items()]
@@ -67,12 +67,16 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
     return out
 
 
-def numbers(changes: Mapping[str, Any]) -> dict[str, int]:
-    """Return the requested changes in Slurm's units: MiB (rounded up) and minutes."""
+def numbers(changes: Mapping[str, Any], job: SlurmJob) -> dict[str, int]:
+    """Return the requested changes in Slurm's units: MiB for each node (rounded up) and minutes.
+
+    The requested memory is that of the whole job, as in Slurm's records of its resources (`mem=` of TRES).
+    """
     out = {}
     memory, limit = changes.get("memory_bytes"), changes.get("time_limit_s")
     if isinstance(memory, int) and memory > 0:
-        out["--mem"] = -(-memory // MEBIBYTE)
+        now = whole(job.raw, "memory_per_node") or 0
+        out["--mem"] = max(-(-memory // (MEBIBYTE * job.node_count)), now)
     if isinstance(limit, int) and limit > 0:
         out["--time"] = -(-limit // 60)
     return out
@@ -91,7 +95,7 @@ def update(job: SlurmJob, request: Request, required: Sequence[str] | None) -> d
         out["ExcNodeList"] = _excluded(job, request)
     if required is not None:
         out["ReqNodeList"] = ",".join(required)
-    wanted = numbers(request.changes)
+    wanted = numbers(request.changes, job)
     if "--mem" in wanted:
         out["MinMemoryNode"] = str(wanted["--mem"])
     if "--time" in wanted:

@@ -90,11 +90,21 @@ FLAGS = ("--requeue", "--no-requeue")
     ],
 )
 def test_changes_are_rounded_up_into_slurms_units(changes: dict[str, Any], expected: dict[str, int]) -> None:
-    assert submit.numbers(changes) == expected
+    small = job(node_count=number(1), memory_per_node=number(None))
+    assert submit.numbers(changes, small) == expected
+
+
+def test_more_memory_for_the_job_is_divided_among_its_nodes() -> None:
+    """A record of Slurm has the memory of all nodes together, `--mem` is that of each."""
+    wanted = request(changes={"memory_bytes": 9 << 30})  # 1.5 times 2 nodes of 3 GiB
+    assert "--mem=4608" in submit.options(job(), wanted, as_root=True)
+    assert submit.update(job(), wanted, None)["MinMemoryNode"] == "4608"
+    less = request(changes={"memory_bytes": 4 << 30})
+    assert submit.update(job(), less, None)["MinMemoryNode"] == "3072"
 
 
 def test_more_memory_for_the_node_takes_the_place_of_memory_for_each_core() -> None:
-    made = job(memory_per_node=number(None), memory_per_cpu=number(512))
+    made = job(memory_per_node=number(None), memory_per_cpu=number(512), node_count=number(1))
     asked = submit.options(made, request(changes={"memory_bytes": 8 << 30}), as_root=True)
     assert "--mem=8192" in asked
     assert not any(option.startswith("--mem-per-cpu") for option in asked)
