@@ -14,6 +14,8 @@ from service.hooks.slurm.comment import with_request
 from service.hooks.slurm.record import SlurmJob, text, whole
 
 MEBIBYTE = 1 << 20
+# `gres/gpu:4`, `gres/gpu:h200:4`, and with the number behind an equals sign, as the API documents it.
+_GPUS = re.compile(r"gres/gpu((?:[:=][\w-]+)+)")
 _PLAIN: Mapping[str, str] = {
     "--job-name": "name",
     "--partition": "partition",
@@ -55,8 +57,9 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
     out.append(f"--nodes={job.node_count}")
     if tasks := whole(raw, "tasks"):
         out.append(f"--ntasks={tasks}")
-    if gpus := re.search(r"gres/gpu[:=]([\w:]+)", text(raw, "tres_per_job")):
-        out.append(f"--gpus={gpus[1]}")
+    for name, key in (("--gpus", "tres_per_job"), ("--gpus-per-task", "tres_per_task")):
+        if gpus := _GPUS.search(text(raw, key)):
+            out.append(f"{name}={gpus[1][1:].replace('=', ':')}")
     if excluded := _excluded(job, request):
         out.append(f"--exclude={excluded}")
     if "_" in job.job_id:
@@ -112,7 +115,8 @@ def _excluded(job: SlurmJob, request: Request) -> str:
 def _plain(raw: Mapping[str, Any], name: str, key: str) -> str:
     value = text(raw, key)
     if name == "--gres":  # `gres/gpu:4` in the record, `gpu:4` on the command line
-        return ",".join(part.removeprefix("gres/").removeprefix("gres:") for part in value.split(",") if part)
+        parts = (part.removeprefix("gres/").removeprefix("gres:") for part in value.split(",") if part)
+        return ",".join(parts).replace("=", ":")
     if name == "--constraint":
         return value if re.fullmatch(r"[\w\[\]*&|(),.:-]*", value) else ""
     return value

@@ -63,9 +63,7 @@ def port(rung: list[int]) -> Iterator[int]:
         yield listener.port
 
 
-def post(
-    port: int, headers: dict[str, str], body: bytes = BODY, method: str = "POST", host: str = "127.0.0.1"
-) -> int:
+def post(port: int, headers: dict[str, str], body: bytes = BODY, method: str = "POST", host: str = "127.0.0.1") -> int:
     connection = http.client.HTTPConnection(host, port, timeout=10)
     connection.request(method, "/", body, headers)
     status = connection.getresponse().status

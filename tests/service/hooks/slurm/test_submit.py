@@ -70,6 +70,14 @@ def test_a_submission_asks_for_what_the_first_one_had() -> None:
     ]
 
 
+@pytest.mark.parametrize("typed", ["gres/gpu:h200:4", "gres/gpu:h200=4"])
+def test_gpus_of_the_job_of_a_node_and_of_a_task_are_asked_for_again(typed: str) -> None:
+    asked = submit.options(job(tres_per_job=typed, tres_per_node=typed, tres_per_task=typed), request(), as_root=True)
+    assert {"--gpus=h200:4", "--gres=gpu:h200:4", "--gpus-per-task=h200:4"} <= set(asked)
+    plain = submit.options(job(tres_per_task="cpu=24,gres/gpu=1"), request(), as_root=True)
+    assert "--gpus-per-task=1" in plain
+
+
 def test_what_a_user_wrote_can_not_become_an_option() -> None:
     made = job(name="x --uid=root\n--exclude=a", account="--wrap=id", comment="--parsable")
     asked = submit.options(made, request(), as_root=False)
