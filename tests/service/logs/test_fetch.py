@@ -107,7 +107,7 @@ def test_a_log_that_is_not_there_yet_is_worth_a_later_try(fetcher: LogFetcher, t
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_log_of_a_server_that_fails_for_a_moment_is_worth_a_later_try(status: int) -> None:
-    answers = iter([status])
+    answers = iter([status] * 4)
 
     class Restarting(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
