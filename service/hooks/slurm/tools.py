@@ -35,6 +35,8 @@ AWAY = (
 )
 # States of jobs whose scripts may be needed later; https://slurm.schedmd.com/squeue.html.
 ROW = 2
+# Without `--all`, hidden partitions and those of other groups are left out, with their jobs and nodes.
+_OF_ALL = ("--all", "--noheader")
 FAILED = "BOOT_FAIL,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,TIMEOUT"
 
 
@@ -83,7 +85,7 @@ class SlurmCommands:
         Raises:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
-        output = self._run("squeue", "--noheader", "--array", "--states=all", "--format=%i|%k")
+        output = self._run("squeue", *_OF_ALL, "--array", "--states=all", "--format=%i|%k")
         rows = (line.partition("|") for line in output.splitlines())
         return [job for job, _, comment in rows if JOB_ID.fullmatch(job) and comment.split()[-1:] == [word]]
 
@@ -94,7 +96,7 @@ class SlurmCommands:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         wanted = "--Format=JobArrayID:64,RestartCnt:16"
-        output = self._run("squeue", "--noheader", "--array", f"--states={FAILED}", wanted)
+        output = self._run("squeue", *_OF_ALL, "--array", f"--states={FAILED}", wanted)
         rows = (line.split() for line in output.splitlines())
         return [
             (row[0], int(row[1])) for row in rows if len(row) == ROW and JOB_ID.fullmatch(row[0]) and row[1].isdigit()
@@ -107,7 +109,7 @@ class SlurmCommands:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         found: dict[str, set[str]] = {}
-        for line in self._run("sinfo", "--noheader", "--Node", "--format=%N|%R").splitlines():
+        for line in self._run("sinfo", *_OF_ALL, "--Node", "--format=%N|%R").splitlines():
             node, _, partition = line.partition("|")
             found.setdefault(partition.strip(), set()).add(node.strip())
         return {partition: frozenset(nodes) for partition, nodes in found.items()}
