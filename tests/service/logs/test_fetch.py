@@ -150,6 +150,14 @@ def test_a_log_whose_mount_is_renewed_is_worth_a_later_try(
     assert later.streams[0].text == "came\n"
 
 
+def test_a_key_that_is_removed_moves_no_line_behind_it(fetcher: LogFetcher) -> None:
+    body = "\n".join(["MIIEowIBAAKCAQEA7" + "bX4" * 15] * 25)
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
+    [stream] = one(fetcher, {"tail": f"step 1\n{key}KeyError: 'y'\n"}).streams
+    assert "MIIE" not in stream.text
+    assert stream.text.split("\n").index("KeyError: 'y'") == 28  # as in the file
+
+
 def test_a_large_log_gives_its_end_and_the_window_around_its_first_error(fetcher: LogFetcher, tmp_path: Path) -> None:
     with (tmp_path / "a.log").open("wb") as file:
         for number in range(1, 200_001):
