@@ -28,14 +28,14 @@ def _finder() -> SecretFinder:
 
 
 def redact(text: str) -> str:
-    """The text with each secret replaced by `[redacted]`; the same object where none was found."""
+    """The text with each secret replaced by `[redacted]` and its line ends; the same object where none was found."""
     spans = _finder().spans(text)
     if not spans:
         return text
     parts: list[str] = []
     done = 0
     for begin, end in spans:
-        parts += (text[done:begin], PLACEHOLDER)
+        parts += (text[done:begin], PLACEHOLDER, "\n" * text.count("\n", begin, end))  # line numbers do not change
         done = end
     parts.append(text[done:])
     return "".join(parts)

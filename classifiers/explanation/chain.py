@@ -6,7 +6,7 @@ from typing import Final
 
 from classifiers.contracts import ChainKind, ChainStep, JobFacts
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase, strongest
-from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_headers import in_year_of, time_of
 
 # Judgement: a reader takes in so many steps of one kind; the others are counted together.
 MOST_EFFECTS: Final = 4
@@ -40,9 +40,9 @@ def chain_of(extracted: ExtractedCase) -> tuple[ChainStep, ...]:
         where both lines have a time.
     """
     first = next((item for item in extracted.items if item.role == "initiating"), None)
-    began = None if first is None else _time(first)
     steps = [] if first is None else [_beginning(first)]
-    steps += _effects(extracted.effects, first, began)
+    with in_year_of(extracted.case.job.ended_at or extracted.case.job.started_at):
+        steps += _effects(extracted.effects, first, None if first is None else _time(first))
     steps.append(ChainStep(kind="end", text=_end(extracted.case.job)))
     return (*steps, *_set_aside(extracted))
 

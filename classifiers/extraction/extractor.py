@@ -7,6 +7,7 @@ error after which the run went on for several steps is no beginning. The passes 
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from classifiers import line_hashes
@@ -22,7 +23,7 @@ from classifiers.extraction.evidence_items import (
     ExtractedCase,
     strongest,
 )
-from classifiers.extraction.line_headers import strip_colors
+from classifiers.extraction.line_headers import in_year_of, strip_colors
 from classifiers.extraction.observations.only_losses import shows_only_losses
 from classifiers.extraction.observations.registry import observations
 from classifiers.extraction.ordering import LogOdds
@@ -82,10 +83,14 @@ class Extractor:
         return [extracted for some in parts for extracted in self._extract_some(some)]
 
     def _extract_some(self, raws: Sequence[RawCase]) -> list[ExtractedCase]:
-        extractions = [self._scan(raw) for raw in raws]
+        extractions = []
+        for raw in raws:
+            with in_year_of(_end(raw)):
+                extractions.append(self._scan(raw))
         for _name, run in PASSES:
             for extraction in extractions:
-                run(extraction)
+                with in_year_of(_end(extraction.raw)):
+                    run(extraction)
         return [_extracted_case(extraction) for extraction in extractions]
 
     def _scan(self, raw: RawCase) -> Extraction:
@@ -136,6 +141,11 @@ class Extractor:
                 self._scheduler_lines.clear()
             lines = self._scheduler_lines[message] = self._scanner.scan(message)
         return lines
+
+
+def _end(raw: RawCase) -> datetime | None:
+    """When a job ended, as far as known."""
+    return raw.job.ended_at or raw.job.started_at
 
 
 def _extracted_case(extraction: Extraction) -> ExtractedCase:

@@ -7,7 +7,11 @@ syslog, ISO 8601.
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -33,7 +37,10 @@ _CLOCK: Final = re.compile(r"\d:\d\d:\d\d")  # is part of every time above but `
 _MONTHS: Final = {
     m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
 }
-_DAYS_BEFORE: Final[list[int]] = [0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335]
+# By month, the days before it; February has 29 days, as the year is not known.
+_DAYS_BEFORE: Final[tuple[int, ...]] = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
+_days_before: Final[ContextVar[tuple[int, ...]]] = ContextVar("days_before", default=_DAYS_BEFORE)
+_AFTER_END: Final = timedelta(days=31)  # for clocks of other zones, and events after the end of a job
 # Limits of what is read of a line (judgement).
 _TIME_RANGE: Final = 120
 _MOST_TAGS: Final = 4
@@ -44,7 +51,6 @@ _FRONT: Final = 4_000
 _FRONT_LINES: Final = 40
 _MOST_LONG_LINES: Final = 4
 _LABELLED_SHARE: Final = 0.6
-_DAY_S: Final = 86_400
 _COLLECTED_WITHIN_S: Final = 1_500  # judgement; times of different zones differ by half an hour and more
 
 _MPI_TAG: Final = re.compile(
@@ -110,9 +116,37 @@ def strip_colors(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
+@contextmanager
+def in_year_of(end: datetime | None) -> Iterator[None]:
+    """Count the seconds of all times in this context within the twelve months up to one month after the end of a job.
+
+    So neither New Year nor the length of February breaks a run: with an end in January, December is before it.
+
+    Args:
+        end: the end of the job; None: times are those of one year with a February of 29 days.
+    """
+    token = _days_before.set(_DAYS_BEFORE if end is None else _days_before_months(end.year, end.month, end.day))
+    try:
+        yield
+    finally:
+        _days_before.reset(token)
+
+
+@lru_cache(maxsize=64)
+def _days_before_months(year: int, month: int, day: int) -> tuple[int, ...]:
+    """By month, the days from the first of January of a year; the months up to one month after a day of this year."""
+    if not MINYEAR < year < MAXYEAR:
+        return _DAYS_BEFORE
+    first, last = date(year, 1, 1), date(year, month, day) + _AFTER_END
+    months = [date(last.year, number, 1) for number in range(1, 13)]
+    known = [one if one <= last else one.replace(year=last.year - 1) for one in months]
+    return (0, *((one - first).days for one in known))
+
+
 def seconds_into_year(month: int, day: int, hour: int, minute: int, second: int) -> int:
-    """Seconds since the day before the first of January, every February with 28 days."""
-    days = _DAYS_BEFORE[month] if 1 <= month <= len(_DAYS_BEFORE) - 1 else 0
+    """Seconds since the day before the first of January of the year of the job's end; see `in_year_of`."""
+    before = _days_before.get()
+    days = before[month] if 1 <= month <= len(before) - 1 else 0
     return ((days + day) * 24 + hour) * 3600 + minute * 60 + second
 
 
@@ -153,12 +187,9 @@ def time_of(line: str) -> float | None:
     if "1" in head:
         hit = _EPOCH.search(head)
         if hit is not None:
-            moment = time.gmtime(int(hit["s"]))
-            return (
-                (_DAYS_BEFORE[moment.tm_mon] + moment.tm_mday) * _DAY_S
-                + int(hit["s"]) % _DAY_S
-                + float("0" + (hit["f"] or ""))
-            )
+            at = time.gmtime(int(hit["s"]))
+            whole = seconds_into_year(at.tm_mon, at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec)
+            return whole + float("0" + (hit["f"] or ""))
     hit = _SYSLOG.search(head)
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
 

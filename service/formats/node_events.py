@@ -130,7 +130,7 @@ def _new_events(event: NodeEvent) -> list[NewNodeEvent]:
     severity: Severity = event.severity or evidence_weights.load().kinds[kind].severity
     assert severity in get_args(Severity)
     source = None if event.source is None else _clean(event.source)[:60]
-    gpu = event.gpu if event.gpu is not None else gpu_in(text)
+    gpu = event.gpu if event.gpu is not None else gpu_in(text, event.names())
     out = []
     for node in event.names():
         what: list[Any] = [event.cluster, node]

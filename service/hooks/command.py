@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import IO, Any
 
-from service.hooks.lease_parser import request_to_json
+from service.hooks.lease_parser import LONGEST_ID, request_to_json
 from service.hooks.request import Failed, Lease, Ready, Request, Settled
 
 log = logging.getLogger(__name__)
@@ -90,18 +90,23 @@ def _outcome(code: int, printed: IO[bytes]) -> Settled | Failed:
     if code == 0:
         answer = _last_line(printed)
         result = answer.get("result", "done")
-        new_job_id = answer.get("new_job_id")
         detail = answer.get("detail")
         return Settled(
             result if result in RESULTS else "done",
             detail if isinstance(detail, str) else f"exit code 0; {_shown(printed)}",
-            str(new_job_id) if isinstance(new_job_id, str | int) and str(new_job_id) else None,
+            _job_id(answer.get("new_job_id")),
         )
     if code == TRY_LATER:
         return Failed(f"exit code 75, try later; {_shown(printed)}", RETRY_S)
     if code < 0:
         return Settled("unknown", f"ended by signal {-code}; {_shown(printed)}")
     return Failed(f"exit code {code}; {_shown(printed)}")
+
+
+def _job_id(given: Any) -> str | None:
+    """The id of the new job; None if it is none that the service takes, which would refuse the whole report."""
+    text = str(given) if isinstance(given, str | int) else ""
+    return text if 0 < len(text) <= LONGEST_ID and text.isprintable() else None
 
 
 def _last_line(printed: IO[bytes]) -> dict[str, Any]:

@@ -157,13 +157,13 @@ class LeaseClient:
 
     def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
         """See `LeaseService`."""
-        fields = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": settled.detail[:LONGEST]}
+        fields = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": _reported(settled.detail)}
         self._send("POST", f"/{request_id}:ack", {"lease_token": lease_token, **fields})
 
     def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
         """See `LeaseService`."""
         longest = RETRY_LONGEST_S if retry_after_s is None else min(retry_after_s, RETRY_LONGEST_S)
-        fields = {"error": error[:LONGEST], "retry_after_s": None if retry_after_s is None else longest}
+        fields = {"error": _reported(error), "retry_after_s": None if retry_after_s is None else longest}
         self._send("POST", f"/{request_id}:fail", {"lease_token": lease_token, **fields})
 
     def close(self) -> None:
@@ -198,6 +198,11 @@ class LeaseClient:
         except ApiUnreachable as error:
             raise ServiceUnavailable(str(error)) from None
         return _checked(self._api.host, response)
+
+
+def _reported(text: str) -> str:
+    """A text that the service takes: shortened, and without bytes of other programs that were not UTF-8."""
+    return text[:LONGEST].encode("utf-8", "replace").decode()
 
 
 def _refuse_expired(item: Any, request: Request, now: datetime) -> None:

@@ -144,6 +144,7 @@ class _Server(ThreadingHTTPServer):
         self._open: dict[int, socket.socket] = {}  # by number, oldest first
         self._numbers = itertools.count()
         self._lock = threading.Lock()
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:

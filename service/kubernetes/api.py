@@ -19,6 +19,7 @@ from service.kubernetes.paths import Object
 
 CONNECT_S = 5.0
 ANSWER_S = 30.0
+RETRY_AFTER_LONGEST_S = 3600.0  # longest accepted value
 # etcd stores objects of up to 1.5 MiB; a page of 500 small objects may be larger than one large object.
 OBJECT_BYTES = 8 << 20
 ANSWER_BYTES = 64 << 20
@@ -204,7 +205,7 @@ def _refusal(
         return VersionExpired(detail)
     if code in {_SLOW_DOWN, _TIMEOUT} or code >= _SERVER:
         after = response.headers.get("Retry-After", "") if response is not None else ""
-        return ClusterUnavailable(detail, float(after) if after.isdecimal() else None)
+        return ClusterUnavailable(detail, min(float(after), RETRY_AFTER_LONGEST_S) if after.isdecimal() else None)
     if code == _NOT_FOUND:
         return ObjectNotFound(detail, code, reason)
     if code == _CONFLICT and reason == "AlreadyExists":

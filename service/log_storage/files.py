@@ -23,11 +23,13 @@ class FileObjects:
         self._folder = folder
 
     def put(self, key: str, data: bytes) -> None:
-        """See `Objects.put`. The file is on the disk before its name is."""
+        """See `Objects.put`. The file is on the disk before its name is, and so are the names of new folders."""
         target = self._folder / key
+        folders = target.parents[: len(target.relative_to(self._folder).parts)]
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         with _errors_translated("written"):
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in reversed(folders[:-1]):  # `parents=True` would let others list the outer ones
+                folder.mkdir(mode=0o700, exist_ok=True)
             try:
                 descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
@@ -39,7 +41,8 @@ class FileObjects:
                 with suppress(OSError):
                     part.unlink(missing_ok=True)
                 raise
-            _sync_folder(target.parent)
+            for folder in folders:  # all of them: another thread may have made one, and not synced it yet
+                _sync_folder(folder)
 
     def get(self, key: str, size: int) -> bytes:
         """See `Objects.get`."""

@@ -17,7 +17,7 @@ from classifiers.redaction import redact
 from service.contracts.event import JobCompletion, LogRef
 from service.logs.allowed_roots import AllowedRoots, LogRefused, parse_roots
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
-from service.logs.local import JobOwner, LogNotFound, open_log, path_of
+from service.logs.local import JobOwner, LogNotFound, LogUnavailable, is_passing, open_log, path_of
 from service.logs.remote import Remote
 from service.logs.text_cleaning import decode, without_beginnings
 from service.logs.web_addresses import Networks
@@ -40,7 +40,7 @@ class FetchedLogs:
     """One event's logs.
 
     `streams`: redacted, in the event's order; an unreadable one is empty, with the reason in `missing`. `pending`:
-    logs that timed out or do not exist yet, to be retried later; they are also in `streams`.
+    logs that timed out, do not exist yet or whose server fails, to be retried later; they are also in `streams`.
     """
 
     streams: tuple[LogStream, ...] = ()
@@ -164,12 +164,11 @@ class LogFetcher:
                     stream = _stream(read.ref, _excerpt(file, size, read.tail_bytes, cancelled))
             if not cancelled.is_set():
                 read.stream = stream
-        except LogNotFound as refused:
-            read.pending = True
-            read.stream = _missing(read.ref, f"{_shown(uri)}: {refused}")
         except LogRefused as refused:
+            read.pending = isinstance(refused, LogNotFound | LogUnavailable)
             read.stream = _missing(read.ref, f"{_shown(uri)}: {refused}")
         except OSError as error:
+            read.pending = is_passing(error)
             read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({error.strerror or 'error'})")
 
     def _opened(self, uri: str, owner: JobOwner) -> AbstractContextManager[tuple[Any, int | None]]:

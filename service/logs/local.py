@@ -4,6 +4,7 @@ The file is first opened as a reference only (O_PATH), which neither blocks on a
 then apply to the opened file, so that it cannot be replaced between the check and the read.
 """
 
+import errno
 import os
 import pwd
 import stat
@@ -28,6 +29,24 @@ _KINDS = (
 
 class LogNotFound(LogRefused):
     """The file does not exist yet; it may appear later."""
+
+
+class LogUnavailable(LogRefused):
+    """The file system or server fails at the moment; a later try may succeed."""
+
+
+# Errors of a file system or network that pass: a server restarts, a mount is renewed.
+_PASSING = frozenset(
+    {errno.EAGAIN, errno.EBUSY, errno.EIO, errno.EREMOTEIO, errno.ESTALE, errno.ENOTCONN, errno.ESHUTDOWN}
+    | {errno.ECONNABORTED, errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE, errno.ETIMEDOUT}
+    | {errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH}
+    | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether a later try may succeed where an operation of a file system or connection failed with this error."""
+    return isinstance(error, ConnectionError | TimeoutError) or (isinstance(error, OSError) and error.errno in _PASSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +85,8 @@ def open_log(path: str, roots: AllowedRoots, owner: JobOwner) -> Iterator[tuple[
         owner: the job's user. The file must belong to that user, unless it lies in a root of any owner.
 
     Raises:
-        LogRefused: not a regular file of that user in a root; `LogNotFound` if it does not exist.
+        LogRefused: not a regular file of that user in a root; `LogNotFound` if it does not exist, `LogUnavailable` if
+            the file system fails at the moment.
         OSError: the file system fails while reading.
     """
     # Before anything is opened, so that the reason of a refusal does not tell which files exist outside the roots.
@@ -105,7 +125,8 @@ def _reference(path: str) -> int:
     except PermissionError:
         raise LogRefused("permission denied") from None
     except (OSError, ValueError) as error:
-        raise LogRefused(f"can't be opened ({getattr(error, 'strerror', None) or error})") from None
+        kind = LogUnavailable if is_passing(error) else LogRefused
+        raise kind(f"can't be opened ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _resolved(descriptor: int) -> str:

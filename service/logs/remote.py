@@ -13,7 +13,7 @@ import fsspec
 
 from service.logs.allowed_roots import AllowedRoots, LogRefused, split
 from service.logs.excerpt import SCAN_BYTES
-from service.logs.local import LogNotFound
+from service.logs.local import LogNotFound, LogUnavailable, is_passing
 from service.logs.web_addresses import Networks, is_allowed
 
 _WEB = ("http", "https")
@@ -23,6 +23,8 @@ _CONNECT_S = 10.0
 _WHOLE_S = 60.0
 _GONE = (404, 410)
 _DENIED = (401, 403)
+_BUSY = (408, 425, 429)
+_SERVER_FAILS = 500
 _CHAIN_MOST = 8
 
 
@@ -45,7 +47,8 @@ class Remote:
         """Open a log and yield it with its size; None if the server does not report the size.
 
         Raises:
-            LogRefused: not allowed, or the driver could not read it; `LogNotFound` if it does not exist.
+            LogRefused: not allowed, or the driver could not read it; `LogNotFound` if it does not exist,
+                `LogUnavailable` if the server fails, is busy or does not answer.
         """
         self._roots.check_url(url)
         scheme = split(url).scheme.lower()
@@ -159,7 +162,15 @@ def _refusal(error: BaseException) -> LogRefused:
         return LogNotFound("no such log")
     if isinstance(error, PermissionError) or status in _DENIED:
         return LogRefused("permission denied")
-    return LogRefused(f"could not be read ({_described(chain[1] if isinstance(error, FileNotFoundError) else error)})")
+    is_later = status is not None and (status in _BUSY or status >= _SERVER_FAILS)
+    kind = LogUnavailable if is_later or any(is_passing(one) or _lost_connection(one) for one in chain) else LogRefused
+    return kind(f"could not be read ({_described(chain[1] if isinstance(error, FileNotFoundError) else error)})")
+
+
+def _lost_connection(error: BaseException) -> bool:
+    """Whether aiohttp, an optional dependency, reports that a connection could not be made or broke."""
+    names = {one.__name__ for one in type(error).__mro__ if one.__module__.startswith("aiohttp.")}
+    return not names.isdisjoint({"ClientConnectionError", "ClientPayloadError"})
 
 
 def _described(error: BaseException) -> str:

@@ -30,6 +30,11 @@ class ContainerEnd:
     waiting: str | None = None
     waiting_message: str | None = None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is known to have ended and was not started again."""
+        return self.exit_code is not None and not self.earlier
+
 
 def read(status: Mapping[str, Any]) -> list[ContainerEnd]:
     """Return all containers, init containers first.
@@ -47,7 +52,8 @@ def read(status: Mapping[str, Any]) -> list[ContainerEnd]:
 def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> ContainerEnd:
     state = field_reading.mapping(entry, "state", within)
     terminated, place, earlier = field_reading.mapping(state, "terminated", f"{within}state."), "state", False
-    if not terminated:
+    running = field_reading.mapping(state, "running", f"{within}state.")
+    if not terminated and not running:  # a container that runs again has overcome its earlier end
         last = field_reading.mapping(entry, "lastState", within)
         terminated, place, earlier = field_reading.mapping(last, "terminated", f"{within}lastState."), "lastState", True
     inner = f"{within}{place}.terminated."
@@ -63,7 +69,8 @@ def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Containe
         signal=field_reading.whole(terminated, "signal", inner) or None,
         reason=field_reading.text(terminated, "reason", inner),
         message=field_reading.text(terminated, "message", inner),
-        started_at=field_reading.instant(terminated, "startedAt", inner),
+        started_at=field_reading.instant(terminated, "startedAt", inner)
+        or field_reading.instant(running, "startedAt", f"{within}state.running."),
         ended_at=field_reading.instant(terminated, "finishedAt", inner),
         earlier=earlier and bool(terminated),
         waiting=field_reading.text(waiting, "reason", f"{within}state.waiting."),

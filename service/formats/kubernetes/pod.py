@@ -54,7 +54,9 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     failed = None if phase == "Succeeded" else kubernetes_containers.first_failed(containers)
     outcome = _status(phase, field_reading.text(status, "reason", "status."), disruption, stopped, failed)
     started_at = field_reading.instant(status, "startTime", "status.") or kubernetes_containers.started_at(containers)
-    ended_at = _ended_at(containers, conditions, disruption) or kubernetes_meta.last_change(pod, meta)
+    ended_at = _ended_at(containers, disruption) or _last_known(
+        containers, conditions, kubernetes_meta.last_change(pod, meta)
+    )
     if ended_at is None:
         raise field_reading.unreadable(
             "status.containerStatuses", "a terminated state with finishedAt, or a condition's time"
@@ -117,13 +119,26 @@ def _reason(
     return (cause.reason if cause else None) or pod_reason or own or waiting or (failed.reason if failed else None)
 
 
-def _ended_at(
-    containers: list[ContainerEnd], conditions: Mapping[str, Condition], disruption: Condition | None
-) -> datetime | None:
-    """Return the end of the last container, else the time of the disruption or of the condition that ended the pod."""
-    ends = [one.ended_at for one in containers if one.ended_at is not None and not one.earlier]
-    if ends:
+def _ended_at(containers: list[ContainerEnd], disruption: Condition | None) -> datetime | None:
+    """Return the end of the last container, else the time of the disruption; None if both are unknown.
+
+    Containers of a lost node, and of a pod that is deleted by force, are never reported as ended. The ends of init
+    containers are those of the pod's start then.
+    """
+    ends = _ends(containers)
+    all_ended = all(one.has_ended for one in containers if not one.init)
+    if ends and (all_ended or any(one.init and one.has_ended and one.exit_code for one in containers)):
         return max(ends)
-    if disruption is not None and disruption.at is not None:
-        return disruption.at
-    return max((one.at for one in conditions.values() if one.at is not None), default=None)
+    return max([*ends, disruption.at]) if disruption is not None and disruption.at is not None else None
+
+
+def _last_known(
+    containers: list[ContainerEnd], conditions: Mapping[str, Condition], last_change: datetime | None
+) -> datetime | None:
+    """Return the latest time that the pod names; its conditions alone, such as Ready, may be those of its start."""
+    known = [*_ends(containers), last_change, *(one.at for one in conditions.values())]
+    return max((at for at in known if at is not None), default=None)
+
+
+def _ends(containers: list[ContainerEnd]) -> list[datetime]:
+    return [one.ended_at for one in containers if one.ended_at is not None and not one.earlier]

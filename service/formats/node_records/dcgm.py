@@ -9,6 +9,7 @@ from typing import Any
 
 from service.formats import field_reading
 from service.formats.node_records.kinds import of_text, of_xid, rules
+from service.formats.read_outcome import Skipped
 
 _BAD = {"warning": "warning", "failure": "critical", "fail": "critical", "warn": "warning"}
 _FOUND_MOST = 200
@@ -28,7 +29,7 @@ def _health(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return None
 
 
-def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]:
+def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
     """Return the native node events.
 
     Raises:
@@ -47,8 +48,10 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
         return _from_health(body, common)
     if _XID_FIELD in obj:
         number = field_reading.whole(obj, _XID_FIELD)
+        if not number:
+            return Skipped("DCGM: a GPU without an Xid since it was started")
         text = f"Xid {number}: {field_reading.text(obj, 'err_msg') or ''}".rstrip(": ")
-        return [{**common, "kind": of_xid(number or 0), "text": text, "gpu": _index(obj.get("gpu"))}]
+        return [{**common, "kind": of_xid(number), "text": text, "gpu": _index(obj.get("gpu"))}]
     violation = obj.get("policy_violation", obj.get("violation"))
     details: Mapping[str, Any] = violation if isinstance(violation, dict) else {"condition": violation}
     condition = str(details.get("condition") or details.get("type") or "").lower().removeprefix("dcgm_policy_cond_")

@@ -11,6 +11,7 @@ from typing import Any
 
 from service.formats import field_reading
 from service.formats.node_records.kinds import of_text
+from service.times import instant_of
 
 # RFC 5424: <PRI>1 TIME HOST APP PROCID MSGID [SD] MSG, and rsyslog's file format TIME HOST TAG: MSG.
 _RFC5424 = re.compile(
@@ -63,7 +64,7 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
             "cluster": field_reading.text(obj, "cluster") or cluster,
             "node": field_reading.text(obj, "host") or field_reading.text(obj, "hostname"),
             "id": field_reading.text(obj, "id"),
-            "at": obj.get("at") or obj.get("@timestamp") or obj.get("timestamp") or obj.get("time"),
+            "at": _with_zone(obj.get("at") or obj.get("@timestamp") or obj.get("timestamp") or obj.get("time")),
             "source": field_reading.text(obj, "program") or field_reading.text(obj, "source") or "syslog",
             "text": message,
             "kind": of_text(message),
@@ -88,11 +89,17 @@ def line(text: str, cluster: str | None) -> Mapping[str, Any]:
     return {
         "cluster": cluster,
         "node": hit["node"],
-        "at": hit["at"],
+        "at": _with_zone(hit["at"]),
         "source": hit["app"],
         "text": hit["text"],
         "kind": of_text(hit["text"]),
     }
+
+
+def _with_zone(at: Any) -> Any:
+    """Return a time without a zone as one in UTC; anything else as it is."""
+    known = instant_of(at)
+    return at if known is None else known
 
 
 def _micro(obj: Mapping[str, Any], name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,6 +13,7 @@ LOOKED_AT = 4_000  # characters of a line that are examined
 # In kernel lines the bus id has a short domain and no function; nvidia-smi and DCGM print the long form.
 _XID = re.compile(r"(?i)\bxid\b(?: \((?:PCI:)?[0-9A-Fa-f:.]{1,20}\))?(?: error)?:? {0,2}(\d{1,3})\b")
 _GPU = re.compile(r"(?i)\bgpu[ :#]{0,2}(\d{1,2})\b(?!:)")
+_NAME = re.compile(r"(?<![\w-])[\w-]*gpu\d{1,2}[\w-]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,14 @@ def of_text(text: str) -> str:
     return "other"
 
 
-def gpu_in(text: str) -> int | None:
-    """Return the device index in a line; None if there is none."""
-    hit = _GPU.search(text[:LOOKED_AT])
+def gpu_in(text: str, nodes: Iterable[str] = ()) -> int | None:
+    """Return the device index in a line; None if there is none.
+
+    Args:
+        text: the line.
+        nodes: the nodes that the line is about. `gpu17` is no index where it is the name of one of them.
+    """
+    names = {node.partition(".")[0] for node in nodes}
+    others = _NAME.sub(lambda found: "" if found[0] in names else found[0], text[:LOOKED_AT])
+    hit = _GPU.search(others)
     return None if hit is None else int(hit[1])

@@ -1,7 +1,8 @@
 """Kubernetes Events about a Node, and Nodes with their conditions, also in the envelope of a watch.
 
 Which status is a problem depends on the condition (Ready: False or Unknown; node-problem-detector: True). The time of
-an event is in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of which may be null.
+an event is in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of which may be null; of a repeated one
+in its `series`. In events.k8s.io/v1 the fields of the former API are named `deprecated...`.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,10 @@ from service.formats.node_records.kinds import of_text, rules
 from service.formats.read_outcome import Skipped
 
 CONDITIONS_MOST = 100
+_TIMES = (
+    *("lastTimestamp", "deprecatedLastTimestamp", "eventTime", "firstTimestamp"),
+    "deprecatedFirstTimestamp",
+)
 
 
 def is_it(obj: Mapping[str, Any]) -> bool:
@@ -51,9 +56,12 @@ def _event(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any
         return Skipped(f"Kubernetes: an Event of a {about.get('kind')!s:.40} says nothing of a node")
     reason = field_reading.text(obj, "reason") or ""
     message = field_reading.text(obj, "message") or field_reading.text(obj, "note") or ""
-    at = next((obj[key] for key in ("lastTimestamp", "eventTime", "firstTimestamp") if obj.get(key)), None)
+    series = field_reading.mapping(obj, "series")
+    at = series.get("lastObservedTime") or next((obj[key] for key in _TIMES if obj.get(key)), None)
+    count = series.get("count") or obj.get("count") or obj.get("deprecatedCount") or 1
     metadata = field_reading.mapping(obj, "metadata")
-    source = field_reading.mapping(obj, "source")
+    source_field = "source" if "source" in obj else "deprecatedSource"
+    source = field_reading.mapping(obj, source_field)
     uid = field_reading.text(metadata, "uid", "metadata.")
     line = f"{reason}: {message}" if reason else message
     return [
@@ -61,10 +69,11 @@ def _event(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any
             "cluster": field_reading.text(obj, "clusterName") or cluster,
             "node": field_reading.text(about, "name", f"{name}."),
             # The same Event object is sent again each time its count increases.
-            "id": f"{uid}/{obj.get('count') or 1}" if uid is not None else None,
+            "id": f"{uid}/{count}" if uid is not None else None,
             "at": at or metadata.get("creationTimestamp"),
-            "source": field_reading.text(source, "component", "source.")
+            "source": field_reading.text(source, "component", f"{source_field}.")
             or field_reading.text(obj, "reportingComponent")
+            or field_reading.text(obj, "reportingController")
             or "kubernetes",
             "kind": of_text(line),
             "text": line,

@@ -160,8 +160,8 @@ def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | N
     total = sum(now for _, now in limits.values())
     if total == 0:
         raise ManifestError("more memory is asked for, and no container of the Job has a memory limit")
-    if wanted > MEMORY_MOST * total and pods > 1:
-        wanted = -(-wanted // pods)  # the total of all pods
+    if wanted > pods * total and pods > 1:  # more than all pods have: the total of all pods
+        wanted = -(-wanted // pods)
     if wanted > MEMORY_MOST * total:
         raise ManifestError(
             f"{wanted} bytes of memory are asked for, more than {MEMORY_MOST:g} times the limit of {total}"

@@ -22,7 +22,13 @@ from service.formats.kubernetes.retrier import retrier
 from service.hooks.kubernetes import manifest
 from service.hooks.kubernetes.manifest import ManifestError
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection
-from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, VersionExpired
+from service.kubernetes.errors import (
+    AlreadyExists,
+    ClusterUnavailable,
+    ObjectNotFound,
+    RequestRefused,
+    VersionExpired,
+)
 from service.kubernetes.paths import Object, collection, named
 
 log = logging.getLogger(__name__)
@@ -100,6 +106,8 @@ class KubernetesScheduler:
         except ObjectNotFound:
             return _gone(begun_at)
         except (FaultlineError, ManifestError) as error:
+            if begun_at is not None and isinstance(error, RequestRefused):  # the new Job may exist all the same
+                raise SchedulerUnavailable(error.detail) from None
             return _as_refusal(error)
 
     def execute(self, request: Request, lease: Lease) -> Settled | Failed:

@@ -117,6 +117,8 @@ def described(script: str, options: Sequence[str], environment: bytes | None, *,
     """
     if _DIRECTIVE.search(script):
         raise UnsupportedOption("the #SBATCH lines of its script")
+    if any("\ud800" <= char <= "\udfff" for char in script):
+        raise UnsupportedOption("a script that is not UTF-8")
     out: Description = {}
     for option in options:
         name, equals, value = option.partition("=")

@@ -85,6 +85,8 @@ class SlurmScheduler:
         try:
             plan = self._look(request, begun_at)
         except SlurmRefused as error:
+            if begun_at is not None:  # the job may be on hold for this request, which must not be forgotten
+                raise SchedulerUnavailable(str(error)) from None
             return Failed(str(error), REFUSED_RETRY_S)
         except UnreadableRecord as error:
             return Settled("refused", f"a list of nodes in the job's record can't be read: {error.detail}")
@@ -169,7 +171,7 @@ class SlurmScheduler:
         if job.end is None:
             return self._going(request, job, begun_at)
         against = self._over(request, job) or self._refusal(request, job)
-        if against is None:
+        if not isinstance(against, Settled):
             self._wait_until_settled(begun_at)
         return against or self._plan(request, job)
 

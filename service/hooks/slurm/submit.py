@@ -14,6 +14,8 @@ from service.hooks.slurm.comment import with_request
 from service.hooks.slurm.record import SlurmJob, text, whole
 
 MEBIBYTE = 1 << 20
+# `gres/gpu:4`, `gres/gpu:h200:4`, and with the number behind an equals sign, as the API documents it.
+_GPUS = re.compile(r"gres/gpu((?:[:=][\w-]+)+)")
 _PLAIN: Mapping[str, str] = {
     "--job-name": "name",
     "--partition": "partition",
@@ -48,15 +50,16 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
     out = [f"--uid={job.user}", f"--gid={text(raw, 'group_name') or job.user}"] if as_root else []
     out += [f"{name}={value}" for name, key in _PLAIN.items() if (value := _plain(raw, name, key))]
     resources = {name: number for name, key in _NUMBERS.items() if (number := whole(raw, key))}
-    changed = numbers(request.changes)
+    changed = numbers(request.changes, job)
     if "--mem" in changed:
         resources.pop("--mem-per-cpu", None)
     out += [f"{name}={number}" for name, number in (resources | changed).items()]
     out.append(f"--nodes={job.node_count}")
     if tasks := whole(raw, "tasks"):
         out.append(f"--ntasks={tasks}")
-    if gpus := re.search(r"gres/gpu[:=]([\w:]+)", text(raw, "tres_per_job")):
-        out.append(f"--gpus={gpus[1]}")
+    for name, key in (("--gpus", "tres_per_job"), ("--gpus-per-task", "tres_per_task")):
+        if gpus := _GPUS.search(text(raw, key)):
+            out.append(f"{name}={gpus[1][1:].replace('=', ':')}")
     if excluded := _excluded(job, request):
         out.append(f"--exclude={excluded}")
     if "_" in job.job_id:
@@ -67,12 +70,16 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
     return out
 
 
-def numbers(changes: Mapping[str, Any]) -> dict[str, int]:
-    """Return the requested changes in Slurm's units: MiB (rounded up) and minutes."""
+def numbers(changes: Mapping[str, Any], job: SlurmJob) -> dict[str, int]:
+    """Return the requested changes in Slurm's units: MiB for each node (rounded up) and minutes.
+
+    The requested memory is that of the whole job, as in Slurm's records of its resources (`mem=` of TRES).
+    """
     out = {}
     memory, limit = changes.get("memory_bytes"), changes.get("time_limit_s")
     if isinstance(memory, int) and memory > 0:
-        out["--mem"] = -(-memory // MEBIBYTE)
+        now = whole(job.raw, "memory_per_node") or 0
+        out["--mem"] = max(-(-memory // (MEBIBYTE * job.node_count)), now)
     if isinstance(limit, int) and limit > 0:
         out["--time"] = -(-limit // 60)
     return out
@@ -91,7 +98,7 @@ def update(job: SlurmJob, request: Request, required: Sequence[str] | None) -> d
         out["ExcNodeList"] = _excluded(job, request)
     if required is not None:
         out["ReqNodeList"] = ",".join(required)
-    wanted = numbers(request.changes)
+    wanted = numbers(request.changes, job)
     if "--mem" in wanted:
         out["MinMemoryNode"] = str(wanted["--mem"])
     if "--time" in wanted:
@@ -108,7 +115,8 @@ def _excluded(job: SlurmJob, request: Request) -> str:
 def _plain(raw: Mapping[str, Any], name: str, key: str) -> str:
     value = text(raw, key)
     if name == "--gres":  # `gres/gpu:4` in the record, `gpu:4` on the command line
-        return ",".join(part.removeprefix("gres/").removeprefix("gres:") for part in value.split(",") if part)
+        parts = (part.removeprefix("gres/").removeprefix("gres:") for part in value.split(",") if part)
+        return ",".join(parts).replace("=", ":")
     if name == "--constraint":
         return value if re.fullmatch(r"[\w\[\]*&|(),.:-]*", value) else ""
     return value

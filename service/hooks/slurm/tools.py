@@ -35,6 +35,8 @@ AWAY = (
 )
 # States of jobs whose scripts may be needed later; https://slurm.schedmd.com/squeue.html.
 ROW = 2
+# Without `--all`, hidden partitions and those of other groups are left out, with their jobs and nodes.
+_OF_ALL = ("--all", "--noheader")
 FAILED = "BOOT_FAIL,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,TIMEOUT"
 
 
@@ -83,7 +85,7 @@ class SlurmCommands:
         Raises:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
-        output = self._run("squeue", "--noheader", "--array", "--states=all", "--format=%i|%k")
+        output = self._run("squeue", *_OF_ALL, "--array", "--states=all", "--format=%i|%k")
         rows = (line.partition("|") for line in output.splitlines())
         return [job for job, _, comment in rows if JOB_ID.fullmatch(job) and comment.split()[-1:] == [word]]
 
@@ -94,7 +96,7 @@ class SlurmCommands:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         wanted = "--Format=JobArrayID:64,RestartCnt:16"
-        output = self._run("squeue", "--noheader", "--array", f"--states={FAILED}", wanted)
+        output = self._run("squeue", *_OF_ALL, "--array", f"--states={FAILED}", wanted)
         rows = (line.split() for line in output.splitlines())
         return [
             (row[0], int(row[1])) for row in rows if len(row) == ROW and JOB_ID.fullmatch(row[0]) and row[1].isdigit()
@@ -107,7 +109,7 @@ class SlurmCommands:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         found: dict[str, set[str]] = {}
-        for line in self._run("sinfo", "--noheader", "--Node", "--format=%N|%R").splitlines():
+        for line in self._run("sinfo", *_OF_ALL, "--Node", "--format=%N|%R").splitlines():
             node, _, partition = line.partition("|")
             found.setdefault(partition.strip(), set()).add(node.strip())
         return {partition: frozenset(nodes) for partition, nodes in found.items()}
@@ -122,12 +124,12 @@ class SlurmCommands:
         return int(found[1]) if found else 300
 
     def script(self, job_id: str) -> str:
-        """Return the batch script of a job in memory.
+        """Return the batch script of a job in memory; bytes that are not UTF-8 are lone surrogates, as in `submit`.
 
         Raises:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
-        return self._run("scontrol", "write", "batch_script", number(job_id), "-")
+        return self._run("scontrol", "write", "batch_script", number(job_id), "-", errors="surrogateescape")
 
     def requeue_on_hold(self, job_id: str) -> None:
         """Requeue an ended job, on hold.
@@ -194,18 +196,21 @@ class SlurmCommands:
         return answer if isinstance(answer, dict) else {}
 
     def _run(
-        self, tool: str, *arguments: str, given: str | None = None, folder: str = "", fd: int | None = None
+        self,
+        tool: str,
+        *arguments: str,
+        given: str = "",
+        folder: str = "",
+        fd: int | None = None,
+        errors: str = "replace",
     ) -> str:
         program = shutil.which(tool, path=PATH if self._folder is None else str(self._folder)) or tool
         bare = {name: value for name, value in self._environment.items() if name in VARIABLES}
         try:
             done = subprocess.run(  # noqa: S603 - checked arguments, no shell
                 [program, *arguments],
-                input="" if given is None else given,
+                input=given.encode("utf-8", "surrogateescape"),
                 capture_output=True,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
                 timeout=self._timeout_s,
                 check=False,
                 env=self._environment if fd is None else bare,
@@ -217,8 +222,9 @@ class SlurmCommands:
         except OSError as error:
             raise SchedulerUnavailable(f"{program}: {error.strerror}") from None
         if done.returncode == 0:
-            return done.stdout
-        output = " ".join((done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").split())[:500]
+            return done.stdout.decode("utf-8", errors)
+        text = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
+        output = " ".join((text or f"exit code {done.returncode}").split())[:500]
         if any(words in output.lower() for words in AWAY) or done.returncode < 0:
             raise SchedulerUnavailable(f"{tool}: {output}")
         raise SlurmRefused(f"{tool}: {output}")

@@ -61,6 +61,23 @@ def test_the_chain_counts_the_ranks_that_followed_and_says_how_much_later(extrac
     assert "set_aside" not in found
 
 
+def test_new_year_does_not_change_the_order_of_a_failure(extractor: Extractor) -> None:
+    night = (("2026-11-20 09:59", "2026-12-31 23:59"), ("2026-11-20 10:", "2027-01-01 00:"))
+    streams = []
+    for rank in range(16, 24):
+        text = failing(rank)
+        for before, after in night:
+            text = text.replace(before, after)
+        streams.append(LogStream(text, rank=rank, node="gpu02"))
+    end = datetime(2027, 1, 1, 0, 11, tzinfo=UTC)
+    job = JobFacts(
+        "failed", exit_code=1, gpus=8, nodes=("gpu02",), started_at=end.replace(hour=0, minute=0), ended_at=end
+    )
+    begins, follows, *_ = chain_of(extractor.extract(RawCase(job, tuple(streams))))
+    assert (begins.rank, begins.text) == (21, "IndexError: list index out of range")
+    assert follows.after_s == pytest.approx(600.4, abs=1)
+
+
 def test_an_event_that_explains_nothing_is_counted_with_its_reason(extractor: Extractor) -> None:
     xid = "NVRM: Xid (PCI:0000:b3:00): 79, pid=77, GPU has fallen off the bus."
     found = steps(extractor, NodeEvent(xid, BEGAN, "gpu77", "kernel"), NodeEvent(xid, BEGAN, "gpu78", "kernel"))

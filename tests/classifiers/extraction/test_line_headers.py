@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,31 @@ def test_times_in_different_formats_can_be_compared(earlier: str, later: str) ->
     assert first is not None
     assert second is not None
     assert first < second
+
+
+@pytest.mark.parametrize(
+    ("end", "lines"),
+    [
+        (datetime(2027, 1, 1, tzinfo=UTC), ("2026-12-31 23:59:59 x", "2027-01-01 00:00:00 x")),
+        (datetime(2026, 12, 31, 20, tzinfo=UTC), ("E1231 23:59:59.5 x", "Jan  1 00:00:00 node kernel: x")),
+        (datetime(2027, 6, 30, tzinfo=UTC), ("2027-02-28 23:59:59 x", "2027-03-01 00:00:00 x")),
+        (datetime(2028, 3, 1, tzinfo=UTC), ("2028-02-29 23:59:59 x", '{"ts": 1835481600.0}')),
+    ],
+)
+def test_times_around_new_year_and_the_end_of_february_are_a_second_apart(
+    end: datetime, lines: tuple[str, str]
+) -> None:
+    with line_headers.in_year_of(end):
+        first, second = (line_headers.time_of(line) for line in lines)
+    assert first is not None
+    assert second is not None
+    assert 0 < second - first <= 1
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_ends_at_the_limits_of_the_calendar_are_read(year: int) -> None:
+    with line_headers.in_year_of(datetime(year, 12, 31, tzinfo=UTC)):
+        assert line_headers.time_of("2026-12-31 23:59:59 x") is not None
 
 
 def test_a_line_without_a_time_has_none() -> None:

@@ -110,6 +110,55 @@ def test_after_a_restart_the_failure_stands_in_the_last_state() -> None:
     assert (found.exit_code, found.restart_count) == (7, 4)
 
 
+def running(at: str = "2026-11-18T09:01:10Z", **more: Any) -> dict[str, Any]:
+    return {"name": "c", "restartCount": 0, "state": {"running": {"startedAt": at}}, **more}
+
+
+def test_a_pod_of_a_lost_node_did_not_end_with_its_init_container() -> None:
+    found = event(
+        pod(
+            conditions=disrupted("DeletionByPodGC"),
+            initContainerStatuses=[ended(0, "Completed", "2026-11-18T09:01:00Z")],
+            containerStatuses=[running()],
+        )
+    )
+    assert (found.status, found.ended_at.isoformat()) == ("node_fail", "2026-11-18T10:30:00+00:00")
+
+
+def test_a_pod_whose_init_container_failed_ended_with_it() -> None:
+    waiting = {"name": "c", "restartCount": 0, "state": {"waiting": {"reason": "PodInitializing"}}}
+    found = event(
+        pod(
+            conditions=[{**disrupted("x", "PodReadyToStartContainers")[0]}],
+            initContainerStatuses=[ended(2, at="2026-11-18T09:01:00Z")],
+            containerStatuses=[waiting],
+        )
+    )
+    assert (found.exit_code, found.ended_at.isoformat()) == (2, "2026-11-18T09:01:00+00:00")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"deletionTimestamp": "2026-11-18T15:00:00Z"},
+        {"managedFields": [{"time": "2026-11-18T09:01:00Z"}, {"time": "2026-11-18T15:00:00Z"}]},
+    ],
+)
+def test_a_pod_that_is_deleted_while_it_runs_ends_then_and_not_when_it_got_ready(metadata: dict[str, Any]) -> None:
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-18T09:01:11Z"}
+    alone = pod(phase="Running", conditions=[ready], containerStatuses=[running()])
+    alone["metadata"] |= {"ownerReferences": []} | metadata
+    found = event({"type": "DELETED", "object": alone})
+    assert (found.status, found.ended_at.isoformat()) == ("cancelled", "2026-11-18T15:00:00+00:00")
+
+
+def test_a_container_that_runs_again_has_overcome_its_earlier_failure() -> None:
+    last = {"terminated": {"exitCode": 7, "reason": "Error", "message": "a\nb", "finishedAt": "2026-11-18T09:20:00Z"}}
+    again = running("2026-11-18T09:20:05Z", restartCount=1, lastState=last)
+    found = event(pod(conditions=disrupted("DeletionByTaintManager"), containerStatuses=[again]))
+    assert (found.exit_code, found.message, found.logs, found.restart_count) == (None, "why", (), 1)
+
+
 def test_what_a_container_waited_for_is_kept() -> None:
     waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "registry.example/none:1"'}
     found = event(

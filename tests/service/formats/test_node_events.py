@@ -150,6 +150,34 @@ def test_a_kubernetes_event_of_a_node() -> None:
     assert isinstance(parse(orjson.dumps(pod)), Skipped)
 
 
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"deprecatedCount": 5, "deprecatedLastTimestamp": "2026-11-20T05:00:00Z"},
+        {"eventTime": AT, "series": {"count": 5, "lastObservedTime": "2026-11-20T05:00:00.000000Z"}},
+    ],
+)
+def test_an_event_of_a_node_that_is_repeated_happened_again(again: dict[str, Any]) -> None:
+    first = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "gpu-018.18c1", "uid": "6d0c-11", "creationTimestamp": AT},
+        "reason": "SystemOOM",
+        "note": "System OOM encountered, victim process: python",
+        "type": "Warning",
+        "eventTime": None,
+        "deprecatedSource": {"component": "kubelet"},
+        "deprecatedFirstTimestamp": AT,
+        "deprecatedLastTimestamp": AT,
+        "deprecatedCount": 1,
+        "regarding": {"kind": "Node", "name": "gpu-018"},
+    }
+    before, after = one(first), one({**first, **again})
+    assert (before.at, before.source) == (WHEN, "kubelet")
+    assert after.at == WHEN.replace(hour=5, minute=0, second=0)
+    assert before.key != after.key
+
+
 def test_the_conditions_of_a_kubernetes_node() -> None:
     node = {
         "kind": "Node",
@@ -207,6 +235,8 @@ def test_dcgm_health_and_policy_violations() -> None:
     assert one(xid).kind == "gpu_lost"
     exported = {"Hostname": "gpu018", "at": AT, "DCGM_FI_DEV_XID_ERRORS": 79, "gpu": "3"}
     assert (one(exported).kind, one(exported).gpu) == ("gpu_lost", 3)
+    for clean in (0, None):  # the exporter's value for a GPU that had no Xid
+        assert isinstance(parse(orjson.dumps({**exported, "DCGM_FI_DEV_XID_ERRORS": clean})), Skipped)
 
 
 def test_kernel_lines_by_journald_and_syslog() -> None:
@@ -226,6 +256,19 @@ def test_kernel_lines_by_journald_and_syslog() -> None:
     assert (new.node, new.text) == ("gpu018", XID)
     forwarded = one({"host": "gpu018", "@timestamp": AT, "program": "kernel", "message": XID})
     assert forwarded.kind == "gpu_lost"
+
+
+@pytest.mark.parametrize("node", ["gpu17", "gpu17.cluster.example", "dgx-gpu17"])
+def test_the_name_of_a_node_is_no_number_of_a_gpu(node: str) -> None:
+    assert one(native(node=node, text=f"Node {node} not responding, setting DOWN")).gpu is None
+    assert one(native(node=node, text=f"{node} kernel: GPU 3 is lost")).gpu == 3
+    assert one(native(node="n1", text="gpu3 is lost")).gpu == 3
+
+
+def test_times_of_kernel_lines_without_a_zone_are_in_utc() -> None:
+    assert one(f"{AT.removesuffix('Z')} gpu018 kernel: {XID}".encode()).at == WHEN
+    assert one({"host": "gpu018", "timestamp": "2026-11-20 03:41:52", "message": XID}).at == WHEN
+    assert one(f"2026-11-20T05:41:52+02:00 gpu018 kernel: {XID}".encode()).at == WHEN
 
 
 @pytest.mark.parametrize(

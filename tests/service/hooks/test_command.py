@@ -43,6 +43,8 @@ def test_the_program_reads_the_request_and_its_exit_code_is_the_answer(
         ('print("hello"); print(json.dumps({"new_job_id": 77}))', ("done", "77")),
         ('print(json.dumps({"result": "already_done", "detail": "by hand"}))', ("already_done", None)),
         ('print("[1, 2]")', ("done", None)),
+        ('print(json.dumps({"new_job_id": "two\\nlines"}))', ("done", None)),  # the service takes neither
+        ('print(json.dumps({"new_job_id": "7" * 201}))', ("done", None)),
         ("os.kill(os.getpid(), signal.SIGKILL)", ("unknown", None)),
     ],
 )

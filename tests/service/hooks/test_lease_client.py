@@ -124,6 +124,8 @@ def test_an_unusable_request_is_refused_and_the_next_one_is_kept(server: Answeri
 
 def test_ack_and_fail_say_what_the_contract_asks(server: Answering, client: LeaseClient) -> None:
     client.ack("r1", "t", Settled("done", "requeued", "8"))
+    client.fail("r1", "t", "its option r\udce9 " + "x" * 5_000, None)
+    assert server.asked.pop()[2]["error"] == ("its option r? " + "x" * 5_000)[:4_000]
     client.fail("r2", "t", "x" * 9000, 1e9)
     (_, first, ack, _), (_, second, failed, _) = server.asked
     assert first.endswith("/r1:ack")

@@ -63,12 +63,18 @@ def port(rung: list[int]) -> Iterator[int]:
         yield listener.port
 
 
-def post(port: int, headers: dict[str, str], body: bytes = BODY, method: str = "POST") -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+def post(port: int, headers: dict[str, str], body: bytes = BODY, method: str = "POST", host: str = "127.0.0.1") -> int:
+    connection = http.client.HTTPConnection(host, port, timeout=10)
     connection.request(method, "/", body, headers)
     status = connection.getresponse().status
     connection.close()
     return status
+
+
+def test_it_listens_on_an_address_of_ipv6(rung: list[int]) -> None:
+    with WebhookListener("::1", 0, lambda: [KEY], lambda: rung.append(1), SystemClock()) as listener:
+        assert post(listener.port, signed(), host="::1") == 204
+    assert rung == [1]
 
 
 def test_a_signed_webhook_wakes_the_hook(port: int, rung: list[int]) -> None:

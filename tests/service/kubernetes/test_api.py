@@ -104,6 +104,10 @@ def test_retry_after_is_read(api: KubernetesApi, handler: type[Handler]) -> None
     with pytest.raises(ClusterUnavailable) as caught:
         api.get(JOBS)
     assert caught.value.retry_after_s == 7
+    handler.reply = lambda self: self.say(429, status(429, "TooManyRequests"), retry_after="9" * 400)
+    with pytest.raises(ClusterUnavailable) as caught:
+        api.get("/x")
+    assert caught.value.retry_after_s == 3600  # a watch that waits longer seems to be dead
 
 
 def test_the_token_goes_along_and_the_query_as_it_is_given(api: KubernetesApi, handler: type[Handler]) -> None:

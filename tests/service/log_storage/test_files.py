@@ -17,7 +17,22 @@ def test_only_the_owner_reads_files_and_folders(tmp_path: Path) -> None:
     FileObjects(tmp_path).put(KEY, b"text")
     file = tmp_path / KEY
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    for folder in file.parents[:3]:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_names_of_new_folders_are_on_the_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    real = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    FileObjects(tmp_path).put(KEY, b"text")
+    file = tmp_path / KEY
+    assert [one for one in synced if one.is_dir()] == [*file.parents[:3], tmp_path]
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

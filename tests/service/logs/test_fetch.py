@@ -1,3 +1,4 @@
+import errno
 import os
 import pwd
 import threading
@@ -102,6 +103,59 @@ def test_a_log_that_is_not_there_yet_is_worth_a_later_try(fetcher: LogFetcher, t
     later = fetcher.fetch_all([job().model_copy(update={"logs": found.pending})], 60)[0]
     assert later.streams[0].text == "came\n"
     assert not later.pending
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_log_of_a_server_that_fails_for_a_moment_is_worth_a_later_try(status: int) -> None:
+    answers = iter([status] * 4)
+
+    class Restarting(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if (failed := next(answers, None)) is not None:
+                self.send_error(failed)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"came\n" if self.command == "GET" else b"")
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Restarting)) as address:
+        fetcher = LogFetcher([f"{address}/logs"])
+        found = one(fetcher, {"uri": f"{address}/logs/a.log"})
+        while found.streams[0].text == "" and found.pending:
+            found = fetcher.fetch_all([job().model_copy(update={"logs": found.pending})], 60)[0]
+        fetcher.close()
+    assert found.streams[0].text == "came\n"
+
+
+def test_a_log_whose_mount_is_renewed_is_worth_a_later_try(
+    fetcher: LogFetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.log").write_text("came\n")
+
+    def stale(*_args: Any, **_options: Any) -> int:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("service.logs.local.os.open", stale)
+        found = one(fetcher, {"uri": f"{tmp_path}/a.log"})
+    assert found.streams[0].text == ""
+    later = fetcher.fetch_all([job().model_copy(update={"logs": found.pending})], 60)[0]
+    assert later.streams[0].text == "came\n"
+
+
+def test_a_key_that_is_removed_moves_no_line_behind_it(fetcher: LogFetcher) -> None:
+    body = "\n".join(["MIIEowIBAAKCAQEA7" + "bX4" * 15] * 25)
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
+    [stream] = one(fetcher, {"tail": f"step 1\n{key}KeyError: 'y'\n"}).streams
+    assert "MIIE" not in stream.text
+    assert stream.text.split("\n").index("KeyError: 'y'") == 28  # as in the file
 
 
 def test_a_large_log_gives_its_end_and_the_window_around_its_first_error(fetcher: LogFetcher, tmp_path: Path) -> None:

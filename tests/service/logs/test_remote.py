@@ -6,7 +6,7 @@ import pytest
 
 from service.logs import remote as remote_module
 from service.logs.allowed_roots import LogRefused, parse_roots
-from service.logs.local import LogNotFound
+from service.logs.local import LogNotFound, LogUnavailable
 from service.logs.remote import Remote
 from tests.service.http_server import listening
 
@@ -106,7 +106,7 @@ def test_what_is_not_there_may_come_and_what_is_denied_says_so(remote: Remote, s
         read(remote, f"{server}/logs/none")
     with pytest.raises(LogRefused, match="permission denied"):
         read(remote, f"{server}/logs/denied")
-    with pytest.raises(LogRefused, match="ClientResponseError 500"):
+    with pytest.raises(LogUnavailable, match="ClientResponseError 500"):
         read(remote, f"{server}/logs/broken")
 
 
@@ -118,7 +118,7 @@ def test_an_address_outside_is_not_even_asked(remote: Remote, server: str) -> No
 
 def test_a_closed_port_is_given_as_the_reason() -> None:
     silent = Remote(parse_roots(["http://127.0.0.1:1/"]))
-    with pytest.raises(LogRefused, match="could not be read"):
+    with pytest.raises(LogUnavailable, match="could not be read"):
         read(silent, "http://127.0.0.1:1/a.log?sig=secret")
     silent.close()
 

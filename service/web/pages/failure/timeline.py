@@ -160,6 +160,9 @@ def _in_year(seconds: float | None, ended: datetime) -> datetime | None:
     instant = datetime(2023, 12, 31, tzinfo=UTC) + timedelta(seconds=seconds)  # months are counted as in a leap year
     try:
         at = instant.replace(year=ended.year)
+        if ended.month == 12 and at.month == 1:  # noqa: PLR2004 - December
+            tomorrow = at.replace(year=ended.year + 1)
+            return tomorrow if tomorrow - ended <= _WIDEST_SHIFT else at
         return at.replace(year=ended.year - 1) if at - ended > timedelta(days=180) else at
     except ValueError:
         return None

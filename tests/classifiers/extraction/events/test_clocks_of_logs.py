@@ -19,10 +19,17 @@ _SOON, _LATE = timedelta(seconds=5), timedelta(hours=5)
 PEERS = "[rank{0}]: RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:41234"
 
 
-def event(minutes: float, events: Sequence[tuple[float, str]], *, zone: timedelta, silent: timedelta) -> dict[str, Any]:
+def event(
+    minutes: float,
+    events: Sequence[tuple[float, str]],
+    *,
+    zone: timedelta,
+    silent: timedelta,
+    start: datetime = START,
+) -> dict[str, Any]:
     """A job that prints a line each minute for so many minutes, stops, and ends after a silence."""
     lines = [
-        f"{START + zone + timedelta(minutes=at):%Y-%m-%d %H:%M:%S} INFO step {at} loss 2.1"
+        f"{start + zone + timedelta(minutes=at):%Y-%m-%d %H:%M:%S} INFO step {at} loss 2.1"
         for at in range(int(minutes))
     ]
     lines += [PEERS.format(rank) for rank in (0, 1)]
@@ -32,11 +39,11 @@ def event(minutes: float, events: Sequence[tuple[float, str]], *, zone: timedelt
         "status": "failed",
         "gpus": 8,
         "nodes": ["gpu1", "gpu2"],
-        "started_at": START.isoformat(),
-        "ended_at": (START + timedelta(minutes=minutes) + silent).isoformat(),
+        "started_at": start.isoformat(),
+        "ended_at": (start + timedelta(minutes=minutes) + silent).isoformat(),
         "logs": [{"rank": None, "tail": "\n".join(lines)}],
         "node_events": [
-            {"at": (START + timedelta(minutes=at)).isoformat(), "node": "gpu1", "source": "kernel", "text": text}
+            {"at": (start + timedelta(minutes=at)).isoformat(), "node": "gpu1", "source": "kernel", "text": text}
             for at, text in events
         ],
     }
@@ -54,6 +61,26 @@ def test_an_event_is_compared_by_the_clock_of_the_log(hours: float, silent: time
     survived = event(300, [(120, XID)], zone=zone, silent=silent)
     assert notes(survived) in ([Reason.SURVIVED.value], [Reason.LONG_BEFORE.value])
     at_the_stop = event(300, [(299.5, XID)], zone=zone, silent=silent)
+    assert notes(at_the_stop) == [None]
+
+
+@pytest.mark.parametrize("hours", [0, 8, -8])
+@pytest.mark.parametrize(
+    "start",
+    [
+        datetime(2026, 12, 31, 20, tzinfo=UTC),
+        datetime(2026, 12, 31, 14, tzinfo=UTC),
+        datetime(2027, 2, 28, 20, tzinfo=UTC),
+        datetime(2027, 2, 28, 14, tzinfo=UTC),
+        datetime(2028, 2, 28, 20, tzinfo=UTC),
+        datetime(2028, 2, 29, 20, tzinfo=UTC),
+    ],
+)
+def test_new_year_and_the_end_of_february_break_no_clock(start: datetime, hours: int) -> None:
+    zone = timedelta(hours=hours)
+    survived = event(300, [(120, XID)], zone=zone, silent=_SOON, start=start)
+    assert notes(survived) in ([Reason.SURVIVED.value], [Reason.LONG_BEFORE.value])
+    at_the_stop = event(300, [(299.5, XID)], zone=zone, silent=_SOON, start=start)
     assert notes(at_the_stop) == [None]
 
 

@@ -105,8 +105,11 @@ def test_memory_is_raised_with_the_request_where_it_was_the_same() -> None:
     assert memory(new_job(smaller, request(changes={"memory_bytes": 12 * GIB})))["requests"] == {"memory": "1Gi"}
 
 
-def test_memory_stated_for_all_pods_is_divided_among_them() -> None:
-    made = new_job(job(parallelism=8), request(changes={"memory_bytes": 8 * 12 * GIB}))
+@pytest.mark.parametrize("pods", [2, 3, 8])
+def test_memory_stated_for_all_pods_is_divided_among_them(pods: int) -> None:
+    made = new_job(job(parallelism=pods), request(changes={"memory_bytes": pods * 12 * GIB}))
+    assert memory(made)["limits"]["memory"] == str(12 * GIB)
+    made = new_job(job(parallelism=pods), request(changes={"memory_bytes": 12 * GIB}))  # stated for one of them
     assert memory(made)["limits"]["memory"] == str(12 * GIB)
 
 

@@ -197,6 +197,22 @@ def test_an_answer_that_was_lost_is_found_by_name() -> None:
     assert seen.result == "done"
 
 
+def test_a_job_that_may_have_been_created_is_not_refused_because_it_may_not_be_read() -> None:
+    cluster = Cluster(job())
+    cluster.after_create = AWAY
+    with pytest.raises(SchedulerUnavailable):
+        scheduler(cluster).execute(request(), Lease())
+    cluster.refuses[("get", NEW)] = FORBIDDEN  # rights are being changed
+    with pytest.raises(SchedulerUnavailable, match="forbidden"):
+        scheduler(cluster).inspect(request(), begun_at=NOW)
+    first = scheduler(cluster).inspect(request(), begun_at=None)
+    assert first == Settled("refused", "jobs is forbidden")
+    cluster.refuses.clear()
+    seen = scheduler(cluster).inspect(request(), begun_at=NOW)
+    assert isinstance(seen, Settled)
+    assert seen.result == "done"
+
+
 def test_nothing_is_created_after_the_lease() -> None:
     cluster = Cluster(job())
     with pytest.raises(LeaseExpired):

@@ -188,6 +188,10 @@ def test_a_job_that_cannot_be_read_does_not_keep_the_scripts_of_others_from_bein
     odd = "sbatch --parsable -J $(printf 'a\\377') --comment=$(printf '\\377;\\\\\"') --wrap 'exit 1'"
     hostile = bench.cluster.run("sh", "-c", odd, user=USER).strip()
     plain = bench.failed()
+    deadline = time.monotonic() + 60
+    while hostile not in dict(SlurmCommands(bench.folder).failed_jobs()):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
     hook.maintain()
     assert scripts.get(plain) is not None
     asked: list[str] = []

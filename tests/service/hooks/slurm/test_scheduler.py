@@ -185,6 +185,27 @@ def test_a_hook_killed_after_the_first_step_takes_up_its_own_job_only(bench: Ben
     assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
 
 
+def test_a_job_that_the_hook_put_on_hold_is_not_forgotten_if_a_question_is_refused(
+    tmp_path: Path, scripts: ScriptStore
+) -> None:
+    with benches.fake(tmp_path / "slurm") as bench:
+        hook = SlurmScheduler(SlurmCommands(bench.folder), scripts, SystemClock(), SlurmOptions(settle_s=0))
+        job = bench.failed()
+        wanted = request(job, "half3")
+        begun = datetime.now(UTC)
+        assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
+        with pytest.raises(LeaseExpired):
+            hook.execute(wanted, Lasting(steps=1))
+        sinfo = bench.folder / "sinfo"
+        usual = sinfo.read_text()
+        sinfo.write_text("#!/bin/sh\necho 'slurm_load_partitions: Message receive failure' >&2\nexit 1\n")
+        with pytest.raises(SchedulerUnavailable, match="Message receive failure"):
+            hook.inspect(wanted, begun_at=begun)
+        sinfo.write_text(usual)
+        carry_out(hook, wanted, begun_at=begun)
+        assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
+
+
 def test_a_hook_killed_before_the_release_releases_it(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.failed()
     wanted = request(job, "half2")

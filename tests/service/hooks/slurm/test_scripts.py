@@ -2,7 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from service.clock import SystemClock
 from service.hooks.slurm import scripts
+from service.hooks.slurm.rest_job import UnsupportedOption, described
+from service.hooks.slurm.script_options import without_privileged_options
+from service.hooks.slurm.tools import SlurmCommands
 from tests.service.hooks.slurm.test_submit import job, number
 
 KEPT = b"PATH=/my/bin\0MULTI=a\nb\0"
@@ -28,6 +32,23 @@ def test_the_tasks_of_an_array_share_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"\x02\0", b"\x09\0\0\0" + KEPT, b"\x02\0\0\0" + KEPT[:-3]])
 def test_an_incomplete_script_is_not_used(tmp_path: Path, content: bytes) -> None:
     assert scripts.spooled_environment(spool_of(tmp_path, content), job()) is None
+
+
+def test_a_script_in_another_encoding_is_submitted_again_as_it_was(tmp_path: Path) -> None:
+    script = b"#!/bin/bash\ncd /home/ana/r\xe9sultats\nprintf 'a\r\nb\rc'\n"
+    (tmp_path / "script").write_bytes(script)
+    for tool, body in (("scontrol", f"cat {tmp_path}/script"), ("sbatch", f"cat > {tmp_path}/submitted; echo 7")):
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / tool).chmod(0o755)
+    commands = SlurmCommands(tmp_path)
+    store = scripts.ScriptStore(tmp_path / "saved", SystemClock())
+    store.save(job(), without_privileged_options(commands.script("884120")))
+    saved = store.get("884120")
+    assert saved is not None
+    assert commands.submit(saved.script, []) == "7"
+    assert (tmp_path / "submitted").read_bytes() == script
+    with pytest.raises(UnsupportedOption, match="not UTF-8"):
+        described(saved.script, ["--export=NONE"], None)
 
 
 def test_a_job_without_a_saved_script_has_none(tmp_path: Path) -> None:

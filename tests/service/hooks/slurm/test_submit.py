@@ -70,6 +70,14 @@ def test_a_submission_asks_for_what_the_first_one_had() -> None:
     ]
 
 
+@pytest.mark.parametrize("typed", ["gres/gpu:h200:4", "gres/gpu:h200=4"])
+def test_gpus_of_the_job_of_a_node_and_of_a_task_are_asked_for_again(typed: str) -> None:
+    asked = submit.options(job(tres_per_job=typed, tres_per_node=typed, tres_per_task=typed), request(), as_root=True)
+    assert {"--gpus=h200:4", "--gres=gpu:h200:4", "--gpus-per-task=h200:4"} <= set(asked)
+    plain = submit.options(job(tres_per_task="cpu=24,gres/gpu=1"), request(), as_root=True)
+    assert "--gpus-per-task=1" in plain
+
+
 def test_what_a_user_wrote_can_not_become_an_option() -> None:
     made = job(name="x --uid=root\n--exclude=a", account="--wrap=id", comment="--parsable")
     asked = submit.options(made, request(), as_root=False)
@@ -90,11 +98,21 @@ FLAGS = ("--requeue", "--no-requeue")
     ],
 )
 def test_changes_are_rounded_up_into_slurms_units(changes: dict[str, Any], expected: dict[str, int]) -> None:
-    assert submit.numbers(changes) == expected
+    small = job(node_count=number(1), memory_per_node=number(None))
+    assert submit.numbers(changes, small) == expected
+
+
+def test_more_memory_for_the_job_is_divided_among_its_nodes() -> None:
+    """A record of Slurm has the memory of all nodes together, `--mem` is that of each."""
+    wanted = request(changes={"memory_bytes": 9 << 30})  # 1.5 times 2 nodes of 3 GiB
+    assert "--mem=4608" in submit.options(job(), wanted, as_root=True)
+    assert submit.update(job(), wanted, None)["MinMemoryNode"] == "4608"
+    less = request(changes={"memory_bytes": 4 << 30})
+    assert submit.update(job(), less, None)["MinMemoryNode"] == "3072"
 
 
 def test_more_memory_for_the_node_takes_the_place_of_memory_for_each_core() -> None:
-    made = job(memory_per_node=number(None), memory_per_cpu=number(512))
+    made = job(memory_per_node=number(None), memory_per_cpu=number(512), node_count=number(1))
     asked = submit.options(made, request(changes={"memory_bytes": 8 << 30}), as_root=True)
     assert "--mem=8192" in asked
     assert not any(option.startswith("--mem-per-cpu") for option in asked)

@@ -63,3 +63,21 @@ def test_jobs_of_others_are_neither_requeued_nor_submitted_under_a_wrong_name(
         assert isinstance(outcome, Failed) or outcome.result != "done"
     assert bench.job(job)["job_state"] == ["FAILED"]
     assert OTHER not in bench.run("squeue", "--noheader", "--states=all", "--format=%u")
+
+
+def test_jobs_of_a_hidden_partition_are_known_with_their_nodes(
+    cluster: slurm.Slurm, bench: Bench, tmp_path: Path
+) -> None:
+    hook = hook_of(USER, cluster, tmp_path)
+    tools = SlurmCommands(benches.bench_of(cluster, tmp_path / "tools", USER).folder)
+    job = bench.failed()
+    cluster.run("scontrol", "update", "PartitionName=gpu", "Hidden=YES")
+    try:
+        assert job in dict(tools.failed_jobs())
+        wanted = request(job, "hidden1", action="submit", exclude_nodes=("gpu1",))
+        assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
+        done = hook.execute(wanted, Lasting())
+        assert isinstance(done, Settled)
+        assert tools.find("faultline/request=hidden1") == [done.new_job_id]  # else it would be submitted twice
+    finally:
+        cluster.run("scontrol", "update", "PartitionName=gpu", "Hidden=NO")
