@@ -148,3 +148,10 @@ def test_static_files_are_compressed_and_kept_by_browsers(client: TestClient) ->
     assert "max-age=86400" in client.get("/static/chevron.svg").headers["Cache-Control"]
     page = client.get("/login", headers={"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in page.headers, "a page with secrets is not compressed"
+
+
+def test_a_file_under_the_address_of_another_version_is_not_kept(client: TestClient) -> None:
+    """While a service is upgraded, a page of a new process may ask an old one for its files."""
+    old = client.get("/static/faultline.css?v=0123456789ab")
+    assert (old.status_code, old.headers["Cache-Control"]) == (200, "no-store")
+    assert client.get("/static/nothing.css?v=0123456789ab").status_code == 404
