@@ -145,9 +145,7 @@ def lost_data(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> s
     series = {kind: [amount.get(kind, 0.0) for amount in amounts] for kind in (*SIDES, *APART)}
     limits = [*(one.since for one in found.trend), found.until]
     placed = marks.places(marked, limits)
-    return figures.stacked(
-        "GPU-hours", limits, series, offset=_offset(found, zone), marks=placed, partial=partial(found, zone)
-    )
+    return figures.stacked("GPU-hours", limits, series, zone=zone, marks=placed, partial=partial(found, zone))
 
 
 def partial(found: Goodput, zone: ZoneInfo) -> tuple[int, ...]:
@@ -173,15 +171,11 @@ def trend(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> dict[
         f"{width * (at - known[0][0]).total_seconds() / span:.1f},{height * (1 - share) / max(1 - low, 0.05):.1f}"
         for at, share in known
     )
-    placed = [(mark.number, mark.at.timestamp()) for mark in marked if mark.drawn]
+    placed = [(mark.number, figures.shown_seconds(mark.at, zone)) for mark in marked if mark.drawn]
     series = {"goodput": [share for _, share in known]}
-    data = figures.line([at.timestamp() for at, _ in known], series, offset=_offset(found, zone), marks=placed)
+    times = [figures.shown_seconds(at, zone) for at, _ in known]
+    data = figures.line(times, series, time=True, marks=placed)
     return {"data": data, "points": " ".join(points), "low": formatting.percent(low, 0)}
-
-
-def _offset(found: Goodput, zone: ZoneInfo) -> float:
-    offset = found.until.astimezone(zone).utcoffset()
-    return offset.total_seconds() if offset else 0
 
 
 def bars(found: Goodput, top: float) -> list[dict[str, object]]:
