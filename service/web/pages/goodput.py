@@ -21,7 +21,7 @@ from service.web.pages.charts import figures, marks
 from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
-from service.web.views import FailureQuery
+from service.web.views import FailureQuery, default_since
 
 router = APIRouter()
 CHART = (480, 90)  # width and height of the chart in chart units
@@ -71,7 +71,7 @@ def goodput(
     problems = wrong_times(services, FailureQuery(since=scope.since, until=scope.until))
     if problems:
         scope = replace(scope, since=None, until=None)
-    since = scope.since or goodput_views.DEFAULT_RANGE
+    since = scope.since or default_since(services, scope.until, goodput_views.DEFAULT_RANGE)
     both = goodput_views.goodput(services, since, scope.until, scope.jobs())
     found = both.figures
     top = chart_top(found)
