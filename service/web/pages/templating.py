@@ -42,6 +42,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "cut": formatting.truncate,
+        "shorten": formatting.shorten,
         "number": formatting.number,
         "counted": formatting.counted,
         "gpu_hours": formatting.gpu_hours,
