@@ -33,10 +33,11 @@ _BINARY_SHARE: Final = 0.05  # control characters in the sample of a file that i
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A log to read. `name`: as shown to the person; `path`: None for standard input."""
+    """A log to read. `name`: as shown to the person; `path`: None for standard input; `of_folder`: not named itself."""
 
     name: str
     path: Path | None
+    of_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _logs_of_folder(folder: Path) -> list[LogFile]:
     logs = [path for path in logs if path.is_file() and path.stat().st_size]
     if not logs:
         raise ConfigurationError(f"{folder}: no log in this folder")
-    return [LogFile(str(path), path) for path in logs]
+    return [LogFile(str(path), path, of_folder=True) for path in logs]
 
 
 @contextmanager
