@@ -1,5 +1,6 @@
 """The page and the API of goodput figures."""
 
+import html
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,19 @@ def test_the_page_and_the_api_show_the_same_figures(filled: World) -> None:
     for one in answer["definitions"].values():
         assert one["text"].split(".")[0] in page.replace("&#39;", "'")
     assert "arxiv.org/abs/2410.21680" in page
+
+
+def test_counts_open_the_failures_that_are_counted(filled: World) -> None:
+    stopped = NOW - timedelta(days=2)
+    for status in ("cancelled", "preempted"):
+        of = job(status, status=status, ended_at=stopped, started_at=stopped - timedelta(hours=2))
+        put(filled.store, [of], side="hardware", cause="HW.GPU.2")
+    client = filled.client()
+    page = client.get("/goodput").text
+    found = re.findall(r'<a href="(/failures\?[^"]+)">(\d+)</a>', page)
+    assert len(found) == 4, "two causes, the failures by hardware, and one interruption"
+    for address, count in found:
+        assert len(client.get("/api/v1" + html.unescape(address)).json()["items"]) == int(count), address
 
 
 def test_the_scope_and_the_period_are_in_the_url(filled: World) -> None:
