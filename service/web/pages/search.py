@@ -90,8 +90,14 @@ def one_word_as_filter(services: Services, wanted: str) -> dict[str, str] | None
 
 @router.get("/mine")
 def mine(reader: Annotated[Principal, OWN]) -> RedirectResponse:
-    """Redirect to the caller's own failures; who may see only these has them as the whole list."""
-    return redirect("/failures" if reader.visible is not None else f"/failures{query(user=reader.name)}")
+    """Redirect to the caller's own failures; who may see only these has them as the whole list.
+
+    Of several names under which the caller's jobs run, the list shows those of the first.
+    """
+    if reader.visible is not None:
+        return redirect("/failures")
+    cluster, user = next(iter(reader.users), (None, reader.name))
+    return redirect(f"/failures{query(user=user, cluster=cluster)}")
 
 
 def node_page(services: Services, name: str) -> str | None:
