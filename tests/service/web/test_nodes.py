@@ -207,6 +207,20 @@ def test_the_failures_of_a_node_open_those_that_are_counted(world: World) -> Non
     assert counted("/nodes") == ("0", 0), "what failed before the repair does not count"
 
 
+def test_the_search_finds_a_node_on_which_no_job_failed(world: World) -> None:
+    filled(world)
+    client = world.client()
+    client.post("/api/v1/node-events", content=lines(node_event(node="gpu019")))
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+    for name in ("gpu001", "gpu018", "gpu019"):
+        assert client.get(f"/search?q={name}").headers["location"] == f"/nodes/orion/{name}"
+    elsewhere = event("9", cluster="vega", status="succeeded", nodes=["gpu018", "gpu001"], logs=[])
+    client.post("/api/v1/events", content=lines(elsewhere))
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+    assert client.get("/search?q=gpu018").headers["location"] == "/failures?node=gpu018", "two clusters have it"
+    assert client.get("/search?q=nowhere").headers["location"] == "/failures?q=nowhere"
+
+
 def test_the_overview_lists_the_nodes_that_the_nodes_page_suspects(world: World) -> None:
     client = world.client()
     assert "No node fails more often than expected." in client.get("/").text
