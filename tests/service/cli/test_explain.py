@@ -2,6 +2,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,13 @@ def test_what_is_no_text_in_a_folder_of_logs_is_left_out(explain: Explain, tmp_p
     (tmp_path / "job.log").unlink()
     assert explain.code(tmp_path) == 2
     assert "a.out: not a text file" in explain.error
+
+
+def test_a_name_in_another_encoding_is_printed_with_a_replacement(explain: Explain, tmp_path: Path) -> None:
+    path = log(Path(os.fsdecode(os.fsencode(tmp_path / "caf") + b"\xe9.log")))
+    for named in (path, tmp_path):
+        assert [one["file"] for one in explain.json(named)["logs"]] == [f"{tmp_path}/caf\ufffd.log"]
+        assert "caf\ufffd.log" in explain.text(named)
 
 
 def test_secrets_are_not_printed(explain: Explain, tmp_path: Path) -> None:
