@@ -98,7 +98,8 @@ def authorise(
 
     Raises:
         Unauthorized: no token, or an unknown one.
-        Forbidden: the token lacks a scope, or a page of another site made the request.
+        Forbidden: the caller lacks a scope or sees only a part of what this needs, or a page of another site made the
+            request.
     """
     found = getattr(request.state, "identified", None)  # by the request gate
     bearer = credentials.credentials if credentials is not None else None
@@ -110,6 +111,8 @@ def authorise(
         principal.require(scope)
     if "act" in wanted.scopes and principal.visible is not None:
         _check_visible(request, services, principal.visible)
+    if "hook" in wanted.scopes and principal.visible is not None and (not principal.binding or principal.binding.teams):
+        raise Forbidden("a hook carries out the requests of all teams, and this caller may act on some of them only")
     if "publish" in wanted.scopes and principal.visible is not None:
         raise Forbidden("a report covers all clusters and teams, and this caller may not see all of them")
     return principal
