@@ -33,7 +33,7 @@ from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING, Amount
 from service.reports.weekly_facts import GroupFacts
 from service.sql import bulk
-from service.sql.types import utc
+from service.sql.types import clean, utc
 
 UNKNOWN = "unknown"
 Breakdown = Literal["cause", "category", "symptom"]
@@ -108,7 +108,7 @@ class WeeklyCountReader:
         """Whether a failure of a scope is stored, or a job of it ended in a period."""
         wanted = {"cluster": scope.cluster, "team": scope.team}
         # Plain conditions: the indexes on cluster and team find one failure at once.
-        own = [failures.c[name] == value for name, value in wanted.items() if value is not None]
+        own = [failures.c[name] == clean(value) for name, value in wanted.items() if value is not None]
         if self._connection.execute(select(failures.c.id).where(*own).limit(1)).first() is not None:
             return True
         ended = (jobs.c.ended_at >= utc(since), jobs.c.ended_at < utc(until))
