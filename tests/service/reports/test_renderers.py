@@ -131,7 +131,7 @@ def test_the_outcome_of_last_weeks_actions_compares_the_same_failures() -> None:
     assert all(one.outcome.startswith("no failure in this week") for one in gone)
 
 
-def test_the_interval_of_a_few_failures_has_no_upper_end_that_nobody_knows() -> None:
+def test_the_interval_of_a_few_failures_is_open_at_the_top() -> None:
     """With one failure, the 95 % interval ends at billions of GPU-hours."""
     one = replace(week(47, finished=2, user=0, hardware=1, hours=4.0), amounts=(4.0,))
     made = build(facts(one, causes={}, categories={}, symptoms={}))

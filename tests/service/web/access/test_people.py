@@ -123,7 +123,7 @@ def test_guessing_is_slowed_down(guarded: World) -> None:
         assert log_in(client, "ana") == 429
 
 
-def test_logins_that_could_not_be_checked_lock_nobody_out(guarded: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins_that_could_not_be_checked_do_not_count(guarded: World, monkeypatch: pytest.MonkeyPatch) -> None:
     person(guarded, "ana", "viewer")
 
     def busy(*_: object) -> bool:
