@@ -174,6 +174,16 @@ def test_a_chosen_hour_has_bars_of_five_minutes_and_a_way_out(client: TestClient
     assert "zoom out" not in client.get("/?since=24h").text
 
 
+@pytest.mark.parametrize("page", ["/", "/goodput"])
+def test_blanks_around_a_pasted_name_do_not_count(client: TestClient, page: str) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    for name in ("cluster=orion", "team=vision", "queue=gpu"):
+        plain, pasted = (client.get(f"{page}?{name}{blank}").text for blank in ("", "%20"))
+        heads = [text.partition("<h1>")[2].partition("</h1>")[0] for text in (plain, pasted)]
+        assert heads[0].replace("%20", "") == heads[1], name
+        assert "No " not in heads[0]
+
+
 def test_an_end_without_a_begin_shows_the_usual_period_before_it(world: World) -> None:
     ended = NOW - timedelta(days=40, hours=3)
     put(world.store, [job("a", ended_at=ended, started_at=ended - timedelta(hours=1)), succeeded("b", ended_at=ended)])
