@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from itertools import pairwise
 from math import floor
 from typing import Annotated
@@ -155,8 +155,18 @@ def partial(found: Goodput, zone: ZoneInfo) -> tuple[int, ...]:
     return tuple(
         number
         for number, (begin, end) in enumerate(pairwise(edges))
-        if end.astimezone(zone).replace(tzinfo=None) - begin.astimezone(zone).replace(tzinfo=None) < full
+        if _days(end, zone) - _days(begin, zone) < full or _begins_later(begin, zone)
     )
+
+
+def _days(at: datetime, zone: ZoneInfo) -> timedelta:
+    """Whole days of the zone's calendar before a time."""
+    return timedelta(days=at.astimezone(zone).date().toordinal())
+
+
+def _begins_later(at: datetime, zone: ZoneInfo) -> bool:
+    """Whether a time is not the first of its day, which is later than midnight if the clock is put forward then."""
+    return at > datetime.combine(at.astimezone(zone).date(), time(), zone)
 
 
 def trend(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> dict[str, str]:

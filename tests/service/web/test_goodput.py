@@ -87,6 +87,17 @@ def test_days_that_are_not_whole_are_marked_in_chart_and_table(filled: World) ->
     assert "The first week" not in weeks, "it begins on a Monday"
 
 
+def test_a_day_whose_first_hour_does_not_exist_is_whole(world: World) -> None:
+    """In Santiago, the clock was put forward at 2026-09-06 00:00."""
+    client = TestClient(create_app(replace(world.services, timezone="America/Santiago")), base_url=HERE)
+    ended = datetime(2026, 9, 7, 10, tzinfo=UTC)
+    put(world.store, [job("a", ended_at=ended, started_at=ended - timedelta(hours=2))])
+    page = client.get("/goodput?since=2026-09-05&until=2026-09-09").text
+    assert "&#34;partial&#34;:[]" in page
+    assert "&#34;partial&#34;:[3]" in client.get("/goodput?since=2026-09-05&until=2026-09-08T12:00:00Z").text
+    assert "&#34;partial&#34;:[0]" in client.get("/goodput?since=2026-09-05T12:00:00Z&until=2026-09-09").text
+
+
 def test_a_price_gives_the_cost_of_lost_hours(filled: World) -> None:
     priced = replace(filled.services, gpu_hour_price=2.5, gpu_hour_currency="EUR")
     client = TestClient(create_app(priced), base_url=HERE)
