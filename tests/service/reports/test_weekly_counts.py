@@ -1,6 +1,7 @@
 """Counts of the weekly report, on both databases."""
 
 from datetime import timedelta
+from typing import Literal
 
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
@@ -69,7 +70,7 @@ def test_judgements_that_were_withdrawn_are_no_corrections(store: Store) -> None
             work.failures.revise(failure_id, verdict(side=side), source="person")
             return work.feedback.add(given)[0]
 
-    def withdraw(failure_id: int, number: int, source: str) -> None:
+    def withdraw(failure_id: int, number: int, source: Literal["machine", "person"]) -> None:
         with store.unit_of_work() as work:
             work.feedback.withdraw_one(failure_id, number, "ana")
             work.failures.revise(failure_id, verdict(), source=source, over_person=True)

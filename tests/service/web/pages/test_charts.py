@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -44,7 +45,7 @@ def test_a_line_over_time_differs_from_one_over_shares() -> None:
     assert (shares["time"], shares["right"], shares["up"], shares["from"]) == (False, "confidence", "share right", 0.4)
 
 
-def shown_times(data: dict[str, list[float]]) -> list[str]:
+def shown_times(data: dict[str, Any]) -> list[str]:
     """The beginnings of the parts of a chart as the page shows them."""
     times = zip(data["limits"], data["offsets"], strict=True)
     return [f"{datetime.fromtimestamp(at + offset, UTC):%m-%d %H:%M}" for at, offset in times][:-1]
@@ -59,7 +60,7 @@ def test_charts_over_a_change_of_the_clock_show_the_times_of_the_zone(world: Wor
     )
     client = TestClient(create_app(replace(world.services, timezone="Europe/Berlin")), base_url=HERE)
 
-    def charts(address: str) -> list[dict[str, list[float]]]:
+    def charts(address: str) -> list[dict[str, Any]]:
         page = client.get(address).text
         return [json.loads(html.unescape(found)) for found in re.findall(r'data-chart="([^"]+)"', page)]
 
