@@ -68,6 +68,14 @@ def whole_words(text: str, most: int) -> str:
     return f"{beginning.rstrip()}…"
 
 
+def shorten(text: str, most: int) -> str:
+    """The text, or its beginning and its end with an ellipsis between them: names often differ at their ends only."""
+    if len(text) <= most:
+        return text
+    end = most * 3 // 5
+    return f"{text[: most - end - 1]}…{text[-end:]}"
+
+
 def relative_time(at: str | None, end: datetime) -> str:
     """A text such as `40 s before the end`; empty if no time is known."""
     if at is None:

@@ -7,7 +7,8 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from service.errors import FaultlineError
@@ -18,9 +19,19 @@ FRESH_S = 60.0  # age in seconds below which a value is not recomputed
 BUSY_SHARE = 0.05
 USABLE_S = 900.0  # age in seconds above which a value is not served
 MOST = 64  # maximum number of values
+MOST_WAITING = 16  # threads of a process that recompute a value or wait for it; further values begin later (judgement)
 _log = logging.getLogger(__name__)
 # Of all caches of a process: several long queries at a time would take the database's cores from other requests.
 _in_background = threading.Lock()
+_waiting = threading.BoundedSemaphore(MOST_WAITING)
+
+
+class _Turn:
+    """The right to compute the value of a key, and how many threads have it or wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.threads = 0
 
 
 class StaleCache(Generic[V]):
@@ -33,7 +44,7 @@ class StaleCache(Generic[V]):
         self._timer = timer
         self._guard = threading.Lock()
         self._values: OrderedDict[Hashable, tuple[float, V, float]] = OrderedDict()  # when, what, fresh for seconds
-        self._busy: dict[Hashable, threading.Lock] = {}
+        self._busy: dict[Hashable, _Turn] = {}  # of keys whose value is being computed
 
     def get(self, key: Hashable, compute: Callable[[], V], now: float, *, cacheable: Callable[[V], bool]) -> V:
         """Return the value of a key, at most `USABLE_S` old; `now` in seconds of a monotonic clock.
@@ -81,16 +92,20 @@ class StaleCache(Generic[V]):
         return found
 
     def _begin(self, key: Hashable, compute: Callable[[], V], now: float) -> None:
-        """Recompute the value in a thread, unless one does so already."""
-        turn = self._turn(key)
-        if turn.acquire(blocking=False):
-            try:
-                threading.Thread(target=self._recompute, args=(key, compute, now, turn), daemon=True).start()
-            except BaseException:
-                turn.release()  # no thread runs that would; later calls would wait for ever
-                raise
+        """Recompute the value in a thread, unless a thread does so already, or too many values wait for theirs."""
+        with self._guard:
+            if key in self._busy or not _waiting.acquire(blocking=False):
+                return
+            turn = self._busy[key] = _Turn()
+            turn.threads = 1
+            turn.lock.acquire()  # nobody else has it
+        try:
+            threading.Thread(target=self._recompute, args=(key, compute, now, turn), daemon=True).start()
+        except BaseException:
+            self._ended(key, turn)  # no thread runs that would do so; later calls would wait for ever
+            raise
 
-    def _recompute(self, key: Hashable, compute: Callable[[], V], now: float, turn: threading.Lock) -> None:
+    def _recompute(self, key: Hashable, compute: Callable[[], V], now: float, turn: _Turn) -> None:
         try:
             with _in_background:
                 value, took_s = self._timed(compute)
@@ -98,7 +113,13 @@ class StaleCache(Generic[V]):
         except FaultlineError as error:
             _log.warning("recomputing %s failed: %s", key, error)
         finally:
-            turn.release()
+            self._ended(key, turn)
+
+    def _ended(self, key: Hashable, turn: _Turn) -> None:
+        """The thread of `_begin` has ended."""
+        turn.lock.release()
+        self._leave(key, turn)
+        _waiting.release()
 
     def _timed(self, compute: Callable[[], V]) -> tuple[V, float]:
         """The value, and the seconds that it took."""
@@ -116,9 +137,23 @@ class StaleCache(Generic[V]):
             self._values[key] = (now, value, fresh_s)
             self._values.move_to_end(key)
             while len(self._values) > MOST:
-                gone, _ = self._values.popitem(last=False)
-                self._busy.pop(gone, None)
+                self._values.popitem(last=False)
 
-    def _turn(self, key: Hashable) -> threading.Lock:
+    @contextmanager
+    def _turn(self, key: Hashable) -> Iterator[None]:
+        """Wait until no other thread computes the value of a key; then this one does."""
         with self._guard:
-            return self._busy.setdefault(key, threading.Lock())
+            turn = self._busy.setdefault(key, _Turn())
+            turn.threads += 1
+        try:
+            with turn.lock:
+                yield
+        finally:
+            self._leave(key, turn)
+
+    def _leave(self, key: Hashable, turn: _Turn) -> None:
+        """A thread does not need a turn any more; the last one removes it, so that keys take no memory."""
+        with self._guard:
+            turn.threads -= 1
+            if not turn.threads:
+                del self._busy[key]

@@ -32,6 +32,7 @@ from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.types import UtcDateTime, utc
+from service.statistics.repository.rollups import mark_stale
 
 BATCH = 500
 
@@ -215,7 +216,7 @@ class _Rows:
     def __call__(self, connection: Connection) -> int:
         bulk.lock(connection, [RETIREMENT_LOCK])
         old = connection.execute(
-            select(jobs.c.id, jobs.c.event_id, jobs.c.digest)
+            select(jobs.c.id, jobs.c.event_id, jobs.c.digest, jobs.c.ended_at)
             .where(jobs.c.ended_at < self._before, jobs.c.received_at < self._before)
             .order_by(jobs.c.ended_at)
             .limit(BATCH)
@@ -230,7 +231,10 @@ class _Rows:
             [(key_hash(row.event_id), bytes(row.digest)) for row in old],
         )
         # The failure first: this waits for transactions that add to it, and removes their rows too.
-        self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
+        gone = delete(failures).where(failures.c.id.in_(ids)).returning(failures.c.ended_at)
+        ended = connection.execute(gone).scalars().all()
+        self.failures += len(ended)
+        mark_stale(connection, [*(row.ended_at for row in old), *ended])
         for table in (failure_nodes, verdicts, logs, log_bodies, pending_logs, input_measures):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))

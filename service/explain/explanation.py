@@ -22,6 +22,7 @@ SCHEMA: Final = "explanation/1"
 CLUSTER: Final = "local"
 # Lines shown of each role, in this order (judgement: what a person reads before opening the log).
 _SHOWN: Final[dict[Role, int]] = {"initiating": 3, "cascade": 2, "teardown": 1, "context": 2}
+_SKIPPED_NAMED: Final = 3  # files that are no text
 _NO_LOG: Final = frozenset({"node", "scheduler"})
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _FRAME: Final = re.compile(
@@ -184,12 +185,18 @@ def prepare(
 
 
 def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str, ...]]:
-    """Return the logs with their writers; those of torchrun's earlier attempts are skipped, with the reason."""
-    found = [LogSource(log, writer) for log, writer in zip(logs, writers([one.name for one in logs]), strict=True)]
+    """Return the logs with their writers, and what is skipped and why: logs of torchrun's earlier attempts, no text."""
+    texts = [one for one in logs if one.is_text]
+    found = [LogSource(log, writer) for log, writer in zip(texts, writers([one.name for one in texts]), strict=True)]
     last = max((one.writer.attempt or 0 for one in found), default=0)
     of_last_attempt = tuple(one for one in found if one.writer.attempt is None or one.writer.attempt == last)
     left = len(found) - len(of_last_attempt)
-    return of_last_attempt, (f"{left} logs of earlier attempts (attempt_{last} is the last)",) if left else ()
+    skipped = [f"{left} logs of earlier attempts (attempt_{last} is the last)"] if left else []
+    others = [one for one in logs if not one.is_text]
+    skipped += [f"{one.name}: left out, {one.note}" for one in others[:_SKIPPED_NAMED]]
+    if len(others) > _SKIPPED_NAMED:
+        skipped.append(f"{len(others) - _SKIPPED_NAMED} more files that are no text: left out")
+    return of_last_attempt, tuple(skipped)
 
 
 def _stream(source: LogSource) -> LogStream:

@@ -33,10 +33,11 @@ _BINARY_SHARE: Final = 0.05  # control characters in the sample of a file that i
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A log to read. `name`: as shown to the person; `path`: None for standard input."""
+    """A log to read. `name`: as shown to the person; `path`: None for standard input; `of_folder`: not named itself."""
 
     name: str
     path: Path | None
+    of_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def find(names: Sequence[str]) -> list[LogFile]:
             path.stat()
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
-        for log in _logs_of_folder(path) if path.is_dir() else [LogFile(name, path)]:
+        for log in _logs_of_folder(path) if path.is_dir() else [LogFile(shown(name), path)]:
             found.setdefault(str(log.path), log)
     return list(found.values())
 
@@ -90,7 +91,12 @@ def _logs_of_folder(folder: Path) -> list[LogFile]:
     logs = [path for path in logs if path.is_file() and path.stat().st_size]
     if not logs:
         raise ConfigurationError(f"{folder}: no log in this folder")
-    return [LogFile(str(path), path) for path in logs]
+    return [LogFile(shown(str(path)), path, of_folder=True) for path in logs]
+
+
+def shown(name: str) -> str:
+    """Return the name of a file as text: bytes that are not UTF-8 are replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Reads the node events of a job from a file: JSON in any accepted format, or lines of a kernel or of syslog."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -35,13 +36,14 @@ def read(data: bytes, name: str, cluster: str) -> list[NodeEventIn]:
 
 
 def _events(data: bytes, name: str, cluster: str) -> Iterator[NodeEventIn]:
+    data = data.removeprefix(codecs.BOM_UTF8)
     stripped = data.strip()
     if stripped.startswith((b"[{", b"[\n", b"[\r", b"[ {")):
         with suppress(orjson.JSONDecodeError):
             for number, value in enumerate(orjson.loads(stripped), 1):
                 yield from _from_json(value, f"{name}: entry {number}", cluster)
             return
-    for number, line in enumerate(decode(data).splitlines(), 1):
+    for number, line in enumerate(decode(data).split("\n"), 1):  # texts in JSON may hold other separators of lines
         if not line.strip():
             continue
         if line.lstrip().startswith("{"):

@@ -8,7 +8,7 @@ from typing import IO, Final
 
 from classifiers.redaction import redact
 from service.errors import ConfigurationError
-from service.explain.log_files import LogFile, OpenedLog, damage_errors, opened
+from service.explain.log_files import LogFile, NotText, OpenedLog, damage_errors, opened
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, Excerpt, Window
 from service.logs.text_cleaning import decode, without_beginnings
 
@@ -33,6 +33,7 @@ class ReadLog:
         size: length in bytes, unpacked; of a log that was cut the length up to there.
         note: what was left out, None if nothing was.
         modified: when the file was changed last, None for standard input.
+        is_text: false for a file of a folder that is no text, such as a program: it is left out.
     """
 
     name: str
@@ -41,21 +42,33 @@ class ReadLog:
     size: int
     note: str | None = None
     modified: datetime | None = None
+    is_text: bool = True
 
 
 def read(logs: Sequence[LogFile], standard_input: IO[bytes] | None = None) -> list[ReadLog]:
     """Read logs, in order.
 
     Raises:
-        ConfigurationError: one can't be read or is not text, or all are empty.
+        ConfigurationError: one can't be read, is not text although it is named or alone, or all are empty.
     """
     source = sys.stdin.buffer if standard_input is None else standard_input
     budget = max(_LEAST, min(_WHOLE, _ALL_FILES // max(1, len(logs))))
-    found = [_read(log, budget, source) for log in logs]
+    found = [_read_if_text(log, budget, source) for log in logs]
+    if logs and not any(one.is_text for one in found):
+        raise NotText(f"{logs[0].name}: {found[0].note}")
     if not any(one.text.strip() for one in found):
         names = logs[0].name if len(logs) == 1 else f"{logs[0].name} and {len(logs) - 1} more"
         raise ConfigurationError(f"{names}: the log is empty")
     return found
+
+
+def _read_if_text(log: LogFile, budget: int, standard_input: IO[bytes]) -> ReadLog:
+    try:
+        return _read(log, budget, standard_input)
+    except NotText as error:
+        if not log.of_folder:
+            raise
+        return ReadLog(log.name, "", (), 0, error.detail.removeprefix(f"{log.name}: "), is_text=False)
 
 
 def _read(log: LogFile, budget: int, standard_input: IO[bytes]) -> ReadLog:

@@ -50,14 +50,14 @@ class LoginAttempts:
             self._running.update(found)
             return Attempt(found, (network, folded))
 
-    def finish(self, attempt: Attempt, *, succeeded: bool) -> None:
-        """Count the attempt as failed, or forget it."""
+    def finish(self, attempt: Attempt, *, succeeded: bool | None) -> None:
+        """Count the attempt as failed, or forget it; None: the password could not be checked, which says nothing."""
         with self._lock:
             for limit in attempt.limits:
                 self._running[limit] -= 1
                 if not self._running[limit]:
                     del self._running[limit]
-                if not succeeded:
+                if succeeded is False:
                     self._limiter.hit(limit[0], *limit[1])
             if succeeded and attempt.known_as[1]:
                 self._known.pop(attempt.known_as, None)

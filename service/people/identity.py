@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.db.session import UnitOfWork
-from service.errors import Forbidden, NotFound
+from service.errors import Conflict, Forbidden, NotFound
 from service.people.repository.accounts import Account, AccountReader, AccountSource, Role
 from service.people.roles import RoleMap
 
@@ -28,14 +28,21 @@ def log_in_identity(
 
     Raises:
         Forbidden: no claim names the person, no group has a role, the account is disabled or has another source.
+        Conflict: the name is taken.
     """
     name, role, users, teams = _read_claims(source, claims, names, roles)
     identity = _identity(source, claims)
     known = _existing_account(work.accounts, source, name, identity)
     if known is None:
-        made = work.accounts.create(name, role, source=source, users=users, teams=teams, identity=identity)
-        work.audit_log.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
-        return made
+        try:
+            made = work.accounts.create(name, role, source=source, users=users, teams=teams, identity=identity)
+        except Conflict:  # made by another request of the same person since the look
+            known = _existing_account(work.accounts, source, name, identity)
+            if known is None:
+                raise
+        else:
+            work.audit_log.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
+            return made
     if _is_unchanged(known, role, users, teams, identity):
         return known
     work.audit_log.append(

@@ -52,7 +52,7 @@ class Provider:
             Forbidden: the provider refuses the code, or its ID token is invalid.
             Unavailable: the provider does not answer.
         """
-        metadata, keys = self._discovered()
+        metadata, _ = self._discovered()
         try:
             answer = self._session().fetch_token(
                 metadata["token_endpoint"], code=code, code_verifier=verifier, timeout=TIMEOUT_S
@@ -62,7 +62,7 @@ class Provider:
         except OAuthError as error:
             raise Forbidden(f"the identity provider refuses: {str(error)[:200]}") from None
         try:
-            token = jwt.decode(str(answer.get("id_token", "")), keys, algorithms=ALGORITHMS)
+            token = self._decoded(str(answer.get("id_token", "")))
             jwt.JWTClaimsRegistry(
                 leeway=LEEWAY_S,
                 iss={"essential": True, "value": metadata["issuer"]},
@@ -71,10 +71,22 @@ class Provider:
                 nonce={"essential": True, "value": nonce},
             ).validate(token.claims)
         except (JoseError, ValueError) as error:
-            self._forget()  # its keys may have changed
             raise Forbidden(f"the identity provider's token is invalid: {type(error).__name__}") from None
         self._check_party(token.claims)
         return dict(token.claims)
+
+    def _decoded(self, signed: str) -> jwt.Token:
+        """The token, by the provider's keys; they are read again if they do not fit, as they may have changed.
+
+        Raises:
+            JoseError, ValueError: the token is not signed by the provider.
+            Unavailable: the provider does not answer.
+        """
+        try:
+            return jwt.decode(signed, self._discovered()[1], algorithms=ALGORITHMS)
+        except (JoseError, ValueError):
+            self._forget()
+        return jwt.decode(signed, self._discovered()[1], algorithms=ALGORITHMS)
 
     def _check_party(self, claims: dict[str, Any]) -> None:
         """Check that the token was issued to this service (OpenID Connect Core 1.0, section 3.1.3.7).

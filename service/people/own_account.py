@@ -1,7 +1,7 @@
 """Actions of people on their own accounts: a new password."""
 
 from service.db.session import Store
-from service.errors import Conflict, FieldError, InvalidInput, TooManyRequests
+from service.errors import Conflict, FieldError, InvalidInput, TooManyRequests, Unavailable
 from service.people import passwords
 from service.people.attempts import RETRY_AFTER_S, LoginAttempts
 from service.people.repository.accounts import Account
@@ -37,9 +37,12 @@ def change_password(
     attempt = attempts.start(address, account.name)
     if attempt is None:
         raise TooManyRequests("too many wrong passwords: try again in five minutes", RETRY_AFTER_S)
-    correct = False
+    correct: bool | None = False
     try:
         correct = passwords.verify(known.password, current)
+    except Unavailable:
+        correct = None
+        raise
     finally:
         attempts.finish(attempt, succeeded=correct)
     if not correct:

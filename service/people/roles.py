@@ -27,8 +27,7 @@ def scopes_of(account: Account) -> frozenset[str]:
 def visible_to(account: Account) -> Visibility | None:
     """The failures that an account sees; None: all."""
     if account.role == "owner":
-        users = tuple(_user(name) for name in account.users)
-        return Visibility(users, account.teams)
+        return Visibility(job_users(account), account.teams)
     if account.teams and account.role != "admin":
         return Visibility((), account.teams)
     return None
@@ -46,6 +45,11 @@ def sees(visible: Visibility | None, cluster: str, user: str | None, team: str |
     return (team is not None and team in visible.teams) or any(
         user == name and where in (None, cluster) for where, name in visible.users
     )
+
+
+def job_users(account: Account) -> tuple[tuple[str | None, str], ...]:
+    """The names under which the person's jobs run, each with its cluster; None: on any cluster."""
+    return tuple(_user(name) for name in account.users)
 
 
 def _user(name: str) -> tuple[str | None, str]:

@@ -5,8 +5,9 @@ from typing import Any
 
 from classifiers import taxonomy
 from classifiers.taxonomy import Entry
+from service.failures.records import COUNTED_AS_FAILED
 from service.formatting import gpu_hours, number, percent
-from service.reports import intervals
+from service.reports import intervals, scope
 from service.reports.document import Cell, Section, Table
 from service.reports.records import Amount
 from service.reports.weekly_facts import Facts
@@ -16,6 +17,7 @@ INTERACTION, INTERACTION_SHARE = "Execution Environment", 0.480
 SPECIFIC, SPECIFIC_SHARE = "Deep Learning Specific", 0.135
 # The numbers of cases that the papers' shares are of: Gao et al. 2023, Zhang et al. 2020, Liu et al. 2023.
 CASES = {"cause": 360, "category": 4_960, "symptom": 637}
+UNKNOWN = "unknown"  # the cause of verdicts that are not conclusive
 _CHANCE = 0.05
 _COLUMNS = ("jobs", "share (95 %)", "GPU-hours", "paper", "note")
 _NUMERIC = (True, True, True, True, False)
@@ -32,14 +34,14 @@ def compare_share(count: int, of: int, published: float | None, cases: int) -> i
 def causes(facts: Facts, failed: int, texts: Mapping[str, str]) -> Section:
     """The 22 causes of Gao et al.; shares of all failed jobs."""
     axes = taxonomy.load()
-    return _section("causes", texts, "cause", axes.causes, facts.causes, failed, link="cause")
+    return _section(facts, "causes", texts, "cause", axes.causes, facts.causes, failed)
 
 
 def categories(facts: Facts, texts: Mapping[str, str]) -> Section:
     """The 20 categories of Zhang et al.; shares of the failures that have one."""
     axes = taxonomy.load()
     of = sum(amount.failures for amount in facts.categories.values())
-    made = _section("categories", texts, "category", axes.categories, facts.categories, of, link="category")
+    made = _section(facts, "categories", texts, "category", axes.categories, facts.categories, of)
     if not of:
         return Section(made.key, made.title, (), made.table, made.empty)
     notes = {}
@@ -57,7 +59,7 @@ def categories(facts: Facts, texts: Mapping[str, str]) -> Section:
 def symptoms(facts: Facts, texts: Mapping[str, str]) -> Section:
     """The 30 symptoms of Liu et al.; shares of the failures that show one."""
     of = sum(amount.failures for amount in facts.symptoms.values())
-    return _section("symptoms", texts, "symptom", taxonomy.load().symptoms, facts.symptoms, of, link="symptom")
+    return _section(facts, "symptoms", texts, "symptom", taxonomy.load().symptoms, facts.symptoms, of)
 
 
 def mitigations(facts: Facts, texts: Mapping[str, str]) -> Section:
@@ -111,15 +113,23 @@ def _of_dimension(found: Mapping[str, Amount], dimension: str) -> int:
     )
 
 
+def _link(facts: Facts, name: str, code: str) -> str:
+    """The list of the failures that a row counts. A verdict that is not conclusive counts for no cause."""
+    if name == "cause":
+        which = {"abstained": "true"} if code == UNKNOWN else {"cause": code, "abstained": "false"}
+    else:
+        which = {name: code}
+    return scope.link("/failures", facts.scope, facts.since, facts.until, **which, status=COUNTED_AS_FAILED)
+
+
 def _section(
+    facts: Facts,
     key: str,
     texts: Mapping[str, str],
     name: str,
     axis: Mapping[str, Entry],
     found: Mapping[str, Amount],
     of: int,
-    *,
-    link: str,
 ) -> Section:
     """All codes of the axis in the paper's order, including those without failures; then unknown codes."""
     rows: list[tuple[Cell, ...]] = []
@@ -133,7 +143,7 @@ def _section(
             (
                 Cell(
                     f"{code} {taxonomy.load().title_of(code)}" if code in axis else code,
-                    f"/failures?{link}={code}" if amount.failures else None,
+                    _link(facts, name, code) if amount.failures else None,
                 ),
                 Cell(number(amount.failures)),
                 Cell("–" if part is None else f"{percent(part.value)} ({percent(part.low)} to {percent(part.high)})"),

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from classifiers import taxonomy
 from service.formatting import duration, gpu_hours, number, percent
 from service.jobs.records import Scope
-from service.reports import breakdowns, comparison, goodput_section, intervals, scope, top_actions
+from service.reports import breakdowns, chart, comparison, goodput_section, intervals, scope, top_actions
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
@@ -116,7 +116,7 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
     yield texts["cost"].format(
         lost=gpu_hours(lost.value),
         low=gpu_hours(lost.low),
-        high=gpu_hours(lost.high),
+        high=chart.upper_end(lost.value, lost.high),
         side=side,
         share=percent(most.gpu_hours / lost.value, 0),
     )

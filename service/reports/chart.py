@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.formatting import gpu_hours
 from service.reports.document import Point
 
 WIDTH, HEIGHT = 720.0, 160.0
 SIDES = ("hardware", "system", "user", "unknown")
 _GAP = 0.3  # of a week's width
 _ROOM = 1.3  # times the highest bar
+_FAR = 100  # times the total; a number beyond that would look known
 _STEPS = (1, 2, 5)  # times a power of ten: the heights of an axis
 
 
@@ -37,6 +39,11 @@ class Bar:
     bottom: float
     cut: bool
 
+    @property
+    def upper_end(self) -> str:
+        """The upper end of the interval in words."""
+        return upper_end(self.point.total, self.point.high)
+
 
 def height(points: Sequence[Point]) -> float:
     """The GPU-hours at the top of the chart: room above the highest bar, but not for every interval.
@@ -44,6 +51,12 @@ def height(points: Sequence[Point]) -> float:
     The interval of one week with few and very different failures can be many times its total.
     """
     return nice(_ROOM * max((point.total for point in points), default=0.0))
+
+
+def upper_end(total: float, high: float) -> str:
+    """The upper end of the interval of GPU-hours in words: few failures say only that it is far above their sum."""
+    most = _FAR * total
+    return gpu_hours(high) if high <= most or not total else f"over {gpu_hours(most)}"
 
 
 def nice(most: float) -> float:

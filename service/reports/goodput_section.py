@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 from classifiers import taxonomy
+from service.failures.records import COUNTED_AS_FAILED
 from service.formatting import duration, gpu_hours, number, percent
 from service.goodput import definitions
-from service.goodput.records import Estimate, Goodput, Quantiles, TrendPart
+from service.goodput.records import Estimate, Goodput, Interruption, Quantiles, TrendPart
+from service.reports import scope
 from service.reports.document import Cell, Section, Table
 
 LISTED = 10
@@ -18,7 +20,8 @@ def sections(
 ) -> Iterable[Section]:
     """The sections of the chapter."""
     define = definitions.load().figures
-    rows = tuple((Cell(define[key].title, f"/goodput#{key}"), Cell(value)) for key, value in _values(found))
+    page = scope.link("/goodput", found.scope, found.since, found.until)
+    rows = tuple((Cell(define[key].title, f"{page}#{key}"), Cell(value)) for key, value in _values(found))
     yield Section(
         "goodput",
         texts["goodput"]["title"],
@@ -134,10 +137,15 @@ def _sizes(found: Goodput, texts: Mapping[str, str]) -> Section:
     return Section("mttf", texts["title"], (texts["intro"],), table, texts["empty"])
 
 
+def _failures(found: Goodput, one: Interruption) -> str:
+    which = {"side": one.side, "cause": one.cause, "abstained": "false", "status": COUNTED_AS_FAILED}
+    return scope.link("/failures", found.scope, found.since, found.until, **which)
+
+
 def _interruptions(found: Goodput, texts: Mapping[str, str]) -> Section:
     rows = tuple(
         (
-            Cell(taxonomy.load().title_of(one.cause), f"/failures?cause={one.cause}"),
+            Cell(taxonomy.load().title_of(one.cause), _failures(found, one)),
             Cell(one.side),
             Cell(number(one.count)),
             Cell(percent(one.share)),

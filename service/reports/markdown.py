@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from service.formatting import gpu_hours
+from service.reports import chart
 from service.reports.document import Report, Section, Table
 
 _ACTS = re.compile(r"([\\`*_{}\[\]<>#|~!&$])")
@@ -39,7 +40,7 @@ def render(report: Report) -> str:
                 point.week,
                 *(gpu_hours(point.by_side.get(side, 0.0)) for side in sides),
                 gpu_hours(point.total),
-                f"{gpu_hours(point.low)} to {gpu_hours(point.high)}",
+                f"{gpu_hours(point.low)} to {chart.upper_end(point.total, point.high)}",
             )
         )
         for point in report.chart

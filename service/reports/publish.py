@@ -129,15 +129,22 @@ class ReportService:
         return made
 
     def _published(self, week: Week, scope: Scope) -> Report:
-        """The newest published version of a finished week, which is published if it was not."""
+        """The newest published version of a finished week, which is published if it was not since the late events."""
+        found = self._complete(week, scope)
+        return self.publish(week, scope=scope) if found is None else document.from_wire(found.body)
+
+    def _complete(self, week: Week, scope: Scope = EVERYTHING) -> Published | None:
+        """The newest published version of a week; None without one that was made after the time for late events."""
         with self._store.reading() as reading:
             found = reading.reports.latest(str(week), scope)
-        return self.publish(week, scope=scope) if found is None else document.from_wire(found.body)
+        early = found is not None and found.published_at < week.span(self._zone)[1] + GRACE
+        return None if early else found
 
     def run_if_due(self) -> Report | None:
         """Publish the last week if it is due, of all jobs and of each scope that somebody subscribed to, and send it.
 
-        One of several processes does it.
+        A report that a person published before it is due gets a new version if it has changed. One of several
+        processes does it.
 
         Raises:
             Unavailable: the database does not answer; calling again later does the same.
@@ -153,9 +160,7 @@ class ReportService:
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(TASK, self._holder, due=str(week), lease=LEASE):
                 return None
-        with self._store.reading() as reading:
-            published = reading.reports.latest(str(week)) is not None
-        made = None if published else self.publish(week)
+        made = self.publish(week) if self._complete(week) is None else None
         send_due(self._store, week, self._published)
         with self._store.unit_of_work() as work:
             work.task_leases.done(TASK, self._holder, due=str(week))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from urllib.parse import urlencode
 
 from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
@@ -23,6 +24,12 @@ def values(scope: Scope) -> dict[str, str]:
 def words(scope: Scope) -> str:
     """The scope as text on one line, as in "cluster orion, team vision"; empty for all jobs."""
     return ", ".join(f"{name} {escape_invisible(' '.join(value.split()))}" for name, value in values(scope).items())
+
+
+def link(page: str, scope: Scope, since: datetime, until: datetime, **filters: str) -> str:
+    """The address of a page with what a figure of a report counts: its filters, scope and period."""
+    times = {name: at.isoformat().replace("+00:00", "Z") for name, at in (("since", since), ("until", until))}
+    return f"{page}?{urlencode({**filters, **values(scope), **times})}"
 
 
 def check(reading: ReadSession, scope: Scope, bounds: Sequence[datetime]) -> None:

@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 
 from service import weeks
 from service.clock import Clock
-from service.db.session import Store
+from service.db.session import ReadSession, Store
 from service.deliveries.config import ReportReceiver
 from service.deliveries.records import REPORT_SUBSCRIPTION, OutboxMessage
 from service.errors import Conflict, InvalidInput, NotFound, invalid
 from service.jobs.records import Scope
+from service.people.roles import scopes_of
 from service.reports import gather, html, scope
 from service.reports.document import Report
 from service.reports.records import NewSubscription, Subscription
@@ -139,6 +140,7 @@ def send_due(store: Store, week: Week, read: Callable[[Week, Scope], Report]) ->
     """Put the report of a week in the outbox for everyone who has not received it; returns the number of messages.
 
     The message and the note that it was sent are one transaction: however often this runs, each receiver gets one.
+    Who lost access since the subscription gets nothing, and later reports again after access is restored.
 
     Args:
         store: the database.
@@ -146,7 +148,7 @@ def send_due(store: Store, week: Week, read: Callable[[Week, Scope], Report]) ->
         read: builds or reads the report of a scope.
     """
     with store.reading() as reading:
-        due = reading.report_subscriptions.due(str(week))
+        due = [one for one in reading.report_subscriptions.due(str(week)) if _may_receive(reading, one)]
     made: dict[Scope, Report | None] = {}
     sent = 0
     for one in due:
@@ -158,6 +160,23 @@ def send_due(store: Store, week: Week, read: Callable[[Week, Scope], Report]) ->
                 work.outbox.add([_message(report, one)])
                 sent += 1
     return sent
+
+
+def _may_receive(reading: ReadSession, one: Subscription) -> bool:
+    """Whether the receiver may have the report: not if the person's account is disabled.
+
+    Who subscribed without an administrator has to be allowed to read reports, too.
+    """
+    try:
+        account = None if one.recipient is None else reading.accounts.named(one.recipient)
+    except NotFound:  # a person without an account here
+        account = None
+    if account is None:
+        return True
+    allowed = account.disabled_at is None and (one.created_by != one.recipient or "read" in scopes_of(account))
+    if not allowed:
+        log.info("the weekly report is not sent to %s, who may not read it any more", described(one))
+    return allowed
 
 
 def _report(week: Week, limited_to: Scope, read: Callable[[Week, Scope], Report]) -> Report | None:

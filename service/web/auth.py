@@ -14,7 +14,7 @@ from service.failures.records import Visibility
 from service.people.identity import log_in_identity, unchanged_account
 from service.people.records import Scope, Token
 from service.people.repository.accounts import Account
-from service.people.roles import scopes_of, sees, visible_to
+from service.people.roles import job_users, scopes_of, sees, visible_to
 from service.people.token_binding import Binding, binding_of, scopes_of_token, visible_to_token
 from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin
@@ -37,6 +37,7 @@ class Principal:
     """The authenticated caller. `via` open: a loopback server without tokens, where every caller may do everything.
 
     `visible`: the failures the caller may see; None: all failures. `binding`: the clusters and teams of its token.
+    `users`: the names under which its jobs run, each with its cluster (None: any), where they are known.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Principal:
     visible: Visibility | None = None
     binding: Binding = field(default_factory=Binding)
     token_id: int | None = None
+    users: tuple[tuple[str | None, str], ...] = ()
 
     @property
     def views_owner(self) -> str:
@@ -96,7 +98,8 @@ def authorise(
 
     Raises:
         Unauthorized: no token, or an unknown one.
-        Forbidden: the token lacks a scope, or a page of another site made the request.
+        Forbidden: the caller lacks a scope or sees only a part of what this needs, or a page of another site made the
+            request.
     """
     found = getattr(request.state, "identified", None)  # by the request gate
     bearer = credentials.credentials if credentials is not None else None
@@ -108,6 +111,8 @@ def authorise(
         principal.require(scope)
     if "act" in wanted.scopes and principal.visible is not None:
         _check_visible(request, services, principal.visible)
+    if "hook" in wanted.scopes and principal.visible is not None and (not principal.binding or principal.binding.teams):
+        raise Forbidden("a hook carries out the requests of all teams, and this caller may act on some of them only")
     if "publish" in wanted.scopes and principal.visible is not None:
         raise Forbidden("a report covers all clusters and teams, and this caller may not see all of them")
     return principal
@@ -209,7 +214,7 @@ def proxy_account(request: Request, services: Services) -> Account | None:
 
 
 def _account_principal(account: Account, via: Literal["cookie", "proxy"]) -> Principal:
-    return Principal(account.name, scopes_of(account), via, visible_to(account))
+    return Principal(account.name, scopes_of(account), via, visible_to(account), users=job_users(account))
 
 
 def _token_principal(token: Token, via: Literal["bearer", "cookie"]) -> Principal:

@@ -22,6 +22,8 @@ from service.web.pages.templating import render
 MEDIA_TYPE = "application/problem+json"
 API_PATHS = ("/api/", "/health/", "/metrics")
 _GOT = 80  # characters of an invalid value that are shown
+# Fields whose values no response repeats, also where their name is misspelt.
+_SECRET_FIELD = re.compile(r"(?i)pas+w|pwd|secret|token|^code$|^repeated$")
 _PARSING = re.compile(r", unable to parse .*|, got a number with a fractional part")
 _log = logging.getLogger(__name__)
 
@@ -150,6 +152,7 @@ def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:
         missing = problem["type"] == "missing"
         expected = "this field is required" if missing else expected_words(str(cause or problem["msg"]))
         got = problem.get("input")
-        shown = None if missing or not isinstance(got, str | int | float | bool) else repr(got)[:_GOT]
+        hidden = missing or any(_SECRET_FIELD.search(part) for part in where)
+        shown = None if hidden or not isinstance(got, str | int | float | bool) else repr(got)[:_GOT]
         places.append(FieldError(".".join(where), expected, shown))
     return tuple(places)

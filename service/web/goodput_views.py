@@ -13,6 +13,7 @@ from service.jobs.records import Scope
 from service.statistics.records import Stats
 from service.web.services import Services
 from service.web.url_times import instant
+from service.web.views import default_since
 
 DEFAULT_RANGE = "28d"
 LARGE = 20_000  # attempts of a period; above it, the figures take too long for a page and are cached
@@ -34,7 +35,7 @@ class Cost:
 
 
 def goodput(services: Services, since: str | None, until: str | None, scope: Scope) -> ComparedGoodput:
-    """The figures of the attempts that ended in [since, until), the last 28 days by default, and the period before.
+    """The figures of the attempts that ended in [since, until), by default 28 days until now, and the period before.
 
     All of them come from one snapshot of the database. Those that take long come from a cache, so they are never
     part of a page's snapshot.
@@ -44,7 +45,7 @@ def goodput(services: Services, since: str | None, until: str | None, scope: Sco
     """
     now, zone = services.clock.now(), services.zone
     end = now if until is None else instant(until, "until", now, zone)
-    begin = instant(since or DEFAULT_RANGE, "since", now, zone)
+    begin = instant(since or default_since(services, until, DEFAULT_RANGE), "since", now, zone)
     if not timedelta(0) < end - begin <= LONGEST:
         expected = "a time before until, at most two years earlier"
         raise InvalidInput(f"since: expected {expected}", (FieldError("since", expected, since),))

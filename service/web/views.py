@@ -73,7 +73,7 @@ def stats(
     scope: Scope = ALL_JOBS,
     detail: StatsDetail = "hours",
 ) -> Stats:
-    """Counts and rates of jobs that ended in [since, until), the last 24 hours by default.
+    """Counts and rates of jobs that ended in a period (see `period`).
 
     Raises:
         InvalidInput: a time is invalid.
@@ -84,14 +84,26 @@ def stats(
 
 
 def period(services: Services, since: str | None, until: str | None) -> tuple[datetime, datetime]:
-    """The period [since, until), the last 24 hours by default.
+    """The period [since, until), by default the 24 hours before `until`, which is now by default.
 
     Raises:
         InvalidInput: a time is invalid.
     """
     now = services.clock.now()
     end = now if until is None else instant(until, "until", now, services.zone)
-    return instant(since or DEFAULT_RANGE, "since", now, services.zone), end
+    return instant(since or default_since(services, until), "since", now, services.zone), end
+
+
+def default_since(services: Services, until: str | None, span: str = DEFAULT_RANGE) -> str:
+    """The begin of a period that has none, as in a URL: `span` before its end.
+
+    Raises:
+        InvalidInput: `until` is invalid.
+    """
+    if until is None:
+        return span
+    end = instant(until, "until", services.clock.now(), services.zone)
+    return instant(span, "since", end, services.zone).isoformat().replace("+00:00", "Z")
 
 
 def before(

@@ -2,10 +2,11 @@
 
 import threading
 import time
+import tracemalloc
 
 import pytest
 
-from service.stale_cache import BUSY_SHARE, FRESH_S, USABLE_S, StaleCache
+from service.stale_cache import BUSY_SHARE, FRESH_S, MOST_WAITING, USABLE_S, StaleCache
 
 
 def test_uncacheable_values_are_computed_each_time() -> None:
@@ -83,6 +84,41 @@ def test_a_value_that_takes_long_is_recomputed_less_often(takes_s: float, fresh_
     assert not computed.is_set()
     cache.get("a", again, fresh_s + 1, cacheable=bool)
     assert computed.wait(60)
+
+
+def test_memory_does_not_grow_with_keys_that_are_asked_for_once() -> None:
+    cache = StaleCache[str]()
+
+    def ask(first: int) -> int:
+        """The bytes that are in use after a thousand further keys."""
+        for number in range(first, first + 1_000):
+            cache.get(f"a period that begins at {number}", lambda: "x", 0.0, cacheable=lambda _: False)
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        begin = ask(0)
+        assert ask(1_000) - begin < 20_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_few_values_wait_for_the_background_at_a_time() -> None:
+    cache, go = StaleCache[str](), threading.Event()
+
+    def slow() -> str:
+        go.wait(60)
+        return "computed"
+
+    before = threading.active_count()
+    for number in range(10 * MOST_WAITING):
+        cache.get_computed(number, slow, 0.0)
+    assert threading.active_count() - before <= MOST_WAITING
+    go.set()
+    until = time.monotonic() + 60
+    while cache.get_computed(10 * MOST_WAITING, slow, 0.0) is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def test_one_value_at_a_time_is_recomputed_in_the_background() -> None:

@@ -219,20 +219,15 @@ class FeedbackRepository(FeedbackReader):
         Raises:
             InvalidInput: the person has as many views as a page can show.
         """
-        self.drop_view(who, view.name)
-        own = select(func.count()).select_from(saved_views).where(saved_views.c.who == clean(who[:200]))
-        if self._connection.execute(own).scalar_one() >= MOST_VIEWS:
+        key = {"who": clean(who[:200]), "name": clean(view.name)}
+        others = select(func.count()).select_from(saved_views)
+        others = others.where(saved_views.c.who == key["who"], saved_views.c.name != key["name"])
+        if self._connection.execute(others).scalar_one() >= MOST_VIEWS:
             expected = f"at most {MOST_VIEWS} saved filters: delete some first"
             raise InvalidInput(f"name: expected {expected}", (FieldError("name", expected),))
-        self._connection.execute(
-            insert(saved_views).values(
-                who=clean(who[:200]),
-                name=clean(view.name),
-                page=view.page,
-                query=clean(view.query),
-                at=utc(self._clock.now()),
-            )
-        )
+        values = {"page": view.page, "query": clean(view.query), "at": utc(self._clock.now())}
+        writing = upsert(self._connection, saved_views).values(**key, **values)
+        self._connection.execute(writing.on_conflict_do_update(index_elements=list(key), set_=values))
 
     def drop_view(self, who: str, name: str) -> None:
         """Delete a view."""

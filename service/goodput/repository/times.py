@@ -13,7 +13,7 @@ from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql.packing import unpack
-from service.sql.types import utc
+from service.sql.types import clean, utc
 from service.times import instant_of
 
 # Events that arrive later are imported history or repaired queues: their delay is not the service's.
@@ -69,7 +69,7 @@ def to_close(connection: Connection, since: datetime, until: datetime, cluster: 
     """Incidents opened in a period, and the time until they were closed."""
     wanted = [incidents.c.opened_at >= utc(since), incidents.c.opened_at < utc(until)]
     if cluster is not None:
-        wanted.append(incidents.c.cluster == cluster)
+        wanted.append(incidents.c.cluster == clean(cluster))
     opened, closed = connection.execute(select(func.count(), func.count(incidents.c.closed_at)).where(*wanted)).one()
     took = expressions.seconds(connection, incidents.c.closed_at, incidents.c.opened_at)
     values = select(took.label("value")).where(*wanted, incidents.c.closed_at.is_not(None))

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Table, func
 
 from service.jobs.records import Scope
-from service.sql.types import utc
+from service.sql.types import clean, utc
 
 
 def in_scope(table: Table, scope: Scope) -> list[ColumnElement[bool]]:
@@ -13,7 +13,7 @@ def in_scope(table: Table, scope: Scope) -> list[ColumnElement[bool]]:
 
     They are expressions, so that the planner uses the index on time and not one on cluster or team.
     """
-    return [func.coalesce(table.c[name], "") == value for name, value in scope.given().items()]
+    return [func.coalesce(table.c[name], "") == clean(value) for name, value in scope.given().items()]
 
 
 def ended_within(table: Table, since: datetime, until: datetime, scope: Scope) -> list[ColumnElement[bool]]:

@@ -10,7 +10,7 @@ from service.jobs.records import Scope
 from service.reports.records import NewSubscription, Subscription
 from service.reports.tables import report_subscriptions as subscriptions
 from service.sql import bulk
-from service.sql.types import short, utc
+from service.sql.types import clean, short, utc
 
 
 class SubscriptionReader:
@@ -32,7 +32,7 @@ class SubscriptionReader:
 
     def with_token(self, token: str) -> Subscription | None:
         """The subscription that a link ends."""
-        return self._one(subscriptions.c.token == token)
+        return self._one(subscriptions.c.token == clean(token))
 
     def due(self, week: str) -> tuple[Subscription, ...]:
         """Those that have not received the report of a week."""

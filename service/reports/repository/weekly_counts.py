@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures, verdicts
+from service.feedback.records import JUDGING
 from service.feedback.tables import feedback
 from service.groups.tables import group_fingerprints, groups
 from service.jobs.records import Scope
@@ -32,7 +33,7 @@ from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING, Amount
 from service.reports.weekly_facts import GroupFacts
 from service.sql import bulk
-from service.sql.types import utc
+from service.sql.types import clean, utc
 
 UNKNOWN = "unknown"
 Breakdown = Literal["cause", "category", "symptom"]
@@ -107,7 +108,7 @@ class WeeklyCountReader:
         """Whether a failure of a scope is stored, or a job of it ended in a period."""
         wanted = {"cluster": scope.cluster, "team": scope.team}
         # Plain conditions: the indexes on cluster and team find one failure at once.
-        own = [failures.c[name] == value for name, value in wanted.items() if value is not None]
+        own = [failures.c[name] == clean(value) for name, value in wanted.items() if value is not None]
         if self._connection.execute(select(failures.c.id).where(*own).limit(1)).first() is not None:
             return True
         ended = (jobs.c.ended_at >= utc(since), jobs.c.ended_at < utc(until))
@@ -225,8 +226,11 @@ class WeeklyCountReader:
         return sorted(max((row.at - row.received_at).total_seconds(), 0.0) for row in rows)
 
     def trust(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Trust:
-        """Counts of the verdicts of a period; a verdict that people only confirmed is neither corrected nor revised."""
-        of_failure = feedback.c.failure_id == failures.c.id
+        """Counts of the verdicts of a period.
+
+        A verdict that people only confirmed, or whose correction was withdrawn, is neither corrected nor revised.
+        """
+        of_failure = and_(feedback.c.failure_id == failures.c.id, feedback.c.withdrawn_by.is_(None))
         other = or_(
             func.coalesce(feedback.c.side, feedback.c.said_side) != feedback.c.said_side,
             func.coalesce(feedback.c.cause, feedback.c.said_cause) != feedback.c.said_cause,
@@ -237,7 +241,15 @@ class WeeklyCountReader:
             exists().where(of_failure, feedback.c.kind.in_(("confirm", "audit", "import"))),
             ~exists().where(of_failure, or_(feedback.c.kind == "correct", and_(feedback.c.kind != "contest", other))),
         )
-        again = failures.c.version > case((agreed, 2), else_=1)  # a confirmation stored another version
+        # A confirmation stored another version; a judgement that was withdrawn stored one, and its withdrawal one more.
+        taken_back = (
+            select(func.count())
+            .where(feedback.c.failure_id == failures.c.id, feedback.c.withdrawn_by.is_not(None))
+            .where(feedback.c.kind.in_(JUDGING))
+            .scalar_subquery()
+        )
+        first = case((agreed, 2), else_=1)
+        again = and_(failures.c.version > first, failures.c.version > first + 2 * taken_back)
         row = self._connection.execute(
             select(
                 func.count().label("diagnosed"),

@@ -39,7 +39,7 @@ from service.jobs.records import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.bulk import chunks
-from service.sql.types import UtcDateTime, utc
+from service.sql.types import UtcDateTime, clean, utc
 from service.statistics.repository import sums
 from service.statistics.repository.sums import FAILURES, JOBS
 from service.statistics.tables import days, hour_notes, hours
@@ -157,7 +157,7 @@ def rows(
     """
     if parts.first >= parts.last:
         return
-    narrowed = scope.given()
+    narrowed = {name: clean(value) for name, value in scope.given().items()}
     spans: _Spans = ((parts.first, parts.last),)
     if len(narrowed) <= 1 and parts.first_day < parts.last_day and (step is None or step >= DAY):
         name, value = next(iter(narrowed.items()), ("", ""))

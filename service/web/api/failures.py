@@ -67,7 +67,7 @@ def get_stats(
     queue: Text = None,
     team: Text = None,
 ) -> StatsAnswer:
-    """Counts and rates of jobs that ended in [since, until), by default the last 24 hours; health of the pipeline."""
+    """Counts and rates of jobs that ended in [since, until), by default the 24 hours before `until`; health."""
     with services.snapshot() as snapshot:
         stats = views.stats(snapshot, since, until, Scope(cluster or None, team or None, queue or None))
         return StatsAnswer(stats=stats, pipeline=views.pipeline(snapshot))

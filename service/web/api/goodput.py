@@ -42,7 +42,7 @@ def get_goodput(
     team: Text = None,
     queue: Text = None,
 ) -> GoodputAnswer:
-    """Goodput and reliability of the attempts that ended in a period, the last 28 days by default.
+    """Goodput and reliability of the attempts that ended in a period, by default the 28 days before `until`.
 
     GPU-hours, seconds for times, hours for MTTF, shares from 0 to 1. Periods with many jobs may be up to 15 minutes
     old.

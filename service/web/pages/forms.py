@@ -17,7 +17,7 @@ from service.web.api.parameters import TextFilters
 from service.web.auth import ACT, OWN, READ, ActionRequest, Principal, check_form
 from service.web.services import InjectedServices, Services
 from service.web.url_times import instant
-from service.web.views import FailureQuery
+from service.web.views import FailureQuery, given_texts
 
 Text = Annotated[str | None, Query(max_length=1_000)]
 # Rows of a list on one page: a list of 500 failures is a page of more than 400 kB. The API gives up to 500.
@@ -97,9 +97,10 @@ def overview_scope(
     queue: Text = None,
     team: Text = None,
 ) -> OverviewScope:
-    """The filters of the overview, from the URL."""
+    """The filters of the overview, from the URL; blanks around names do not count, as in the list of failures."""
     zone = services.zone
-    return OverviewScope(with_zone(since, zone), with_zone(until, zone), cluster or None, queue or None, team or None)
+    names = given_texts({"cluster": cluster, "queue": queue, "team": team})
+    return OverviewScope(with_zone(since, zone), with_zone(until, zone), **names)
 
 
 def with_zone(text: str | None, zone: ZoneInfo) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from itertools import pairwise
 from math import floor
 from typing import Annotated
@@ -21,7 +21,7 @@ from service.web.pages.charts import figures, marks
 from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
-from service.web.views import FailureQuery
+from service.web.views import FailureQuery, default_since
 
 router = APIRouter()
 CHART = (480, 90)  # width and height of the chart in chart units
@@ -71,7 +71,7 @@ def goodput(
     problems = wrong_times(services, FailureQuery(since=scope.since, until=scope.until))
     if problems:
         scope = replace(scope, since=None, until=None)
-    since = scope.since or goodput_views.DEFAULT_RANGE
+    since = scope.since or default_since(services, scope.until, goodput_views.DEFAULT_RANGE)
     both = goodput_views.goodput(services, since, scope.until, scope.jobs())
     found = both.figures
     top = chart_top(found)
@@ -145,9 +145,7 @@ def lost_data(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> s
     series = {kind: [amount.get(kind, 0.0) for amount in amounts] for kind in (*SIDES, *APART)}
     limits = [*(one.since for one in found.trend), found.until]
     placed = marks.places(marked, limits)
-    return figures.stacked(
-        "GPU-hours", limits, series, offset=_offset(found, zone), marks=placed, partial=partial(found, zone)
-    )
+    return figures.stacked("GPU-hours", limits, series, zone=zone, marks=placed, partial=partial(found, zone))
 
 
 def partial(found: Goodput, zone: ZoneInfo) -> tuple[int, ...]:
@@ -157,8 +155,18 @@ def partial(found: Goodput, zone: ZoneInfo) -> tuple[int, ...]:
     return tuple(
         number
         for number, (begin, end) in enumerate(pairwise(edges))
-        if end.astimezone(zone).replace(tzinfo=None) - begin.astimezone(zone).replace(tzinfo=None) < full
+        if _days(end, zone) - _days(begin, zone) < full or _begins_later(begin, zone)
     )
+
+
+def _days(at: datetime, zone: ZoneInfo) -> timedelta:
+    """Whole days of the zone's calendar before a time."""
+    return timedelta(days=at.astimezone(zone).date().toordinal())
+
+
+def _begins_later(at: datetime, zone: ZoneInfo) -> bool:
+    """Whether a time is not the first of its day, which is later than midnight if the clock is put forward then."""
+    return at > datetime.combine(at.astimezone(zone).date(), time(), zone)
 
 
 def trend(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> dict[str, str]:
@@ -173,15 +181,11 @@ def trend(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> dict[
         f"{width * (at - known[0][0]).total_seconds() / span:.1f},{height * (1 - share) / max(1 - low, 0.05):.1f}"
         for at, share in known
     )
-    placed = [(mark.number, mark.at.timestamp()) for mark in marked if mark.drawn]
+    placed = [(mark.number, figures.shown_seconds(mark.at, zone)) for mark in marked if mark.drawn]
     series = {"goodput": [share for _, share in known]}
-    data = figures.line([at.timestamp() for at, _ in known], series, offset=_offset(found, zone), marks=placed)
+    times = [figures.shown_seconds(at, zone) for at, _ in known]
+    data = figures.line(times, series, time=True, marks=placed)
     return {"data": data, "points": " ".join(points), "low": formatting.percent(low, 0)}
-
-
-def _offset(found: Goodput, zone: ZoneInfo) -> float:
-    offset = found.until.astimezone(zone).utcoffset()
-    return offset.total_seconds() if offset else 0
 
 
 def bars(found: Goodput, top: float) -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from service.errors import Unavailable
 from service.people import one_time_codes, passwords
 from service.people.attempts import RETRY_AFTER_S
 from service.people.repository.accounts import Account
@@ -45,14 +46,18 @@ def log_in(
     if attempt is None:
         notice(services, "login.limited", request, name=name)
         return _form(request, services, local_path(next), "too_many", 429)
-    session = None
+    succeeded: bool | None = False
     try:
         secret = token.strip()
         session = (
             _by_token(request, services, secret) if secret else _by_password(request, services, name, password, code)
         )
+        succeeded = session is not None
+    except Unavailable:
+        succeeded = None
+        raise
     finally:
-        attempts.finish(attempt, succeeded=session is not None)
+        attempts.finish(attempt, succeeded=succeeded)
     if session is None:
         notice(services, "login.failed", request, name=name, by="token" if token.strip() else "password")
         return _form(request, services, local_path(next), "token" if token.strip() else "password", 401)

@@ -22,7 +22,7 @@ from service.web.pages.failures import newest
 from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
-from service.web.views import DEFAULT_RANGE, FailureQuery
+from service.web.views import FailureQuery
 
 router = APIRouter()
 LATEST = 12
@@ -47,7 +47,7 @@ def overview(
     problems = wrong_times(services, FailureQuery(since=scope.since, until=scope.until))
     if problems:
         scope = replace(scope, since=None, until=None)
-    since = scope.since or DEFAULT_RANGE
+    since = scope.since or views.default_since(services, scope.until)
     with services.snapshot() as snapshot:
         jobs = scope.jobs()
         begin, end = views.period(snapshot, since, scope.until)

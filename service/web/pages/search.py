@@ -7,8 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse
 
-from service.errors import NotFound
-from service.web import node_views, views
+from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.forms import Text, redirect
 from service.web.pages.templating import path, query
@@ -90,19 +89,19 @@ def one_word_as_filter(services: Services, wanted: str) -> dict[str, str] | None
 
 @router.get("/mine")
 def mine(reader: Annotated[Principal, OWN]) -> RedirectResponse:
-    """Redirect to the caller's own failures; who may see only these has them as the whole list."""
-    return redirect("/failures" if reader.visible is not None else f"/failures{query(user=reader.name)}")
+    """Redirect to the caller's own failures; who may see only these has them as the whole list.
+
+    Of several names under which the caller's jobs run, the list shows those of the first.
+    """
+    if reader.visible is not None:
+        return redirect("/failures")
+    cluster, user = next(iter(reader.users), (None, reader.name))
+    return redirect(f"/failures{query(user=user, cluster=cluster)}")
 
 
 def node_page(services: Services, name: str) -> str | None:
     """The address of a node's page; None if its name is unknown, or several clusters have such a node."""
-    rows = views.failures(services, FailureQuery({"node": name}), limit=50).items
-    clusters = {row.cluster for row in rows}
-    if len(clusters) != 1:
-        return None
-    cluster = clusters.pop()
-    try:
-        node_views.node(services, cluster, name, limit=1)
-    except NotFound:
-        return None
-    return f"/nodes/{quote(cluster, safe='')}/{path(name)}"
+    with services.reading() as reading:
+        wanted = [(cluster, name) for cluster in reading.suspicion.clusters()]
+        clusters = [cluster for cluster, _ in reading.suspicion.rows(wanted)] if wanted else []
+    return f"/nodes/{quote(clusters[0], safe='')}/{path(name)}" if len(clusters) == 1 else None

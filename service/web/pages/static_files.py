@@ -1,5 +1,6 @@
 """Static files: style sheets, scripts and icons; also GET /favicon.ico, which browsers request for plain-text logs."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from urllib.parse import parse_qs
 
@@ -9,10 +10,13 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
+from service.web.pages.templating import content_version
+
 router = APIRouter()
 # A versioned address changes with the content of its file, so that browsers need not ask again.
 _FOREVER = "public, max-age=31536000, immutable"
 _A_DAY = "public, max-age=86400"
+_NOT = "no-store"
 
 
 class VersionedFiles(StaticFiles):
@@ -21,9 +25,16 @@ class VersionedFiles(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """One file."""
         response = await super().get_response(path, scope)
-        versioned = "v" in parse_qs(scope["query_string"].decode("latin-1"))
-        response.headers["Cache-Control"] = _FOREVER if versioned else _A_DAY
+        versions = parse_qs(scope["query_string"].decode("latin-1")).get("v", [])
+        response.headers["Cache-Control"] = _kept(path, versions)
         return response
+
+
+def _kept(path: str, versions: Sequence[str]) -> str:
+    """How long browsers keep a file. During an upgrade, a page may ask an older process for the file of a newer one."""
+    if not versions:
+        return _A_DAY
+    return _FOREVER if versions == [content_version(path)] else _NOT
 
 
 def static_files() -> ASGIApp:

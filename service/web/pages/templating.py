@@ -42,6 +42,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "cut": formatting.truncate,
+        "shorten": formatting.shorten,
         "number": formatting.number,
         "counted": formatting.counted,
         "gpu_hours": formatting.gpu_hours,
@@ -128,8 +129,13 @@ def query(*parts: Mapping[str, Any], **changes: Any) -> str:
 @cache
 def static(name: str) -> str:
     """The URL of a static file, which changes with its content."""
-    content = files("service.web").joinpath(f"static/{name}").read_bytes()
-    return f"/static/{name}?v={sha256(content).hexdigest()[:12]}"
+    return f"/static/{name}?v={content_version(name)}"
+
+
+@lru_cache(1_000)
+def content_version(name: str) -> str:
+    """The version of an existing static file, which changes with its content."""
+    return sha256(files("service.web").joinpath(f"static/{name}").read_bytes()).hexdigest()[:12]
 
 
 def render(

@@ -8,9 +8,9 @@
   const two = (number) => String(number).padStart(2, "0");
   const figure = (value) => (value >= 10 || value === Math.round(value) ? Math.round(value) : Math.round(value * 10) / 10).toLocaleString("en");
   const iso = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19) + "Z";
-  // The pages' times are in the time zone of the server: its offset comes with the figures.
-  const moment = (seconds, offset, day) => {
-    const at = new Date((seconds + offset) * 1000);
+  // The pages' times are in the time zone of the server: `seconds` are those of its clock.
+  const moment = (seconds, day) => {
+    const at = new Date(seconds * 1000);
     const date = two(at.getUTCMonth() + 1) + "-" + two(at.getUTCDate());
     return day ? date : date + " " + two(at.getUTCHours()) + ":" + two(at.getUTCMinutes());
   };
@@ -94,10 +94,11 @@
   const stack = (box, data, height, hidden) => {
     const starts = data.limits.slice(0, -1), ends = data.limits.slice(1);
     const day = ends[0] - starts[0] >= 86400 - 7200 || (starts.length > 1 && ends[1] - starts[1] >= 82800);
+    const shown = (place) => moment(data.limits[place] + data.offsets[place], day);
     const sums = starts.map(() => 0);
     const layers = data.series.filter((series) => !hidden.has(series.name)).map((series) => ({ name: series.name, colour: colour(series.colour), values: series.values, top: series.values.map((value, at) => (sums[at] += value)) })).reverse();
     const rows = (at) => {
-      const until = moment(ends[at], data.offset, day);
+      const until = shown(at + 1);
       const list = make("table");
       for (const layer of layers) {
         if (!layer.values[at]) continue;
@@ -108,7 +109,7 @@
       const total = list.insertRow();
       total.insertCell().textContent = hidden.size ? "total of those shown" : "total";
       total.insertCell().append(make("strong", "", figure(sums[at]) + " " + data.unit));
-      return [make("strong", "", moment(starts[at], data.offset, day) + (day ? "" : " – " + until.slice(6)) + (data.partial.includes(at) ? " (not whole)" : "")), list];
+      return [make("strong", "", shown(at) + (day ? "" : " – " + until.slice(6)) + (data.partial.includes(at) ? " (not whole)" : "")), list];
     };
     const show = tooltip(box, rows);
     const go = (from, to) => {
@@ -122,7 +123,7 @@
       scales: { x: { time: false, range: () => [-0.5, starts.length - 0.5] }, y: { range: (_, __, high) => [0, Math.max(1, high) * 1.05] } },
       axes: axes({ values: (_, ticks) => ticks.map(figure), ...(data.whole ? { incrs: WHOLE } : {}) }, {
         splits: () => { const every = Math.max(1, Math.ceil(starts.length / Math.max(2, Math.floor(box.clientWidth / 110)))); return starts.map((_, at) => at).filter((at) => at % every === 0); },
-        values: (_, ticks) => ticks.map((at) => moment(starts[at], data.offset, day)),
+        values: (_, ticks) => ticks.map(shown),
       }),
       series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: layer.colour, stroke: layer.colour, width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
       cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6, click: (plot, event) => { if (plot.select.width >= 4) event.stopImmediatePropagation(); } } },
@@ -145,7 +146,7 @@
   // One share over time, or one share against another; both axes in percent.
   const line = (box, data, height) => {
     const percent = (value) => (value === null ? "–" : (value * 100).toFixed(1) + " %");
-    const name = (value) => (data.time ? moment(value, data.offset, true) : percent(value));
+    const name = (value) => (data.time ? moment(value, true) : percent(value));
     const rows = (at) => {
       const list = make("table");
       for (const series of data.series) {

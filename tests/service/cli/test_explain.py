@@ -2,6 +2,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,25 @@ def test_an_unusable_log_is_one_line_and_a_usage_error(
     assert message in explain.error
     assert "job.log" in explain.error
     assert explain.error.count("\n") == 1
+
+
+def test_what_is_no_text_in_a_folder_of_logs_is_left_out(explain: Explain, tmp_path: Path) -> None:
+    log(tmp_path / "job.log")
+    log(tmp_path / "a.out", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 8)
+    found = explain.json(tmp_path)
+    assert [one["file"] for one in found["logs"]] == [str(tmp_path / "job.log")]
+    assert found["skipped"] == [f"{tmp_path}/a.out: left out, not a text file"]
+    assert "a.out: left out, not a text file" in " ".join(explain.text(tmp_path).split())
+    (tmp_path / "job.log").unlink()
+    assert explain.code(tmp_path) == 2
+    assert "a.out: not a text file" in explain.error
+
+
+def test_a_name_in_another_encoding_is_printed_with_a_replacement(explain: Explain, tmp_path: Path) -> None:
+    path = log(Path(os.fsdecode(os.fsencode(tmp_path / "caf") + b"\xe9.log")))
+    for named in (path, tmp_path):
+        assert [one["file"] for one in explain.json(named)["logs"]] == [f"{tmp_path}/caf\ufffd.log"]
+        assert "caf\ufffd.log" in explain.text(named)
 
 
 def test_secrets_are_not_printed(explain: Explain, tmp_path: Path) -> None:

@@ -28,3 +28,11 @@ def test_formats(data: str, node: str | None, at: datetime | None) -> None:
 def test_a_value_that_is_no_node_event_is_named_with_its_line() -> None:
     with pytest.raises(InvalidInput, match="events: line 2"):
         read(b'{"text": "x"}\n{"at": 5}\n', "events", "c")
+
+
+@pytest.mark.parametrize("content", ["{0}", "[{0}, {0}]", "{0}\r\n{0}\r\n"])
+def test_a_mark_of_the_encoding_and_separators_within_texts_are_no_ends_of_lines(content: str) -> None:
+    event = '{"text": "Xid 79\u2028GPU lost\x85", "node": "gpu018", "source": "kernel"}'
+    found = read(b"\xef\xbb\xbf" + content.replace("{0}", event).encode(), "events.json", "local")
+    assert {(one.node, one.text) for one in found} == {("gpu018", "Xid 79\u2028GPU lost\x85")}
+    assert len(found) == content.count("{0}")

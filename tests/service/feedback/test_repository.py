@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from threading import Thread
@@ -191,3 +192,25 @@ def test_feedback_is_deleted_with_its_failure(store: Store) -> None:
     with store.reading() as reading:
         assert reading.feedback.labelled().items == ()
         assert reading.feedback.of(outcome.failure_id or 0) == ()
+
+
+def test_filters_that_are_saved_twice_at_the_same_time_are_stored_once(open_store: Callable[[], Store]) -> None:
+    first, second = open_store(), open_store()
+    errors: list[Exception] = []
+
+    def save() -> None:
+        try:
+            with second.unit_of_work() as work:
+                work.feedback.save_view("ana", SavedView("mine", "/failures", "side=user"))
+        except Exception as error:  # noqa: BLE001 -- of the thread, for the test
+            errors.append(error)
+
+    thread = Thread(target=save)
+    with first.unit_of_work() as work:
+        work.feedback.save_view("ana", SavedView("mine", "/failures", "side=system"))
+        thread.start()
+        time.sleep(0.3)  # the other one waits for this transaction
+    thread.join(60)
+    assert errors == []
+    with first.reading() as reading:
+        assert reading.feedback.views("ana", "/failures") == (SavedView("mine", "/failures", "side=user"),)

@@ -43,7 +43,8 @@ class IdentityProvider:
             return None
         now = int(time.time())
         payload = {"iss": self.issuer, "sub": "1", "iat": now, "exp": now + 300, **claims, **self.claims}
-        signed = jwt.encode({"alg": "RS256", "kid": "one"}, payload, self.signing or self.key)
+        key = self.signing or self.key
+        signed = jwt.encode({"alg": "RS256", "kid": key.kid}, payload, key)
         return {"access_token": "a", "token_type": "Bearer", "id_token": signed}
 
 

@@ -1,9 +1,13 @@
 """Externally authenticated accounts: created at the first login, updated at the next."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from service.db.session import Store
 from service.errors import Forbidden
 from service.people.identity import ClaimNames, claim_values, log_in_identity
 from service.people.roles import parse_roles
@@ -51,3 +55,24 @@ def test_list_claims_have_several_formats() -> None:
     assert claim_values("a, b c", ",") == claim_values(["a", "b c"]) == ("a", "b c")  # of a proxy's header
     assert claim_values("a,b c") == ("a,b c",)
     assert claim_values(None) == claim_values(7) == ()
+
+
+def test_the_first_requests_of_a_new_person_at_the_same_time_make_one_account(open_store: Callable[[], Store]) -> None:
+    first, second = open_store(), open_store()
+    claims = {"preferred_username": "ana", "groups": ["sre"]}
+    found: list[object] = []
+
+    def log_in() -> None:
+        try:
+            with second.unit_of_work() as work:
+                found.append(log_in_identity(work, "proxy", claims, ClaimNames(), ROLES))
+        except Exception as error:  # noqa: BLE001 -- of the thread, for the test
+            found.append(error)
+
+    thread = Thread(target=log_in)
+    with first.unit_of_work() as work:
+        made = log_in_identity(work, "proxy", claims, ClaimNames(), ROLES)
+        thread.start()
+        time.sleep(0.3)  # the other one waits for this transaction
+    thread.join(60)
+    assert found == [made]

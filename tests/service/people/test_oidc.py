@@ -70,6 +70,14 @@ def test_a_token_with_a_foreign_signature_is_refused(world: World, issuer: Ident
         assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 403
 
 
+def test_a_login_succeeds_at_once_after_the_provider_changed_its_key(world: World, issuer: IdentityProvider) -> None:
+    with world.client() as client:
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 200
+    issuer.key = RSAKey.generate_key(2048, {"kid": "two", "use": "sig", "alg": "RS256"})
+    with world.client() as client:
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 200
+
+
 def test_an_answer_of_another_login_is_refused(world: World, issuer: IdentityProvider) -> None:
     with world.client() as client:
         away = client.get("/login/oidc")

@@ -151,6 +151,30 @@ def test_one_of_many_processes_publishes_six_hours_after_the_end_of_the_week(wor
         assert [one.type for one in work.outbox.lease("test", limit=10, seconds=60)].count("report.published") == 1
 
 
+def test_a_week_that_a_person_published_early_is_published_again_with_its_late_events(world: World) -> None:
+    post(world, "1", "2")
+    world.clock.at = MONDAY - timedelta(hours=6, minutes=30)
+    assert reports(world).publish(WEEK, "ana").figures["failed"] == 2
+    world.clock.at = MONDAY - timedelta(hours=4)
+    post(world, "3")
+    world.clock.at = MONDAY
+    made = reports(world).run_if_due()
+    assert made is not None
+    assert (made.version, made.figures["failed"]) == (2, 3)
+    assert "failed: 2 before, 3 now" in made.moved
+    assert reports(world).run_if_due() is None
+    assert reports(world).read(WEEK).version == 2
+
+
+def test_a_week_that_a_person_published_after_late_events_is_not_published_again(world: World) -> None:
+    post(world, "1")
+    world.clock.at = MONDAY
+    reports(world).publish(WEEK, "ana")
+    post(world, "2")
+    assert reports(world).run_if_due() is None
+    assert reports(world).read(WEEK).version == 1
+
+
 def test_a_confirmed_verdict_is_not_counted_as_corrected(world: World) -> None:
     post(world, "1", "2", "3")
     client = world.client()

@@ -13,7 +13,7 @@ from service.jobs.records import Scope
 from service.reports import html, markdown, pdf, scope, summary
 from service.reports.build import build
 from service.reports.document import Report
-from tests.service.reports.sample_facts import GOODPUT, HOSTILE, facts
+from tests.service.reports.sample_facts import GOODPUT, HOSTILE, facts, week
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +129,15 @@ def test_the_outcome_of_last_weeks_actions_compares_the_same_failures() -> None:
         assert f"{todo.failures} lost" in one.outcome
     gone = build(facts(previous_todo=before.todo, cells=())).previous
     assert all(one.outcome.startswith("no failure in this week") for one in gone)
+
+
+def test_the_interval_of_a_few_failures_is_open_at_the_top() -> None:
+    """With one failure, the 95 % interval ends at billions of GPU-hours."""
+    one = replace(week(47, finished=2, user=0, hardware=1, hours=4.0), amounts=(4.0,))
+    made = build(facts(one, causes={}, categories={}, symptoms={}))
+    assert made.chart[-1].high > 1e6, "programs get the figure as it is"
+    [lost] = [one for one in made.sentences if "GPU-hours (" in one]
+    assert "4.0 GPU-hours (0.4 to over 400)" in lost
+    for text in (html_words.unescape(html.render(made)), markdown.render(made)):
+        assert "0.4 to over 400" in text
+        assert not re.search(r"to [\d,]{9}", text)

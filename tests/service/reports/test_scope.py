@@ -20,6 +20,12 @@ from tests.service.web.world import NOW, World, event, lines, log, make_world
 WEEK = weeks.parse("2026-W47")
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
 STALE = "OSError: Stale file handle"
+OF_CODES = {
+    "causes": 1,
+    "categories": 1,
+    "symptoms": 1,
+    "interruptions": 2,
+}  # section: column of the count
 CLUSTER, TEAM = Scope("vega"), Scope(team="speech")
 
 
@@ -106,6 +112,28 @@ def test_every_form_names_the_scope_and_links_keep_it(world: World) -> None:
     for todo in made.todo:
         assert todo.href is not None
         assert "/nodes/" in todo.href or "cluster=vega&team=speech" in todo.href
+
+
+@pytest.mark.parametrize("scope", [Scope(), Scope("vega", "speech")])
+def test_the_link_of_a_code_opens_the_failures_that_the_report_counts(world: World, scope: Scope) -> None:
+    client, followed = world.client(), 0
+    for section in report(world, scope).sections:
+        for row in section.table.rows if section.table is not None and section.key in OF_CODES else ():
+            if row[0].href is not None:
+                listed = client.get(f"/api/v1{row[0].href}&limit=500").json()["items"]
+                assert row[OF_CODES[section.key]].text == str(len(listed)), (section.key, row[0])
+                followed += 1
+    assert followed >= 3
+
+
+def test_figures_of_goodput_open_the_page_of_the_same_jobs(world: World) -> None:
+    [section] = [one for one in report(world, CLUSTER).sections if one.key == "goodput"]
+    assert section.table is not None
+    for row in section.table.rows:
+        address, _, figure = str(row[0].href).partition("#")
+        page = world.client().get(address).text
+        assert f'id="{figure}"' in page
+        assert f"of {section.table.rows[0][1].text} GPU-hours delivered" in page
 
 
 def test_the_actions_of_the_week_before_are_those_of_the_scope(world: World) -> None:

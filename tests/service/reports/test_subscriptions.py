@@ -233,6 +233,26 @@ def test_people_subscribe_themselves_operators_channels_and_administrators_every
     assert actions.count("report.subscribed") == actions.count("report.unsubscribed") == 2
 
 
+def test_who_may_no_longer_read_reports_gets_none_by_an_own_subscription(site: Site) -> None:
+    submit(site.as_("ana", "viewer"), SUBSCRIPTIONS, endpoint="people")
+    with site.world.store.unit_of_work() as work:
+        work.accounts.change("ana", teams=["vision"])
+    site.on_monday()
+    assert site.inbox.mails == [], "the report has jobs of other teams"
+    of_team = {"endpoint": "people", "user": "ana", "team": "vision"}
+    assert site.as_("root", "admin").post(API, json=of_team, headers={"Origin": HERE}).is_success
+    site.on_monday(MONDAY + timedelta(weeks=1))
+    assert len(site.inbox.mails) == 1, "an administrator wants her to have this one"
+    with site.world.store.unit_of_work() as work:
+        work.accounts.disable("ana")
+    site.on_monday(MONDAY + timedelta(weeks=2))
+    assert len(site.inbox.mails) == 1, "she has left"
+    with site.world.store.unit_of_work() as work:
+        work.accounts.change("ana", teams=[], disabled_at=None)
+    site.on_monday(MONDAY + timedelta(weeks=3))
+    assert len(site.inbox.mails) == 3, "the newest report of both subscriptions"
+
+
 def test_a_scope_whose_jobs_are_gone_does_not_stop_the_others(site: Site) -> None:
     root = site.as_("root", "admin")
     for team in ("speech", "vision"):

@@ -1,9 +1,11 @@
 """Counts of the weekly report, on both databases."""
 
 from datetime import timedelta
+from typing import Literal
 
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
+from service.feedback.records import FeedbackKind, Labels, NewFeedback
 from service.incidents.records import NewIncident
 from service.jobs.records import Scope
 from service.reports.records import EVERYTHING, PublishedReport
@@ -54,6 +56,36 @@ def test_trust_and_time_to_verdict(store: Store) -> None:
     assert (trust.diagnosed, trust.revised, trust.corrected) == (2, 1, 1)
     assert len(seconds) == 2
     assert seconds == sorted(seconds)
+
+
+def test_judgements_that_were_withdrawn_are_no_corrections(store: Store) -> None:
+    first, second = (one.failure_id for one in put(store, [job("a"), job("b")]))
+    assert first is not None
+    assert second is not None
+
+    def judge(failure_id: int, version: int, kind: FeedbackKind, side: str) -> int:
+        with store.unit_of_work() as work:
+            labels = Labels(side, f"{side.upper()}.1")
+            given = NewFeedback(failure_id, "ana", kind, version, "user", "USER.1", labels)
+            work.failures.revise(failure_id, verdict(side=side), source="person")
+            return work.feedback.add(given)[0]
+
+    def withdraw(failure_id: int, number: int, source: Literal["machine", "person"]) -> None:
+        with store.unit_of_work() as work:
+            work.feedback.withdraw_one(failure_id, number, "ana")
+            work.failures.revise(failure_id, verdict(), source=source, over_person=True)
+
+    judge(first, 1, "confirm", "user")
+    withdraw(first, judge(first, 2, "correct", "system"), "person")
+    withdraw(second, judge(second, 1, "correct", "system"), "machine")
+    with store.reading() as reading:
+        trust = reading.weekly_counts.trust(SINCE, UNTIL)
+    assert (trust.diagnosed, trust.revised, trust.corrected) == (2, 0, 0)
+    with store.unit_of_work() as work:
+        work.failures.revise(second, verdict(cause="USER.2"))
+    with store.reading() as reading:
+        trust = reading.weekly_counts.trust(SINCE, UNTIL)
+    assert (trust.revised, trust.corrected) == (1, 0), "the machine revised it"
 
 
 def test_actions_of_an_empty_week_are_zero(store: Store) -> None:

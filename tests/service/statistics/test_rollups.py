@@ -5,11 +5,13 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from service.db.session import Store
 from service.jobs.records import Scope
 from service.statistics.records import Stats
 from service.statistics.repository import rollups
+from service.statistics.tables import days, hours
 from tests.service.databases import connection_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
@@ -67,6 +69,32 @@ def test_a_revised_verdict_marks_its_hour_as_stale(store: Store, monkeypatch: py
         assert [share.key for share in read(store).by_side] == ["hardware"]
         assert read(store) == plain(store, monkeypatch)
         fold(store)
+
+
+def test_counts_of_rows_that_retention_removed_are_removed_too(store: Store) -> None:
+    old = [NOON - timedelta(days=100, hours=hours) for hours in (0, 30, 60)]
+    rows = [job(f"old {number}", ended_at=at, received_at=at) for number, at in enumerate(old)]
+    put(store, [*rows, job("imported", ended_at=old[1], received_at=NOON)])
+    put(store, [job("new"), succeeded("good")])
+    later = NOON + timedelta(hours=3)
+    fold(store, later)
+
+    def found() -> tuple[Stats, int]:
+        with store.reading() as reading:
+            periods = reading.statistics.series(NOON - timedelta(days=200), later)
+            return reading.statistics.stats(NOON - timedelta(days=200), later), sum(one.failed for one in periods)
+
+    assert (found()[0].failed, found()[1]) == (5, 5)
+    store.purge(rows_before=NOON - timedelta(days=90))
+    for _ in range(2):  # before and after the hours are counted again
+        stats, failed = found()
+        assert (stats.finished, stats.failed, stats.gpu_hours_lost, failed) == (3, 2, 8.0, 2)
+        assert sum(share.failures for share in stats.by_side) == 2
+        fold(store, later)
+    with store.reading() as reading:
+        connection = connection_of(reading.statistics)
+        assert set(connection.execute(select(hours.c.hour)).scalars()) == {rollups.floor(old[1]), NOON}
+        assert len(set(connection.execute(select(days.c.day)).scalars())) == 2
 
 
 def test_an_hour_that_is_not_over_is_not_counted(store: Store) -> None:

@@ -1,5 +1,6 @@
 """The page and the API of goodput figures."""
 
+import html
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -45,6 +46,19 @@ def test_the_page_and_the_api_show_the_same_figures(filled: World) -> None:
     assert "arxiv.org/abs/2410.21680" in page
 
 
+def test_counts_open_the_failures_that_are_counted(filled: World) -> None:
+    stopped = NOW - timedelta(days=2)
+    for status in ("cancelled", "preempted"):
+        of = job(status, status=status, ended_at=stopped, started_at=stopped - timedelta(hours=2))
+        put(filled.store, [of], side="hardware", cause="HW.GPU.2")
+    client = filled.client()
+    page = client.get("/goodput").text
+    found = re.findall(r'<a href="(/failures\?[^"]+)">(\d+)</a>', page)
+    assert len(found) == 4, "two causes, the failures by hardware, and one interruption"
+    for address, count in found:
+        assert len(client.get("/api/v1" + html.unescape(address)).json()["items"]) == int(count), address
+
+
 def test_the_scope_and_the_period_are_in_the_url(filled: World) -> None:
     client = filled.client()
     assert client.get("/api/v1/goodput?cluster=vega").json()["figures"]["held"] == 8.0
@@ -71,6 +85,17 @@ def test_days_that_are_not_whole_are_marked_in_chart_and_table(filled: World) ->
     assert "The last week is not whole (drawn paler): it ends 2026-11-20 00:00" in weeks
     assert "GPU-hours lost per week" in weeks
     assert "The first week" not in weeks, "it begins on a Monday"
+
+
+def test_a_day_whose_first_hour_does_not_exist_is_whole(world: World) -> None:
+    """In Santiago, the clock was put forward at 2026-09-06 00:00."""
+    client = TestClient(create_app(replace(world.services, timezone="America/Santiago")), base_url=HERE)
+    ended = datetime(2026, 9, 7, 10, tzinfo=UTC)
+    put(world.store, [job("a", ended_at=ended, started_at=ended - timedelta(hours=2))])
+    page = client.get("/goodput?since=2026-09-05&until=2026-09-09").text
+    assert "&#34;partial&#34;:[]" in page
+    assert "&#34;partial&#34;:[3]" in client.get("/goodput?since=2026-09-05&until=2026-09-08T12:00:00Z").text
+    assert "&#34;partial&#34;:[0]" in client.get("/goodput?since=2026-09-05T12:00:00Z&until=2026-09-09").text
 
 
 def test_a_price_gives_the_cost_of_lost_hours(filled: World) -> None:

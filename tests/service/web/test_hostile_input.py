@@ -1,9 +1,16 @@
 """Input that once caused an internal error is refused with a reason."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.web.world import event, lines
+from service.db.session import Store
+from service.web.app import create_app
+from tests.service.frozen_clock import FrozenClock
+from tests.service.sample_rows import job, put
+from tests.service.web.world import HERE, event, lines, make_world
 
 
 @pytest.mark.parametrize("field", ["cause", "side", "note", "category"])
@@ -39,3 +46,19 @@ def test_the_first_and_last_days_of_the_calendar_have_an_answer(client: TestClie
         for until in TIMES:
             status = client.get(path, params={"since": since, "until": until}).status_code
             assert status in {200, 422}, (since, until, status)
+
+
+def test_a_null_character_in_a_name_has_an_answer_on_both_databases(
+    store: Store, clock: FrozenClock, tmp_path: Path
+) -> None:
+    """PostgreSQL refuses it in texts."""
+    put(store, [job("a")])
+    plain = make_world(tmp_path)
+    app = create_app(replace(plain.services, store=store, clock=clock))
+    plain.store.close()
+    client = TestClient(app, base_url=HERE, raise_server_exceptions=False)
+    pages = [f"{page}{name}=" for page in ("/?since=28d&", "/?", "/goodput?") for name in ("cluster", "queue", "team")]
+    pages += [f"/api/v1/{page}?{name}=" for page in ("stats", "goodput") for name in ("cluster", "queue", "team")]
+    pages += ["/reports/2026-W47?cluster=", "/reports/2026-W47?team=", "/unsubscribe/"]
+    found = {page: client.get(f"{page}a%00b").status_code for page in pages}
+    assert [page for page, status in found.items() if status >= 500] == []

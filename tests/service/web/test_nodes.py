@@ -1,5 +1,7 @@
 """Nodes by API and page: what is suspected, what was said, and a repair."""
 
+import html
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -184,6 +186,39 @@ def test_a_dead_letter_of_a_node_is_sent_again_as_what_it_is(world: World) -> No
     assert again.json()["outcome"] == "accepted"
     with world.store.reading() as reading:
         assert len(reading.node_events.page("orion", "gpu018").items) == 1
+
+
+def test_the_failures_of_a_node_open_those_that_are_counted(world: World) -> None:
+    filled(world)
+    client = world.client()
+    client.post("/api/v1/events", content=lines(event("stopped", status="cancelled", logs=[log("Xid 79")])))
+    update = NodeStatisticsUpdater(world.store, world.clock, FleetSettings())
+    update()
+
+    def counted(page: str) -> tuple[str, int]:
+        found = re.search(r'href="(/failures\?node=gpu018[^"]*)">(\d+) / (\d+)</a>', client.get(page).text)
+        assert found is not None
+        listed = client.get("/api/v1" + html.unescape(found[1])).json()["items"]
+        return found[2], len(listed)
+
+    assert counted("/nodes") == counted("/") == ("3", 3)
+    world.services.node_event_intake.repaired("orion", "gpu018", by="ana", note=None)
+    update()
+    assert counted("/nodes") == ("0", 0), "what failed before the repair does not count"
+
+
+def test_the_search_finds_a_node_on_which_no_job_failed(world: World) -> None:
+    filled(world)
+    client = world.client()
+    client.post("/api/v1/node-events", content=lines(node_event(node="gpu019")))
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+    for name in ("gpu001", "gpu018", "gpu019"):
+        assert client.get(f"/search?q={name}").headers["location"] == f"/nodes/orion/{name}"
+    elsewhere = event("9", cluster="vega", status="succeeded", nodes=["gpu018", "gpu001"], logs=[])
+    client.post("/api/v1/events", content=lines(elsewhere))
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+    assert client.get("/search?q=gpu018").headers["location"] == "/failures?node=gpu018", "two clusters have it"
+    assert client.get("/search?q=nowhere").headers["location"] == "/failures?q=nowhere"
 
 
 def test_the_overview_lists_the_nodes_that_the_nodes_page_suspects(world: World) -> None:

@@ -172,10 +172,9 @@ def _data(
 ) -> str:
     """The figures as JSON; days are those of UTC, as in the table."""
     days = max(part.end - part.begin for part in parts) >= DAY
-    offset = None if days else parts[-1].begin.astimezone(zone).utcoffset()
     series = {side: [value.get(side, 0.0) for value in values] for side in SIDES}
     limits = [*(part.begin for part in parts), parts[-1].end]
-    return figures.stacked(unit, limits, series, offset=offset.total_seconds() if offset else 0, marks=placed)
+    return figures.stacked(unit, limits, series, zone=UTC if days else zone, marks=placed)
 
 
 def _segments(value: Mapping[str, float], top: float) -> tuple[Segment, ...]:

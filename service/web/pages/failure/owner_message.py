@@ -8,7 +8,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from service.failures.records import FailureDetail
-from service.formatting import escape_invisible, percent, strip_colour
+from service.formatting import confidence, escape_invisible, strip_colour
 from service.web.pages import display_names
 
 LINE = 300
@@ -52,7 +52,7 @@ def compose(detail: FailureDetail) -> OwnerMessage | None:
     if advice:
         parts.append("Possible mitigations: " + " ".join(advice))
     title = taxonomy.load().causes[row.cause].title if row.cause in taxonomy.load().causes else row.cause
-    parts.append(f"(Found by Faultline: {title}, {percent(row.confidence, 0)} sure. Contest it if it is wrong.)")
+    parts.append(f"(Found by Faultline: {title}, {confidence(row.confidence)} sure. Contest it if it is wrong.)")
     return OwnerMessage(
         "\n".join(str(escape_invisible(part)) for part in parts),
         None if entry is None else str(entry["differs"]),

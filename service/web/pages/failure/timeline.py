@@ -66,7 +66,7 @@ def timeline(detail: FailureDetail) -> Timeline | None:
         step = f" at step {point['step']:,}" if isinstance(point.get("step"), int) else ""
         marks.append(Mark(at, "checkpoint", f"last checkpoint{step}"))
     marks.extend(
-        Mark(at, f"node {line.get('node') or '?'}"[:24], str(line.get("text") or "")[:200])
+        Mark(at, f"node {line.get('node') or '?'}", str(line.get("text") or "")[:200])
         for line in (event.get("node_events") or ())[:NODE_EVENTS]
         if (at := instant_of(line.get("at"))) is not None
     )
@@ -144,7 +144,7 @@ def _drawn(marks: Sequence[Mark], end: datetime, hours: float) -> Timeline:
 
 
 def _lane(rank: int | None, stream: str | None) -> str:
-    return f"rank {rank}" if rank is not None else str(stream or "log")[:24]
+    return f"rank {rank}" if rank is not None else str(stream or "log")
 
 
 def log_time(text: str, ended: datetime) -> datetime | None:

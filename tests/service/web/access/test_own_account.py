@@ -86,6 +86,20 @@ def test_an_unfit_new_password_changes_nothing(world: World, new: str, expected:
     assert elsewhere.get("/account").status_code == 200
 
 
+def test_no_answer_repeats_a_password_or_token_that_is_too_long(world: World) -> None:
+    ana, long = browser(world, "ana"), "tulip-" * 300
+    for body in ({"current_password": long, "new_password": NEW}, {"current_password": OLD, "new_pasword": "tulip-"}):
+        answer = ana.post(f"{API}:change-password", json=body, headers=FROM_HERE)
+        assert (answer.status_code, "tulip-" in answer.text) == (422, False)
+    form = {"form_token": form_token(ana), "current_password": OLD, "new_password": long, "repeated": long}
+    page = ana.post("/account/password", data=form)
+    assert (page.status_code, "tulip-" in page.text) == (422, False)
+    stranger = TestClient(world.app, base_url=HERE, follow_redirects=False)
+    for fields in ({"name": "ana", "password": long}, {"token": long}, {"name": "ana", "code": long}):
+        page = stranger.post("/login", data={"form_token": form_token(stranger), **fields})
+        assert (page.status_code, "tulip-" in page.text) == (422, False)
+
+
 def test_guesses_of_the_present_password_are_limited_as_logins_are(world: World) -> None:
     here = browser(world, "ana")
     answers = [change(here, f"guess number {number}", NEW)[0] for number in range(10)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from service.errors import Unavailable
 from service.failures.records import FailureDetail
 from service.people import passwords
 from service.people.config import LoginMethods, Proxy
@@ -120,6 +121,25 @@ def test_guessing_is_slowed_down(guarded: World) -> None:
         assert set(codes[:10]) == {401}
         assert codes[10] == 429
         assert log_in(client, "ana") == 429
+
+
+def test_logins_that_could_not_be_checked_do_not_count(guarded: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    person(guarded, "ana", "viewer")
+
+    def busy(*_: object) -> bool:
+        raise Unavailable("the database does not answer")
+
+    with guarded.client() as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(passwords, "verify", busy)
+            assert {log_in(client, "ana") for _ in range(12)} == {503}
+        assert log_in(client, "ana") == 303
+        form = {"form_token": form_token(client), "new_password": "seven other words 25 daisy"}
+        form |= {"current_password": PASSWORD, "repeated": form["new_password"]}
+        with monkeypatch.context() as patched:
+            patched.setattr(passwords, "verify", busy)
+            assert {client.post("/account/password", data=form).status_code for _ in range(12)} == {503}
+        assert client.post("/account/password", data=form).status_code == 303
 
 
 def test_a_server_without_accounts_is_called_open(world: World) -> None:

@@ -17,9 +17,10 @@ from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend.advisor import Advisor
 from service.telemetry import Telemetry
 from service.web.app import create_app
+from service.web.sessions import COOKIE, LIFETIME
 from tests.service.automation.world import ByWord, job, rules
 from tests.service.pipeline.diagnosis import diagnose_with
-from tests.service.web.world import NOW, World, lines, make_world
+from tests.service.web.world import HERE, NOW, World, lines, make_world
 
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus"
 GONE = "OSError: [Errno 116] Stale file handle: '/scratch/u{n}/ckpt.pt'"
@@ -86,6 +87,26 @@ def test_a_lease_names_the_token_and_not_only_what_the_hook_calls_itself(acting:
         [request] = other.get(f"{API}/resubmissions", params={"state": "leased"}).json()["items"]
     assert request["request_id"] == given["request_id"]
     assert request["leased_by"] == "an administrator (orion-hook)"
+
+
+def test_who_sees_one_team_takes_no_requests_of_others(acting: World, hook: TestClient) -> None:
+    tell(hook, job("1", XID))  # of the team vision
+    whole = acting.token("act", "read", name="hook")
+    limited = acting.client()
+    with acting.store.unit_of_work() as work:
+        account = work.accounts.create("olga", "operator", teams=["speech"])
+        limited.cookies.set(COOKIE, work.accounts.log_in(account_id=account.id, lasts=LIFETIME))
+    asked = {"hook": "mine", "cluster": "orion", "max": 10, "seconds": 60}
+    answer = limited.post(f"{API}/resubmissions:lease", json=asked, headers={"Origin": HERE})
+    assert (answer.status_code, "gpu018" in answer.text) == (403, False)
+    with acting.client(whole) as client:
+        [given] = lease(client)
+    others = (limited, acting.client(acting.token("act", name="of speech", teams=["speech"])))
+    for client in others:
+        for verb, output in (("ack", {"result": "done", "new_job_id": "2"}), ("fail", {"error": "no"})):
+            body = {"lease_token": given["lease_token"], **output}
+            address = f"{API}/resubmissions/{given['request_id']}:{verb}"
+            assert client.post(address, json=body, headers={"Origin": HERE}).status_code == 403, verb
 
 
 def test_an_answer_and_the_same_again(hook: TestClient) -> None:

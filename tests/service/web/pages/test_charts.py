@@ -1,9 +1,11 @@
 """Figures of charts as JSON, the map of nodes, and what the header says of the time range."""
 
+import html
 import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,11 +13,13 @@ from fastapi.testclient import TestClient
 
 from service.nodes.records import NodeRow
 from service.statistics.records import PeriodCount
+from service.web.app import create_app
 from service.web.pages import navigation
 from service.web.pages.charts import figures, node_map, sparklines
 from service.web.pages.forms import with_zone
 from service.web.pages.templating import STYLES
-from tests.service.web.world import NOW
+from tests.service.sample_rows import job, put
+from tests.service.web.world import HERE, NOW, World
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -36,9 +40,37 @@ def test_bars_carry_their_limits_and_the_colour_of_each_series() -> None:
 
 
 def test_a_line_over_time_differs_from_one_over_shares() -> None:
-    assert json.loads(figures.line([1.0, 2.0], {"goodput": [0.9, None]}, offset=3600))["time"]
+    assert json.loads(figures.line([1.0, 2.0], {"goodput": [0.9, None]}, time=True))["time"]
     shares = json.loads(figures.line([0.5], {"right": [0.6]}, titles=("confidence", "share right"), begin=0.4))
     assert (shares["time"], shares["right"], shares["up"], shares["from"]) == (False, "confidence", "share right", 0.4)
+
+
+def shown_times(data: dict[str, Any]) -> list[str]:
+    """The beginnings of the parts of a chart as the page shows them."""
+    times = zip(data["limits"], data["offsets"], strict=True)
+    return [f"{datetime.fromtimestamp(at + offset, UTC):%m-%d %H:%M}" for at, offset in times][:-1]
+
+
+def test_charts_over_a_change_of_the_clock_show_the_times_of_the_zone(world: World) -> None:
+    """In Berlin, the clock was put back at 2026-10-25 03:00."""
+    ended = datetime(2026, 10, 24, 20, 30, tzinfo=UTC)
+    put(
+        world.store,
+        [job(name, ended_at=at, started_at=at - timedelta(hours=2)) for name, at in (("a", ended), ("b", NOW))],
+    )
+    client = TestClient(create_app(replace(world.services, timezone="Europe/Berlin")), base_url=HERE)
+
+    def charts(address: str) -> list[dict[str, Any]]:
+        page = client.get(address).text
+        return [json.loads(html.unescape(found)) for found in re.findall(r'data-chart="([^"]+)"', page)]
+
+    bars, *_ = charts("/goodput?since=2026-10-19&until=2026-11-22")
+    assert shown_times(bars)[0] == "10-19 00:00"
+    assert {time[6:] for time in shown_times(bars)} == {"00:00"}
+    [line] = [one for one in charts("/goodput?since=2026-10-19&until=2026-11-22") if one["kind"] == "line"]
+    assert [f"{datetime.fromtimestamp(at, UTC):%m-%d %H:%M}" for at in line["at"]] == ["10-24 00:00", "11-20 00:00"]
+    hours, *_ = charts("/?since=2026-10-24T22:00:00Z&until=2026-10-25T03:00:00Z")
+    assert shown_times(hours) == ["10-25 00:00", "10-25 01:00", "10-25 02:00", "10-25 02:00", "10-25 03:00"]
 
 
 def test_nodes_are_darker_where_jobs_fail_more_often() -> None:
@@ -148,3 +180,10 @@ def test_static_files_are_compressed_and_kept_by_browsers(client: TestClient) ->
     assert "max-age=86400" in client.get("/static/chevron.svg").headers["Cache-Control"]
     page = client.get("/login", headers={"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in page.headers, "a page with secrets is not compressed"
+
+
+def test_a_file_under_the_address_of_another_version_is_not_kept(client: TestClient) -> None:
+    """While a service is upgraded, a page of a new process may ask an old one for its files."""
+    old = client.get("/static/faultline.css?v=0123456789ab")
+    assert (old.status_code, old.headers["Cache-Control"]) == (200, "no-store")
+    assert client.get("/static/nothing.css?v=0123456789ab").status_code == 404

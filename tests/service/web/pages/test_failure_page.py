@@ -75,6 +75,26 @@ def test_the_time_line_leaves_out_lines_of_another_year(client: TestClient) -> N
     assert "started" in table
 
 
+def test_the_time_line_tells_nodes_apart_whose_names_differ_at_the_end_only(client: TestClient) -> None:
+    nodes = ["gke-training-a3-highgpu-8g-x7f2", "gke-training-a3-highgpu-8g-q1zz"]
+    at = (NOW - timedelta(minutes=31)).isoformat()
+    reports = [{"at": at, "node": node, "source": "kernel", "text": "NVRM: Xid 79"} for node in nodes]
+    shown = page_of(client, event("1", nodes=nodes, node_events=reports))
+    chart = shown.partition("<h2>Timeline</h2>")[2].partition("</section>")[0]
+    lanes = re.findall(r'text-anchor="end">([^<]+)</text>', chart)
+    assert [lane[-4:] for lane in lanes if lane.startswith("node ")] == ["x7f2", "q1zz"]
+    assert max(map(len, lanes)) <= 20
+    for node in nodes:
+        assert f"<td>node {node}</td>" in chart
+
+
+def test_the_message_to_the_owner_is_as_sure_as_the_page(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BY_WORD, "ModuleNotFoundError", replace(GUESS, confidence=0.998))
+    shown = words(page_of(client, event("1")))
+    assert "over 99 % sure. Contest it if it is wrong" in shown
+    assert "100 %" not in shown
+
+
 def test_a_correction_to_another_side_takes_the_node_and_the_reasons_of_the_model_along() -> None:
     labels = Labels("user", "USER.1", None, None, "futile")
     made = corrected(HARDWARE, labels, JobFacts(status="failed"))

@@ -12,7 +12,8 @@ from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 from service.web import goodput_views
 from service.web.pages.charts.stacked_bars import HEIGHT, charts, wider
-from tests.service.web.world import NOW, event, lines, log
+from tests.service.sample_rows import job, put, succeeded
+from tests.service.web.world import NOW, World, event, lines, log
 
 DAYS = 27
 
@@ -171,6 +172,31 @@ def test_a_chosen_hour_has_bars_of_five_minutes_and_a_way_out(client: TestClient
     assert shown.count('<path class="user"') == 2  # a bar in each of the two charts
     assert '<a href="/?since=2026-11-20T09%3A00%3A00Z&amp;until=2026-11-20T12%3A00%3A00Z">zoom out</a>' in shown
     assert "zoom out" not in client.get("/?since=24h").text
+
+
+@pytest.mark.parametrize("page", ["/", "/goodput"])
+def test_blanks_around_a_pasted_name_do_not_count(client: TestClient, page: str) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    for name in ("cluster=orion", "team=vision", "queue=gpu"):
+        plain, pasted = (client.get(f"{page}?{name}{blank}").text for blank in ("", "%20"))
+        heads = [text.partition("<h1>")[2].partition("</h1>")[0] for text in (plain, pasted)]
+        assert heads[0].replace("%20", "") == heads[1], name
+        assert "No " not in heads[0]
+
+
+def test_an_end_without_a_begin_shows_the_usual_period_before_it(world: World) -> None:
+    ended = NOW - timedelta(days=40, hours=3)
+    put(world.store, [job("a", ended_at=ended, started_at=ended - timedelta(hours=1)), succeeded("b", ended_at=ended)])
+    client, until = world.client(), f"{NOW - timedelta(days=40):%Y-%m-%dT%H:%M:%SZ}"
+    page = client.get(f"/?until={until}").text
+    assert "of 2 job attempts failed" in page
+    [address] = re.findall(r'<h1>\s*<a href="([^"]+)">1</a>', page)
+    assert client.get(address.replace("&amp;", "&")).text.count('<td class="what">') == 1
+    stats = client.get(f"/api/v1/stats?until={until}").json()["stats"]
+    assert (stats["since"], stats["finished"]) == ("2026-10-10T12:00:00Z", 2)
+    figures = client.get(f"/api/v1/goodput?until={until}").json()["figures"]
+    assert (figures["since"], figures["attempts"]) == ("2026-09-13T12:00:00Z", 2)
+    assert "GPU-hours delivered" in client.get(f"/goodput?until={until}").text
 
 
 def test_a_period_around_a_time_in_the_past_is_widened_to_both_sides() -> None:

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from service.web.auth import Principal
 from service.web.pages.navigation import navigation
+from service.web.sessions import COOKIE, LIFETIME
 from tests.service.web.world import NOW, World, event, lines, log
 
 XID = [log("fine\nNVRM: Xid 79, GPU has fallen off the bus", 1)]
@@ -101,6 +102,21 @@ def test_own_failures_are_one_link_away(guarded: World) -> None:
     with guarded.client(token) as client:
         assert client.get("/mine").headers["location"] == "/failures?user=bo"
         assert 'href="/mine"' in client.get("/").text
+
+
+@pytest.mark.parametrize(
+    ("users", "list_of"),
+    [((), "user=ana.berg"), (("aberg",), "user=aberg"), (("orion/aberg", "ana"), "user=ana"), (("orion/a",), "user=a")],
+)
+def test_own_failures_are_those_of_the_names_under_which_the_jobs_run(
+    guarded: World, users: tuple[str, ...], list_of: str
+) -> None:
+    client = guarded.client()
+    with guarded.store.unit_of_work() as work:
+        account = work.accounts.create("ana.berg", "viewer", users=users)
+        client.cookies.set(COOKIE, work.accounts.log_in(account_id=account.id, lasts=LIFETIME))
+    location = client.get("/mine").headers["location"]
+    assert location == f"/failures?{list_of}" + ("&cluster=orion" if users == ("orion/a",) else "")
 
 
 def test_settings_are_offered_to_administrators_only() -> None:
