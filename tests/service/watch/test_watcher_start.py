@@ -98,6 +98,7 @@ class Away(Sent):
     """Does not answer, and shuts the watcher down meanwhile."""
 
     def send(self, events: Sequence[JobCompletion]) -> None:
+        del events
         self._stop.set()
         raise Unavailable("no answer")
 
