@@ -11,6 +11,7 @@ from service.nodes.records import NodePlace, Window
 from service.nodes.repository.suspicion import Key
 from service.nodes.repository.work_queue import Work
 from service.nodes.settings import FleetSettings
+from service.portions import in_portions
 
 AT_ONCE = 4  # work items per transaction, so that other writers do not wait long
 ROUNDS = 50
@@ -54,11 +55,16 @@ class NodeStatisticsUpdater:
         if now < self._next_removal:
             return
         self._next_removal = now + REMOVE_EVERY
+        if self._settings.keep_events is not None:
+            before = now - self._settings.keep_events
+            in_portions(lambda: self._remove_events(before))
         with self._store.unit_of_work() as work:
-            if self._settings.keep_events is not None:
-                work.node_events.remove(now - self._settings.keep_events)
             work.failure_facts.remove_weights()
             work.suspicion.remove_days(day_of(now) - self._settings.horizon_days)
+
+    def _remove_events(self, before: datetime) -> bool:
+        with self._store.unit_of_work() as work:
+            return work.node_events.remove(before) > 0
 
     def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:
         now = self._clock.now()

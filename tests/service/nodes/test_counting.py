@@ -10,7 +10,7 @@ from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.failure_weights import node_weights
-from service.nodes.records import JudgedFailure, NodeReport
+from service.nodes.records import JudgedFailure, NewNodeEvent, NodeReport
 from service.nodes.settings import FleetSettings
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
@@ -175,3 +175,14 @@ def test_the_prior_is_fitted_to_the_fleet() -> None:
     assert alike.shape > 5
     assert differ.shape < 1
     assert fit([]).rate == pytest.approx(Prior().rate)
+
+
+def test_old_node_events_are_removed_however_many_come(store: Store, clock: FrozenClock) -> None:
+    old = clock.now() - timedelta(days=100)
+    with store.unit_of_work() as work:
+        work.node_events.add(
+            [NewNodeEvent(number.to_bytes(16, "big"), "orion", "n1", old, "xid", "a line") for number in range(1_600)]
+        )
+    NodeStatisticsUpdater(store, clock, SETTINGS)()
+    with store.reading() as reading:
+        assert reading.node_events.page("orion", "n1").items == ()
