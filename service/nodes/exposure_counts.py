@@ -17,6 +17,7 @@ AT_ONCE = 4  # work items per transaction, so that other writers do not wait lon
 ROUNDS = 50
 STALE = timedelta(hours=1)
 STALE_AT_ONCE = 500
+NAME = 200  # characters of a node's name that are stored
 REMOVE_EVERY = timedelta(minutes=5)
 PRIOR_EVERY = timedelta(hours=1)
 
@@ -120,4 +121,4 @@ class NodeStatisticsUpdater:
 
 def _window(row: Sequence[Any]) -> Window:
     cluster, node, since, until = row
-    return Window(cluster, node, datetime.fromisoformat(since), datetime.fromisoformat(until))
+    return Window(cluster, node[:NAME], datetime.fromisoformat(since), datetime.fromisoformat(until))

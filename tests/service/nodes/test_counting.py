@@ -186,3 +186,11 @@ def test_old_node_events_are_removed_however_many_come(store: Store, clock: Froz
     NodeStatisticsUpdater(store, clock, SETTINGS)()
     with store.reading() as reading:
         assert reading.node_events.page("orion", "n1").items == ()
+
+
+def test_a_node_with_a_very_long_name_is_counted_and_stops_no_others(store: Store, clock: FrozenClock) -> None:
+    put(store, [job("f1", nodes=("x" * 500,))], **HARDWARE)
+    put(store, [job("f2", nodes=("gpu1",))], **HARDWARE)
+    tend(store, clock)
+    with store.reading() as reading:
+        assert {row.node: row.jobs for row in reading.suspicion.page().items} == {"x" * 200: 1, "gpu1": 1}
