@@ -39,3 +39,19 @@ def test_the_first_and_last_days_of_the_calendar_have_an_answer(client: TestClie
         for until in TIMES:
             status = client.get(path, params={"since": since, "until": until}).status_code
             assert status in {200, 422}, (since, until, status)
+
+
+def test_a_group_with_an_end_at_the_border_of_the_calendar_has_a_page(client: TestClient) -> None:
+    for number, ended in enumerate(("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")):
+        client.post("/api/v1/events", content=lines(event(str(number), ended_at=ended, started_at=None)))
+        [group] = client.get("/api/v1/groups").json()["items"]
+        assert client.get(f"/groups/{group['id']}").status_code == 200
+
+
+@pytest.mark.parametrize("zero", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+def test_a_start_that_is_zero_is_not_known(client: TestClient, zero: str) -> None:
+    client.post("/api/v1/events", content=lines(event("1", started_at=zero, submitted_at=zero)))
+    failure = client.get("/api/v1/failures/1").json()["failure"]
+    assert (failure["started_at"], failure["gpu_hours_lost"]) == (None, 0)
+    again = client.post("/api/v1/events", content=lines(event("1", started_at=zero, submitted_at=zero))).json()
+    assert again["duplicates"] == 1
