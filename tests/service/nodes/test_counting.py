@@ -1,5 +1,6 @@
 """The suspicion of a node follows from its jobs and failures in any order, and a repair resets it."""
 
+from collections.abc import Collection
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,8 @@ from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.failure_weights import node_weights
-from service.nodes.records import JudgedFailure, NewNodeEvent, NodeReport
+from service.nodes.records import JudgedFailure, NewNodeEvent, NodeReport, RanJob
+from service.nodes.repository.failure_facts import FailureFactReader
 from service.nodes.settings import FleetSettings
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
@@ -194,3 +196,23 @@ def test_a_node_with_a_very_long_name_is_counted_and_stops_no_others(store: Stor
     tend(store, clock)
     with store.reading() as reading:
         assert {row.node: row.jobs for row in reading.suspicion.page().items} == {"x" * 200: 1, "gpu1": 1}
+
+
+def test_one_job_that_cannot_be_counted_stops_no_others(
+    store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = [succeeded(f"ok{n}", nodes=(f"gpu{n}",)) for n in range(5)]
+    outcomes = put(store, [*good, succeeded("odd", nodes=("odd",))])
+    odd = outcomes[-1].id
+    original = FailureFactReader.ran
+
+    def ran(reader: FailureFactReader, ids: Collection[int]) -> list[RanJob]:
+        if odd in ids:
+            raise ValueError("nobody expected this")
+        return original(reader, ids)
+
+    monkeypatch.setattr(FailureFactReader, "ran", ran)
+    tend(store, clock)
+    with store.reading() as reading:
+        assert {row.node for row in reading.suspicion.page().items} == {f"gpu{n}" for n in range(5)}
+        assert not reading.node_work.any()
