@@ -10,7 +10,6 @@ from service.db.retention import PurgeResult
 from service.db.session import Store
 from service.failures.repository import verdict_seals
 from service.portions import in_portions
-from service.statistics.repository.rollups import floor
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +57,8 @@ class Retention:
             if not work.task_leases.take(TASK, self._holder, due=today, lease=LEASE):
                 return None
         self._store.prepare_months()
-        rows_before = self._before(self._days.rows)
         purged = self._store.purge(
-            rows_before=None if rows_before is None else floor(rows_before),  # whole hours: their counts are kept
+            rows_before=self._before(self._days.rows),
             verdicts_before=self._before(self._days.verdicts),
             logs_before=self._before(self._days.logs),
             done_before=self._before(self._days.done),

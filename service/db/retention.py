@@ -210,7 +210,7 @@ class _Rows:
     """Removes attempts and their failures. End and receipt must both be old: a wrong clock must not lose an event."""
 
     def __init__(self, before: datetime) -> None:
-        self._before = before
+        self._before = rollups.floor(before)  # whole hours: their counts are kept
         self.failures = 0
 
     def __call__(self, connection: Connection) -> int:
