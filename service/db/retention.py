@@ -32,7 +32,6 @@ from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.types import UtcDateTime, utc
-from service.statistics.repository import rollups
 
 BATCH = 500
 
@@ -210,13 +209,13 @@ class _Rows:
     """Removes attempts and their failures. End and receipt must both be old: a wrong clock must not lose an event."""
 
     def __init__(self, before: datetime) -> None:
-        self._before = rollups.floor(before)  # whole hours: their counts are kept
+        self._before = before
         self.failures = 0
 
     def __call__(self, connection: Connection) -> int:
         bulk.lock(connection, [RETIREMENT_LOCK])
         old = connection.execute(
-            select(jobs.c.id, jobs.c.event_id, jobs.c.digest, jobs.c.ended_at)
+            select(jobs.c.id, jobs.c.event_id, jobs.c.digest)
             .where(jobs.c.ended_at < self._before, jobs.c.received_at < self._before)
             .order_by(jobs.c.ended_at)
             .limit(BATCH)
@@ -245,7 +244,6 @@ class _Rows:
             connection.execute(delete(table).where(table.c.at < self._before))
         search.remove(connection, ids)
         connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
-        rollups.mark_emptied(connection, [row.ended_at for row in old])
         return len(ids)
 
 

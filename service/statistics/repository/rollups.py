@@ -3,10 +3,9 @@
 Every writer of rows marks the hours they ended in as stale (appended, so that writers do not contend for a row). In
 the background a stale hour that is over is recounted from its rows, and its day is summed from its hours: in total, and
 for each cluster, queue and team. A stale hour is read from the rows themselves, and its day from its other
-hours, so that the figures always equal those of the rows. The counts of rows that retention removed are kept.
+hours, so that the figures always equal those of the rows.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,7 +32,6 @@ from sqlalchemy import (
     select,
     type_coerce,
     union_all,
-    update,
 )
 
 from service.failures.tables import failures
@@ -55,13 +53,9 @@ MANY = 48  # if a period has more stale hours, the rows are read
 SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
 FOLD_LOCK = 0x6661756C_686F7572
 UNKNOWN = "unknown"
-# Kinds of `hours` for rows that retention removed: their counts, and the note that an hour has no rows left.
-GONE = {JOBS: "jobs_gone", FAILURES: "fails_gone"}
-EMPTIED = "emptied"
 SCOPES = ("cluster", "queue", "team")
 _Spans = tuple[tuple[datetime, datetime], ...]
 _NOTES = 20_000  # read at a time
-_KEYS = ("cluster", "queue", "team", "status", "side", "cause")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -99,15 +93,6 @@ def mark_stale(connection: Connection, ended: Iterable[datetime]) -> None:
     """Mark the hours of these times as stale: their counts are outdated."""
     wanted = sorted({floor(at) for at in ended})
     bulk.append(connection, hour_notes, ("hour",), [(hour,) for hour in wanted])
-
-
-def mark_emptied(connection: Connection, ended: Iterable[datetime]) -> None:
-    """Note which of the hours of these times have no rows left: their counts are then those of removed rows."""
-    for hour in sorted({floor(at) for at in ended}):
-        left = select(jobs.c.id).where(jobs.c.ended_at >= hour, jobs.c.ended_at < hour + HOUR).limit(1)
-        if connection.execute(left).first() is None:
-            nothing = {"hour": hour, **dict.fromkeys(_KEYS, ""), "kind": EMPTIED, "jobs": 0, "gpu_hours_lost": 0.0}
-            bulk.insert_new(connection, hours, nothing)
 
 
 def floor(at: datetime) -> datetime:
@@ -284,8 +269,7 @@ def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
 
 
 def _count_hour(connection: Connection, hour: datetime) -> None:
-    _keep_counts_of_removed(connection, hour)
-    connection.execute(delete(hours).where(hours.c.hour == hour, hours.c.kind.not_in(GONE.values())))
+    connection.execute(delete(hours).where(hours.c.hour == hour))
     abstained = failures.c.abstained
     sources = (
         (jobs, JOBS, literal(""), literal("")),
@@ -296,6 +280,7 @@ def _count_hour(connection: Connection, hour: datetime) -> None:
             case((abstained, UNKNOWN), else_=failures.c.cause),
         ),
     )
+    columns = ("hour", "kind", "cluster", "queue", "team", "status", "side", "cause", "jobs", "gpu_hours_lost")
     for table, kind, side, cause in sources:
         keys = (
             table.c.cluster,
@@ -310,30 +295,9 @@ def _count_hour(connection: Connection, hour: datetime) -> None:
             .where(table.c.ended_at >= hour, table.c.ended_at < hour + HOUR, table.c.counted)
             .group_by(*(f"k{n}" for n in range(len(keys))))
         ).all()
-        removed = connection.execute(
-            select(*(hours.c[name] for name in _KEYS), hours.c.jobs, hours.c.gpu_hours_lost).where(
-                hours.c.hour == hour, hours.c.kind == GONE[kind]
-            )
-        ).all()
-        totals: defaultdict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0, 0.0])
-        for *own, number, lost in (*counted, *removed):
-            total = totals[tuple(own)]
-            total[0] += number
-            total[1] += lost
-        if totals:
-            columns = ("hour", "kind", *_KEYS, "jobs", "gpu_hours_lost")
-            made = [dict(zip(columns, (hour, kind, *own, *total), strict=True)) for own, total in totals.items()]
-            connection.execute(insert(hours), made)
+        if counted:
+            connection.execute(insert(hours), [dict(zip(columns, (hour, kind, *row), strict=True)) for row in counted])
     sums.write_hour(connection, hour)
-
-
-def _keep_counts_of_removed(connection: Connection, hour: datetime) -> None:
-    """Keep the counts of an hour that had no rows left, so that a late event is added to them."""
-    emptied = delete(hours).where(hours.c.hour == hour, hours.c.kind == EMPTIED)
-    if connection.execute(emptied).rowcount:
-        connection.execute(delete(hours).where(hours.c.hour == hour, hours.c.kind.in_(GONE.values())))
-        for kind, gone in GONE.items():
-            connection.execute(update(hours).where(hours.c.hour == hour, hours.c.kind == kind).values(kind=gone))
 
 
 def _sum_day(connection: Connection, day: datetime) -> None:

@@ -88,31 +88,3 @@ def test_any_period_is_split_without_gap_or_overlap(store: Store, since: int, le
     covered = sum((until - since for since, until in parts.ranges), timedelta()) + whole * timedelta(hours=1)
     assert covered == end - begin
     assert all(one[1] < other[0] for one, other in zip(parts.ranges, parts.ranges[1:], strict=False))
-
-
-def test_a_late_event_is_added_to_the_counts_of_an_hour_whose_rows_retention_removed(store: Store) -> None:
-    ended = NOON - timedelta(days=9, minutes=30)
-    put(store, [job(f"old{n}", ended_at=ended, received_at=ended, gpu_hours_lost=1.0) for n in range(3)])
-    put(store, [succeeded("good", ended_at=ended, received_at=ended)])
-    fold(store)
-    before = read(store)
-    assert (before.failed, before.finished) == (3, 4)
-    store.purge(rows_before=NOON - timedelta(days=2))
-    assert read(store) == before
-    for number in range(2):
-        put(store, [job(f"late{number}", ended_at=ended, received_at=ended, gpu_hours_lost=1.0)])
-        fold(store)
-        after = read(store)
-        assert (after.failed, after.finished) == (before.failed + number + 1, before.finished + number + 1)
-        assert after.gpu_hours_lost == before.gpu_hours_lost + number + 1
-        assert read(store, cluster="orion") == after
-        store.purge(rows_before=NOON - timedelta(days=2))
-        assert read(store) == after
-
-
-def test_retention_removes_whole_hours(store: Store) -> None:
-    ended = [NOON - timedelta(days=9, minutes=minutes) for minutes in (50, 10)]
-    put(store, [job(f"old{n}", ended_at=at, received_at=at) for n, at in enumerate(ended)])
-    fold(store)
-    assert store.purge(rows_before=NOON - timedelta(days=9, minutes=30)).jobs == 0
-    assert store.purge(rows_before=NOON - timedelta(days=9)).jobs == 2
