@@ -51,7 +51,7 @@ class Retention:
         today = f"{self._clock.now():%Y-%m-%d}"
         with self._store.reading() as reading:
             last = reading.task_leases.last(TASK)
-        if last is not None and last >= today:
+        if last == today:
             return None
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(TASK, self._holder, due=today, lease=LEASE):

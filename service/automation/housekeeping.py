@@ -1,7 +1,7 @@
 """Periodic work: requests expire, long probes succeed, quiet incidents close, missing ends become unknown."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from service.automation import hook_answers, incident_detection, incident_probes, notifications, outcome_matching
@@ -154,11 +154,16 @@ def _stop_marked(work: UnitOfWork) -> int:
     return len(withdrawn) + len(held)
 
 
-def _temporary_holds(work: UnitOfWork, now: datetime) -> Iterator[StoredRequest]:
-    """All of them, page by page: those whose limit lasts longer must not keep later ones from being released."""
+def _temporary_holds(work: UnitOfWork, now: datetime) -> Iterator[tuple[StoredRequest, Sequence[datetime]]]:
+    """All of them, page by page: those whose limit lasts longer must not keep later ones from being released.
+
+    With each: when the automatic resubmits that its limit counts were leased, if it is held by the limit per window.
+    """
     last = 0
     while page := work.leases.held_temporarily(_TEMPORARY_HOLDS, before=now, after_id=last, limit=_PAGE):
-        yield from page
+        leased_at = work.leases.leased_at_of_lineages([one.lineage for one in page if one.held_by == "window"])
+        for one in page:
+            yield one, leased_at.get((one.lineage, one.side == "user"), ())
         last = page[-1].id
 
 
@@ -166,14 +171,12 @@ def _release_temporary_holds(work: UnitOfWork, policy: Policy, clock: Clock) -> 
     """Release requests that were held for a limited time; rates and storms are checked again when they are leased."""
     now = clock.now()
     count = 0
-    for request in _temporary_holds(work, now):
+    for request, leased_at in _temporary_holds(work, now):
         limits = policy.effective(cluster=request.cluster, queue=request.queue, team=request.team).limits
         since = now - timedelta(hours=limits.window_hours)
         most = limits.user_per_window if request.side == "user" else limits.infra_per_window
-        if request.held_by == "window":
-            resubmits = work.leases.count_of_lineage(request.lineage, request.side, since)
-            if resubmits >= most:
-                continue
+        if request.held_by == "window" and sum(at > since for at in leased_at) >= most:
+            continue
         released = work.requests.release({request.request_id: now}, expires_at=request.expires_at)
         work.outbox.add(notifications.of_requests("resubmission.requested", released))
         count += len(released)

@@ -15,11 +15,13 @@ STANDARD_INPUT = "-"
 def check_readable(names: Sequence[str]) -> None:
     """Check that each file can be opened, before anything is processed; `-` is standard input.
 
+    A pipe is not opened: its writer would end when it is closed again.
+
     Raises:
         ConfigurationError: names the first file that can't be opened.
     """
     for name in names:
-        if name != STANDARD_INPUT:
+        if name != STANDARD_INPUT and not Path(name).is_fifo():
             with opened_input(name):
                 pass
 

@@ -4,6 +4,7 @@ import argparse
 import re
 from datetime import timedelta
 
+_LONGEST = timedelta(days=36_500)  # a hundred years: times before the year 1 do not exist
 _SPAN = re.compile(r"([0-9]{1,6})([dh])", re.ASCII)
 
 
@@ -17,4 +18,7 @@ def span(text: str) -> timedelta:
     if found is None:
         raise argparse.ArgumentTypeError(f"expected days or hours, such as 28d or 36h, not {text[:40]!r}")
     count = int(found[1])
-    return timedelta(days=count) if found[2] == "d" else timedelta(hours=count)
+    wanted = timedelta(days=count) if found[2] == "d" else timedelta(hours=count)
+    if wanted > _LONGEST:
+        raise argparse.ArgumentTypeError(f"expected at most {_LONGEST.days}d, not {text!r}")
+    return wanted

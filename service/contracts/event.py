@@ -28,6 +28,7 @@ from classifiers.contracts import JobFacts
 from classifiers.redaction import redact
 from service.contracts.field_removal import without
 from service.errors import FieldError, UnreadableRecord
+from service.times import EARLIEST, LATEST
 
 log = logging.getLogger(__name__)
 
@@ -245,6 +246,11 @@ class JobCompletion(_Open):
             [self.attempt] if self.attempt is not None else [_instant(self.started_at), _instant(self.ended_at)]
         )
         return hashlib.sha256(orjson.dumps([self.cluster, self.job_id, *which, self.status.value])).hexdigest()
+
+    def without_unset_times(self) -> "JobCompletion":
+        """Return the event without a submit or start time that is zero: programs write it for one that they lack."""
+        unset = {name: None for name in ("submitted_at", "started_at") if (getattr(self, name) or LATEST) < EARLIEST}
+        return self.model_copy(update=unset) if unset else self
 
     def clock_suspect(self, now: datetime) -> bool:
         """Return whether the times contradict each other or are more than a day after `now`."""

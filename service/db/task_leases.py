@@ -8,6 +8,8 @@ from service.clock import Clock
 from service.sql import bulk
 from service.sql.types import UtcDateTime, metadata, utc
 
+CLOCKS_DIFFER = timedelta(minutes=5)  # between the machines of a service, at most
+
 # One row a task: who holds it until when, and the last turn that is done.
 task_leases = Table(
     "duties",
@@ -37,9 +39,10 @@ class TaskLeaseRepository(TaskLeaseReader):
     """Reads and writes leases of periodic tasks."""
 
     def take(self, name: str, holder: str, *, due: str, lease: timedelta) -> bool:
-        """Lease the turn `due` (a sortable name, such as a week) of a task to `holder`.
+        """Lease the turn `due` (a name, such as a week) of a task to `holder`.
 
-        False if the turn is completed or leased to another holder; the lease of a dead holder expires.
+        False if this turn is the last completed one, or leased to another holder; the lease of a dead holder expires.
+        A later turn, and a lease that ends later than this one would, are of a clock that was ahead: they do not count.
         """
         now = utc(self._clock.now())
         bulk.insert_new(self._connection, task_leases, {"name": name})
@@ -47,8 +50,13 @@ class TaskLeaseRepository(TaskLeaseReader):
             update(task_leases)
             .where(
                 task_leases.c.name == name,
-                or_(task_leases.c.done.is_(None), task_leases.c.done < due),
-                or_(task_leases.c.until.is_(None), task_leases.c.until <= now, task_leases.c.holder == holder),
+                or_(task_leases.c.done.is_(None), task_leases.c.done != due),
+                or_(
+                    task_leases.c.until.is_(None),
+                    task_leases.c.until <= now,
+                    task_leases.c.until > now + lease + CLOCKS_DIFFER,
+                    task_leases.c.holder == holder,
+                ),
             )
             .values(holder=holder, until=now + lease)
         )

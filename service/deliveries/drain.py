@@ -93,7 +93,7 @@ class Drain:
         self._chance = chance
 
     def due(self) -> set[str]:
-        """Endpoints with due deliveries that may be tried now; reads only."""
+        """Endpoints with due deliveries that may be tried now, or are to be given up; reads only."""
         now = self._clock.now()
         with self._store.reading() as reading:
             states = reading.endpoints.all()
@@ -125,11 +125,14 @@ class Drain:
         return len(messages)
 
     def expire(self) -> int:
-        """Abandon deliveries that are too old; returns how many."""
-        limit = self._sending.give_up_after_s
+        """Abandon deliveries that are too old, and remove digests that are over; returns how many deliveries."""
+        limit, now = self._sending.give_up_after_s, self._clock.now()
         with self._store.unit_of_work() as work:
+            for target in self.targets.values():
+                work.digests.remove_before(target.name, now - timedelta(seconds=target.digest_s))
+            work.digests.remove_others_before(self.targets, now - timedelta(seconds=limit))
             return work.deliveries.give_up_older(
-                self._clock.now() - timedelta(seconds=limit), f"not delivered within {limit / 3600:g} hours"
+                now - timedelta(seconds=limit), f"not delivered within {limit / 3600:g} hours"
             )
 
     def deliver(self, name: str, stop: threading.Event | None = None) -> int:
@@ -138,7 +141,7 @@ class Drain:
         Deliveries left when `stop` is set are released.
         """
         target = self.targets[name]
-        leased = self._lease(target)
+        leased, own_pause = self._lease(target)
         ends = self._clock.monotonic() + self._sending.lease_s
         tried = 0
         parts = self._parts(target, leased)
@@ -155,8 +158,8 @@ class Drain:
                     work.digests.forget(name, together(part[0]))
             if len(part) > 1 and outcome.kind == "refused" and not target.digest_s:
                 for one in part:  # a failing message must not stop the others
-                    self._settle(target, [one], _send(target, [one]))
-            elif not self._settle(target, part, outcome):
+                    self._settle(target, [one], _send(target, [one]), own_pause)
+            elif not self._settle(target, part, outcome, own_pause):
                 break
         left = [one.message_id for part in parts for one in part][tried:]
         if left:
@@ -179,7 +182,7 @@ class Drain:
                     user = one.payload.get("user")
                 named = replace(one, payload={**one.payload, "user": user})
                 parts.setdefault(together(named), []).append(named)
-            last = work.digests.last(target.name, parts)
+            last = work.digests.last_until_now(target.name, parts)
             for key, part in list(parts.items()):
                 due = last[key] + timedelta(seconds=target.digest_s) if key in last else now
                 if due > now:
@@ -192,7 +195,7 @@ class Drain:
         now, key = self._clock.now(), together(part[0])
         with self._store.unit_of_work() as work:
             work.endpoints.lock(target.name, target.digest)
-            last = work.digests.last(target.name, [key]).get(key)
+            last = work.digests.last_until_now(target.name, [key]).get(key)
             due = now if last is None else last + timedelta(seconds=target.digest_s)
             if due > now:
                 work.deliveries.wait(self._owner, target.name, [one.message_id for one in part], until=due)
@@ -200,42 +203,49 @@ class Drain:
             work.digests.record_sent(target.name, key)
         return True
 
-    def _lease(self, target: Target) -> list[DueDelivery]:
-        now = self._clock.now()
+    def _lease(self, target: Target) -> tuple[list[DueDelivery], datetime | None]:
+        """The leased deliveries, and the pause of the endpoint that is due to this process's test delivery alone."""
+        now, until = self._clock.now(), None
         with self._store.unit_of_work() as work:
             state = work.endpoints.lock(target.name, target.digest)
+            if (refusal := _refusal(state, target)) is not None:  # routed in the moment in which it was disabled
+                work.deliveries.give_up_all(target.name, refusal)
             if paused(state, now):
-                return []
+                return [], None
             ailing = state.failures >= self._sending.circuit_failures
             limit = DIGEST_BATCH if target.digest_s else 1 if ailing else self._sending.batch
             leased = work.deliveries.lease(target.name, self._owner, limit=limit, seconds=self._sending.lease_s)
             if ailing and leased:  # one test delivery, by one process
                 until = now + timedelta(seconds=self._sending.lease_s)
                 work.endpoints.put(replace(state, paused_until=until))
-        return [_without_secrets(one) for one in leased]
+        return [_without_secrets(one) for one in leased], until
 
-    def _settle(self, target: Target, part: Sequence[DueDelivery], outcome: Outcome) -> bool:
-        """Store the outcome of a request; whether the next one may be sent."""
+    def _settle(
+        self, target: Target, part: Sequence[DueDelivery], outcome: Outcome, own_pause: datetime | None
+    ) -> bool:
+        """Store the outcome of a request; whether the next one may be sent.
+
+        A pause other than `own_pause` is due to a later answer to another process: it is kept.
+        """
         name, ids = target.name, [one.message_id for one in part]
         self._telemetry.deliveries.labels(name, outcome.kind).inc(len(part))
         with self._store.unit_of_work() as work:
             state = work.endpoints.lock(name, target.digest)
+            now = self._clock.now()
+            kept = state.paused_until if paused(state, now) and state.paused_until != own_pause else None
             if outcome.kind == "sent":
                 work.deliveries.sent(self._owner, name, ids)
                 if target.digest_s:
                     work.digests.record_sent(name, together(part[0]))
-                self._well(work.endpoints.put, state)
-                return True
+                return self._well(work.endpoints.put, state, kept)
             if outcome.kind == "refused":
                 work.deliveries.give_up(self._owner, name, ids, outcome.detail)
-                self._well(work.endpoints.put, state)
-                return True
+                return self._well(work.endpoints.put, state, kept)
             if outcome.kind == "gone":
                 work.endpoints.put(replace(state, disabled_at=self._clock.now(), detail=outcome.detail))
                 work.deliveries.give_up_all(name, outcome.detail)
                 log.warning("endpoint %s is disabled: %s", name, outcome.detail)
                 return False
-            now = self._clock.now()
             for one in part:
                 pause = pause_s(
                     self._sending.schedule_s,
@@ -249,23 +259,29 @@ class Drain:
                 else:
                     later = now + timedelta(seconds=pause)
                     work.deliveries.retry(self._owner, name, one.message_id, available_at=later, detail=outcome.detail)
-            failed = self._failed(state, outcome, now)
+            failed = self._failed(state, outcome, now, kept)
             work.endpoints.put(failed)
         if state.failures < self._sending.circuit_failures <= failed.failures:
             log.warning("endpoint %s is failing; other endpoints are not affected: %s", name, outcome.detail)
         return not paused(failed, now)
 
-    def _well(self, put: Callable[[EndpointState], None], state: EndpointState) -> None:
+    def _well(self, put: Callable[[EndpointState], None], state: EndpointState, kept: datetime | None) -> bool:
+        """Reset the circuit breaker, unless a pause is kept; whether the next request may be sent."""
+        if kept is not None:
+            return False
         if state.failures or state.paused_until is not None:
             put(replace(state, failures=0, paused_until=None, detail=None))
+        return True
 
-    def _failed(self, state: EndpointState, outcome: Outcome, now: datetime) -> EndpointState:
+    def _failed(self, state: EndpointState, outcome: Outcome, now: datetime, kept: datetime | None) -> EndpointState:
         failures = state.failures + 1
         over = failures - self._sending.circuit_failures + 1
         wait = pause_after(over, self._sending.pause_s, self._sending.longest_pause_s) if over > 0 else 0.0
         if outcome.throttled and outcome.retry_after_s is not None:
             wait = max(wait, min(outcome.retry_after_s, LONGEST_RETRY_AFTER_S))
         until = now + timedelta(seconds=wait) if wait else None
+        if kept is not None and (until is None or until < kept):
+            until = kept
         return replace(state, failures=failures, paused_until=until, detail=outcome.detail)
 
 
@@ -291,8 +307,11 @@ def _send(target: Target, part: Sequence[DueDelivery]) -> Outcome:
 
 
 def _paused(state: EndpointState | None, target: Target, now: datetime) -> bool:
-    """Whether the endpoint may not be tried now; the state of another address does not count."""
-    return state is not None and state.target == target.digest and paused(state, now)
+    """Whether deliveries wait for the endpoint; the state of another address does not count.
+
+    None waits for a disabled one: what was routed to it in the moment in which it was disabled is given up.
+    """
+    return state is not None and state.target == target.digest and state.disabled_at is None and paused(state, now)
 
 
 def _without_secrets(message: DueDelivery) -> DueDelivery:

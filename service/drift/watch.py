@@ -50,7 +50,7 @@ class DriftWatch:
         hour = f"{self._clock.now():%Y-%m-%dT%H}"
         with self._store.reading() as reading:
             last = reading.task_leases.last(TASK)
-        if last is None or last < hour:
+        if last != hour:
             self._make(hour)
         with self._store.reading() as reading:
             newest = reading.drift.latest_id()

@@ -1,10 +1,9 @@
 """The label of a group: stored with the judgements that it made, so that it can be withdrawn as a whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from service.db.session import UnitOfWork
+from service.db.session import ReadSession, UnitOfWork
 from service.errors import Conflict, NotFound
 from service.feedback.records import FeedbackResult, GroupLabel
 from service.groups.records import GroupRow
@@ -37,61 +36,68 @@ def record(work: UnitOfWork, before: GroupRow, who: str, results: Sequence[Feedb
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A label that was removed from its group; `latest`: it was the group's current one."""
-
-    label: GroupLabel
-    latest: bool
-
-
-def take_back(work: UnitOfWork, group_id: int, who: str, since: datetime) -> Taken:
-    """Remove the label that a person gave a group just now, so that nobody else withdraws it at the same time.
+def own_latest(reading: ReadSession, group_id: int, who: str, since: datetime) -> GroupLabel:
+    """The label that a person gave a group just now.
 
     Raises:
         NotFound: no such group.
         Conflict: this person gave the group no label since that time, or somebody labelled it later.
     """
-    work.groups.row(group_id)
-    found = next(iter(work.group_labels.of(group_id)), None)
-    if found is not None and found.who != who and found.at >= since:
-        raise Conflict(f"{found.who} labelled group {group_id} meanwhile: withdraw yours on the page of the group")
-    removed = None
-    if found is not None and found.who == who and found.at >= since:
-        removed = work.group_labels.remove(group_id, found.number)
-    if removed is None:
+    reading.groups.row(group_id)
+    found = next(iter(reading.group_labels.of(group_id)), None)
+    if found is None or found.at < since:
         raise Conflict(f"there is nothing to undo: you have not labelled group {group_id} in the last hour")
-    return Taken(*removed)
+    if found.who != who:
+        raise Conflict(f"{found.who} labelled group {group_id} meanwhile: withdraw yours on the page of the group")
+    return found
 
 
-def take(work: UnitOfWork, group_id: int, number: int) -> Taken:
-    """Remove any label of a group.
+def find(reading: ReadSession, group_id: int, number: int) -> GroupLabel:
+    """A label of a group.
 
     Raises:
         NotFound: no such group, or the group has no label of this number (any more).
     """
-    work.groups.row(group_id)
-    removed = work.group_labels.remove(group_id, number)
-    if removed is None:
-        raise NotFound(f"group {group_id} has no label {number}, or it was withdrawn")
-    return Taken(*removed)
+    reading.groups.row(group_id)
+    found = next((one for one in reading.group_labels.of(group_id) if one.number == number), None)
+    if found is None:
+        raise _gone(group_id, number)
+    return found
 
 
-def restore(work: UnitOfWork, taken: Taken, who: str, failures: int) -> None:
-    """Give a group the label that it had before, or that of its newest failure if no person had labelled it.
+def hold(work: UnitOfWork, label: GroupLabel) -> None:
+    """Let nobody else withdraw judgements of a group's label until the transaction ends.
+
+    Raises:
+        NotFound: the label was withdrawn.
+    """
+    if not work.group_labels.hold(label.group_id, label.number):
+        raise _gone(label.group_id, label.number)
+
+
+def remove(work: UnitOfWork, label: GroupLabel, who: str, failures: int) -> None:
+    """Remove a label of a group whose judgements were withdrawn: the last step, so that a kill before it loses nothing.
+
+    The group gets the label that it had before, or that of its newest failure if no person had labelled it.
 
     A group that was labelled again since then keeps that label.
 
     Args:
         work: the transaction.
-        taken: the label that was withdrawn.
+        label: the label.
         who: the person.
         failures: the number of failures whose judgement was withdrawn and whose verdict did not come from a later one.
+
+    Raises:
+        NotFound: the label was withdrawn meanwhile.
     """
-    label = taken.label
+    removed = work.group_labels.remove(label.group_id, label.number)
+    if removed is None:
+        raise _gone(label.group_id, label.number)
+    label, latest = removed
     group = work.groups.row(label.group_id)
     side, cause = group.side, group.cause
-    if taken.latest:
+    if latest:
         side, cause, abstained, labelled_at = label.before
         newest = work.failures.rows([group.last_id]).get(group.last_id) if labelled_at is None else None
         if newest is not None:
@@ -107,3 +113,7 @@ def restore(work: UnitOfWork, taken: Taken, who: str, failures: int) -> None:
         before={"side": group.side, "cause": group.cause},
         after={"side": side, "cause": cause, "did": text},
     )
+
+
+def _gone(group_id: int, number: int) -> NotFound:
+    return NotFound(f"group {group_id} has no label {number}, or it was withdrawn")

@@ -31,6 +31,7 @@ from service.feedback.records import (
     FeedbackInput,
     FeedbackKind,
     FeedbackResult,
+    GroupLabel,
     Label,
     Labels,
     NewFeedback,
@@ -178,9 +179,9 @@ class Feedback:
             NotFound: no such group.
             Conflict: this person gave the group no label in the last hour, or somebody labelled it since then.
         """
-        with self._store.unit_of_work() as work:
-            taken = group_labels.take_back(work, group_id, who, self._clock.now() - UNDO_WITHIN)
-        return self._undo_group_label(taken, who)
+        with self._store.reading() as reading:
+            label = group_labels.own_latest(reading, group_id, who, self._clock.now() - UNDO_WITHIN)
+        return self._withdraw_group_label(label, who)
 
     def withdraw_group_label(self, group_id: int, number: int, who: str) -> WithdrawnGroupLabel:
         """Withdraw any label of a group, by whomever and whenever it was given; later labels stay.
@@ -188,20 +189,21 @@ class Feedback:
         Raises:
             NotFound: no such group, or the group has no label of this number (any more).
         """
-        with self._store.unit_of_work() as work:
-            taken = group_labels.take(work, group_id, number)
-        return self._undo_group_label(taken, who)
+        with self._store.reading() as reading:
+            label = group_labels.find(reading, group_id, number)
+        return self._withdraw_group_label(label, who)
 
-    def _undo_group_label(self, taken: group_labels.Taken, who: str) -> WithdrawnGroupLabel:
+    def _withdraw_group_label(self, label: GroupLabel, who: str) -> WithdrawnGroupLabel:
         """Withdraw the judgements of a label, 25 per transaction, then that of the group."""
-        label, undone = taken.label, 0
+        undone = 0
         for start in range(0, len(label.judgements), 25):
             with self._store.unit_of_work() as work:
+                group_labels.hold(work, label)
                 for failure_id, feedback_id in label.judgements[start : start + 25]:
                     with suppress(NotFound, Conflict):
                         undone += withdrawal.withdraw_judgement(work, failure_id, feedback_id, who, self._revised)
         with self._store.unit_of_work() as work:
-            group_labels.restore(work, taken, who, undone)
+            group_labels.remove(work, label, who, undone)
         return WithdrawnGroupLabel(label.cause, undone, len(label.judgements) - undone)
 
     def audit(self, week: str, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:

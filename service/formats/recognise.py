@@ -4,6 +4,8 @@ A format is recognised by a few characteristic keys, cheapest test first. Every 
 UnreadableRecord.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +32,7 @@ EXPECTED = (
     "a job-completion/1 event, a CloudEvent, a Slurm record (jobid), an epilog environment (SLURM_JOB_ID), "
     "a Kubernetes Pod, Job, PyTorchJob, TrainJob or RayJob, or a Ray job (entrypoint)"
 )
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MENDED = str.maketrans({"\x00": "\ufffd"})
 
 
@@ -65,7 +68,10 @@ def parse_object(obj: Any, *, cluster: str | None = None) -> JobCompletion | Ski
 
 
 def _decode(value: bytes) -> Any:
-    """Decode strict UTF-8 JSON without NaN, at most 100 levels deep; the last of duplicate keys counts."""
+    """Decode strict UTF-8 JSON without NaN, at most 100 levels deep; the last of duplicate keys counts.
+
+    Null characters and lone surrogates in texts are replaced.
+    """
     if len(value) > MAX_EVENT_BYTES:
         raise UnreadableRecord(
             f"(whole record): at most {MAX_EVENT_BYTES} bytes",
@@ -74,12 +80,33 @@ def _decode(value: bytes) -> Any:
     try:
         obj = orjson.loads(value)
     except orjson.JSONDecodeError as error:
+        if (obj := _with_lone_surrogates(value)) is not None:
+            return obj
         raise UnreadableRecord(f"not JSON: {error}", (FieldError("(whole record)", f"JSON: {error}"),)) from None
     if _may_be_deep(value):
         _check_depth(obj)
     if b"\\u0000" in value:
         return _repaired(obj)
     return obj
+
+
+def _with_lone_surrogates(value: bytes) -> Any:
+    """JSON with escapes of lone surrogates, repaired; None if it has none or is not JSON for another reason.
+
+    orjson refuses them. Python and JavaScript write them for text that is no UTF-8, or that was cut in a character.
+    """
+    if _SURROGATE.search(value) is None:
+        return None
+    try:
+        obj = json.loads(value.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    _check_depth(obj)
+    return _repaired(obj)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _may_be_deep(value: bytes) -> bool:

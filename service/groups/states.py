@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 
 from service.groups.records import GroupFacts, GroupRow, GroupState
+from service.times import bounded
 
 _JEFFREYS = 0.5
 _SOON = timedelta(minutes=30)
@@ -90,7 +91,7 @@ def assess(facts: GroupFacts, now: datetime, given: Levels) -> GroupAssessment:
     state = _state(facts, now, given, chance)
     review = now + (_SOON if facts.recent else _NEVER)
     if state == "new":
-        review = min(review, row.first_at + timedelta(hours=given.new_for_h))
+        review = min(review, bounded(row.first_at) + timedelta(hours=given.new_for_h))
     if state == "muted" and row.muted_until is not None:
         review = min(review, row.muted_until)
     if state == "escalating":

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from service.times import bounded
+
 # The end of a controller and the start of its last pod come from different clocks.
 CLOCK_SLACK = timedelta(minutes=2)
 
@@ -74,7 +76,7 @@ def _runs(ordered: Sequence[Member]) -> list[list[Member]]:
     for member in ordered:
         if member.own:
             continue
-        at = next((n for n, end in enumerate(ends) if member.began <= end.ended + CLOCK_SLACK), None)
+        at = next((n for n, end in enumerate(ends) if bounded(member.began) <= bounded(end.ended) + CLOCK_SLACK), None)
         (still_open if at is None else runs[at]).append(member)
     return [sorted(run, key=lambda member: member.id) for run in [*runs, still_open] if run]
 

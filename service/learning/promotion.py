@@ -45,6 +45,7 @@ class Promotions:
                 of its labels are by the person who promotes it.
         """
         with self._store.unit_of_work() as work:
+            work.site_layers.lock()
             stored = work.site_layers.get(layer_id)
             expected = self.obstacle(stored) or _second_person(stored, who)
             if expected is not None:
@@ -64,6 +65,7 @@ class Promotions:
             Conflict: it is in use.
         """
         with self._store.unit_of_work() as work:
+            work.site_layers.lock()
             stored = work.site_layers.get(layer_id)
             if work.site_layers.active() == layer_id:
                 expected = "a layer that is not in use: roll back first"
@@ -82,6 +84,7 @@ class Promotions:
             Conflict: there is none.
         """
         with self._store.unit_of_work() as work:
+            work.site_layers.lock()
             active = work.site_layers.active()
             before = next((one for one in work.site_layers.before_active() if self._usable(work, one)), None)
             if before is None:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -77,16 +78,21 @@ def _long(source: IO[bytes], number: int, start: bytes, limit: int) -> Line:
 @contextmanager
 def _opened(name: str) -> Iterator[IO[bytes]]:
     if name == STDIN:
-        yield sys.stdin.buffer
+        with _unzipped(sys.stdin.buffer) as source:
+            yield source
         return
     try:
-        with Path(name).open("rb") as raw:
-            zipped = raw.read(2) == GZIP_MAGIC
-            raw.seek(0)
-            if zipped:
-                with gzip.open(raw) as unzipped:
-                    yield unzipped  # type: ignore[misc]  # GzipFile reads bytes by lines, which is all that is asked
-            else:
-                yield raw
+        with Path(name).open("rb") as raw, _unzipped(raw) as source:
+            yield source
     except OSError as error:
         raise InvalidInput(f"{name}: {error.strerror or error}") from None
+
+
+@contextmanager
+def _unzipped(raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    """The content of a file or pipe; a pipe cannot be read again, so its beginning is only looked at."""
+    if isinstance(raw, BufferedReader) and raw.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
+        with gzip.open(raw) as unzipped:
+            yield unzipped  # type: ignore[misc]  # GzipFile reads bytes by lines, which is all that is asked
+    else:
+        yield raw

@@ -1,21 +1,27 @@
 """Background work on nodes: counts new attempts and verdicts, refreshes old suspicion, and fits priors."""
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
+from service.errors import FaultlineError
 from service.nodes.counting import count, day_of, fit_priors, refresh
 from service.nodes.records import NodePlace, Window
 from service.nodes.repository.suspicion import Key
 from service.nodes.repository.work_queue import Work
 from service.nodes.settings import FleetSettings
+from service.portions import in_portions
+
+log = logging.getLogger(__name__)
 
 AT_ONCE = 4  # work items per transaction, so that other writers do not wait long
 ROUNDS = 50
 STALE = timedelta(hours=1)
 STALE_AT_ONCE = 500
+NAME = 200  # characters of a node's name that are stored
 REMOVE_EVERY = timedelta(minutes=5)
 PRIOR_EVERY = timedelta(hours=1)
 
@@ -40,13 +46,45 @@ class NodeStatisticsUpdater:
             with self._store.reading() as reading:
                 if not reading.node_work.any():
                     break
-            with self._store.unit_of_work() as work:
-                taken = work.node_work.take(AT_ONCE)
-                self._do(work, taken)
-            done += len(taken)
+            done += self._some()
         self._keep_fresh()
         self._remove()
         return done
+
+    def _some(self) -> int:
+        """Do a few work items; returns their number."""
+        try:
+            with self._store.unit_of_work() as work:
+                taken = work.node_work.take(AT_ONCE)
+                self._do(work, taken)
+            return len(taken)
+        except FaultlineError:
+            raise
+        except Exception:
+            log.exception("nodes could not be counted; the work is divided")
+            return self._one()
+
+    def _one(self) -> int:
+        """Do one work item. One that fails is divided, and left out where that is not possible: it stops no others."""
+        taken: list[Work] = []
+        try:
+            with self._store.unit_of_work() as work:
+                taken = work.node_work.take(1)
+                self._do(work, taken)
+        except FaultlineError:
+            raise
+        except Exception:
+            if not taken:
+                raise
+            [failed] = taken
+            half = len(failed.body) // 2
+            if not half:
+                log.exception("%s %s cannot be counted for nodes, and are left out", failed.kind, failed.body)
+            with self._store.unit_of_work() as work:
+                if work.node_work.remove(failed.id) and half:
+                    work.node_work.add(failed.kind, failed.body[:half])
+                    work.node_work.add(failed.kind, failed.body[half:])
+        return len(taken)
 
     def _remove(self) -> None:
         """Remove data that is too old to count, in small batches."""
@@ -54,11 +92,16 @@ class NodeStatisticsUpdater:
         if now < self._next_removal:
             return
         self._next_removal = now + REMOVE_EVERY
+        if self._settings.keep_events is not None:
+            before = now - self._settings.keep_events
+            in_portions(lambda: self._remove_events(before))
         with self._store.unit_of_work() as work:
-            if self._settings.keep_events is not None:
-                work.node_events.remove(now - self._settings.keep_events)
             work.failure_facts.remove_weights()
             work.suspicion.remove_days(day_of(now) - self._settings.horizon_days)
+
+    def _remove_events(self, before: datetime) -> bool:
+        with self._store.unit_of_work() as work:
+            return work.node_events.remove(before) > 0
 
     def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:
         now = self._clock.now()
@@ -114,4 +157,4 @@ class NodeStatisticsUpdater:
 
 def _window(row: Sequence[Any]) -> Window:
     cluster, node, since, until = row
-    return Window(cluster, node, datetime.fromisoformat(since), datetime.fromisoformat(until))
+    return Window(cluster, node[:NAME], datetime.fromisoformat(since), datetime.fromisoformat(until))

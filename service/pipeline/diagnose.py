@@ -108,7 +108,7 @@ class Diagnose:
     def _classify(self, fresh: Sequence[_Item]) -> list[StoredGoodRun]:
         """Set the verdicts of the failed jobs; returns the good runs of the others."""
         for item in fresh:
-            item.event = cleaned(item.event)
+            item.event = cleaned(item.event).without_unset_times()
         good = self._good_runs.of_successes([item.event for item in fresh], self._tools.log_deadline_s)
         failed = [item for item in fresh if item.event.status in CLASSIFIED_STATUSES]
         if not failed:

@@ -155,7 +155,7 @@ class ReportService:
             return None
         with self._store.reading() as reading:
             last = reading.task_leases.last(TASK)
-        if last is not None and last >= str(week):
+        if last == str(week):
             return None
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(TASK, self._holder, due=str(week), lease=LEASE):

@@ -143,20 +143,23 @@ class Watcher:
             threading.Thread(target=self._follow, args=(of, stop), name=of.name, daemon=True).start()
         while not stop.is_set():
             batch = self._next()
-            if batch:
-                self.handle(batch, stop)
+            if batch and not self.handle(batch, stop):
+                return  # the saved state is the one before the batch, which is observed again
         self._save()
 
-    def handle(self, batch: Sequence[Observation], stop: ShutdownFlag) -> None:
+    def handle(self, batch: Sequence[Observation], stop: ShutdownFlag) -> bool:
         """Process observations; returns after the events have arrived and the state is saved, or `stop` is set.
+
+        Returns:
+            False if `stop` was set before the events arrived: then the state is no longer to be saved.
 
         Raises:
             ConfigurationError: the state file can't be written.
         """
         if (found := self._understood(batch, stop)) is None:
-            return
+            return False
         if found.events and not self._send_events(found.events, stop):
-            return
+            return False
         self._note(found.notes)
         for event in found.events:
             self._measures.ends.labels(event.job_id.split("/")[1] if not event.pod else "Pod", event.status.value).inc()
@@ -166,6 +169,7 @@ class Watcher:
         self._state.versions.update(found.versions)
         if found.events or self._clock.monotonic() - self._saved_at >= SAVE_EVERY_S:
             self._save()
+        return True
 
     def _save(self) -> None:
         now = self._clock.now()

@@ -27,7 +27,7 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
     Args:
         services: the services of the application.
         letter_id: id of the dead letter.
-        cluster: the cluster of a record that names none; default: the topic it came from.
+        cluster: the cluster of a record that names none; default: that of the topic it came from.
 
     Raises:
         NotFound: no such letter.
@@ -52,7 +52,8 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
 
 def _handle_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
     topic = _topic(letter.place)
-    found = services.parse(letter.text.encode(), cluster=cluster or topic)
+    named = cluster or _cluster_of(services.settings.get("kafka_topics", ""), topic)
+    found = services.parse(letter.text.encode(), cluster=named)
     if isinstance(found, Skipped):
         return Resent(letter_id, "skipped", skipped=found.reason)
     source = "resent" if topic is None else f"topic/{topic}"
@@ -73,6 +74,15 @@ def _of_node(services: Services, place: str) -> bool:
     """Whether a dead letter came from the intake of node events."""
     topic = services.settings.get("node_event_topic", "").partition("=")[0].strip()
     return place.startswith(NODE_PLACE) or (topic != "" and _topic(place) == topic)
+
+
+def _cluster_of(topics: str, topic: str | None) -> str | None:
+    """The cluster of the records of a topic, as the setting `topics` (topic or topic=cluster, ...) names it."""
+    for entry in topics.split(","):
+        name, _, cluster = (part.strip() for part in entry.partition("="))
+        if cluster and name == topic:
+            return cluster
+    return topic
 
 
 def _topic(place: str) -> str | None:

@@ -28,3 +28,14 @@ def test_old_rows_are_removed_once_a_day_and_0_keeps_them(tmp_path: Path) -> Non
     assert purged.failures == 2
     assert client.get("/api/v1/failures").json()["items"] == []
     world.store.close()
+
+
+def test_retention_runs_after_the_clock_was_ahead_for_a_while(tmp_path: Path) -> None:
+    world = make_world(tmp_path)
+    retention = Retention(world.store, world.clock, RetentionDays(rows=0, verdicts=0, logs=0, done=0))
+    world.clock.at += timedelta(days=3_000)
+    assert retention.run_if_due() is not None
+    world.clock.at -= timedelta(days=3_000)
+    assert retention.run_if_due() is not None
+    assert retention.run_if_due() is None
+    world.store.close()

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         FaultlineError: the database does not answer, there is no such model, or another process runs the same.
     """
-    if args.rate is not None and args.rate <= 0:
+    if args.rate is not None and not 0 < args.rate < math.inf:
         raise InvalidInput("--rate: expected a number above 0")
     if args.range_size <= 0:
         raise InvalidInput("--range-size: expected a number above 0")

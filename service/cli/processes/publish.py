@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     check_readable(args.files)
     services = compose.build(settings.read())
     config = services.kafka
-    if args.rate is not None and args.rate <= 0:
-        raise ConfigurationError(f"--rate: expected more than 0, got {args.rate}")
+    if args.rate is not None and not 0 < args.rate < math.inf:
+        raise ConfigurationError(f"--rate: expected a number above 0, got {args.rate}")
     topic = args.topic or next(iter(config.clusters))
     bad: list[str] = []
     sent = 0

@@ -225,8 +225,9 @@ class _metrics:  # noqa: N801 - reads as a with statement's function
             return
         try:
             self._server, _ = start_http_server(self._port, "127.0.0.1", self._services.telemetry.registry)
-        except OSError as error:
-            raise ConfigurationError(f"--metrics-port: {self._port} can't be used: {error.strerror}") from None
+        except (OSError, OverflowError) as error:  # the second for a number above that of the last port
+            why = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"--metrics-port: {self._port} can't be used: {why}") from None
 
     def __exit__(self, *exception: object) -> None:
         if self._port is not None and hasattr(self, "_server"):

@@ -39,6 +39,24 @@ class DigestRepository(DigestReader):
         row = {"endpoint": endpoint, "key_hash": _hash(key)}
         bulk.insert_new(self._connection, digests, {**row, "at": utc(self._clock.now())})
 
+    def last_until_now(self, endpoint: str, keys: Collection[str]) -> Mapping[str, datetime]:
+        """As `last`; a time that is still to come, because the clock was set back, is stored anew as now."""
+        now, last = utc(self._clock.now()), dict(self.last(endpoint, keys))
+        for key in [key for key, at in last.items() if at > now]:
+            self.record_sent(endpoint, key)
+            last[key] = now
+        return last
+
+    def remove_before(self, endpoint: str, before: datetime) -> None:
+        """Remove the digests of an endpoint that were last sent before a time."""
+        self._connection.execute(delete(digests).where(digests.c.endpoint == endpoint, digests.c.at < utc(before)))
+
+    def remove_others_before(self, endpoints: Collection[str], before: datetime) -> None:
+        """Remove the digests of all other endpoints that were last sent before a time."""
+        self._connection.execute(
+            delete(digests).where(digests.c.endpoint.not_in(list(endpoints)), digests.c.at < utc(before))
+        )
+
     def forget(self, endpoint: str, key: str) -> None:
         """Remove the note that a message was sent."""
         same = (digests.c.endpoint == endpoint, digests.c.key_hash == _hash(key))

@@ -37,6 +37,10 @@ class GroupLabelRepository(GroupLabelReader):
         """Store a label as the latest one of its group."""
         self._store(label.group_id, [*self._locked(label.group_id), label])
 
+    def hold(self, group_id: int, number: int) -> bool:
+        """Lock the labels of a group until the transaction ends; whether it has this one."""
+        return any(one.number == number for one in self._locked(group_id))
+
     def remove(self, group_id: int, number: int) -> tuple[GroupLabel, bool] | None:
         """Remove a label.
 

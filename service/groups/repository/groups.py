@@ -37,6 +37,7 @@ from service.groups.tables import (
 )
 from service.sql import paging
 from service.sql.types import clean, utc
+from service.times import bounded
 
 SHOWN = timedelta(days=28)
 FACETS = 8  # names shown per kind
@@ -117,7 +118,7 @@ class GroupReader:
             row=row,
             prints=prints,
             facets=self._facets(names),
-            hours=self._hours(names, row.last_at - SHOWN),
+            hours=self._hours(names, bounded(row.last_at) - SHOWN),
             notes=self.notes(group_id),
             splits=self.splits(names),
             muted_for_me=who is not None and self._muted_for(who, row),

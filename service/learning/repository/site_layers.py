@@ -69,6 +69,10 @@ class SiteLayerReader:
 class SiteLayerRepository(SiteLayerReader):
     """Reads and writes site layers and promotions."""
 
+    def lock(self) -> None:
+        """Let no other transaction change layers, or the one in use, until this one ends."""
+        bulk.lock(self._connection, [LOCK])
+
     def add(
         self,
         layer_id: str,
@@ -92,7 +96,7 @@ class SiteLayerRepository(SiteLayerReader):
         Returns:
             The result as stored: a person's refusal of the same content stays.
         """
-        bulk.lock(self._connection, [LOCK])  # a person may refuse it at the same time
+        self.lock()  # a person may refuse it at the same time
         try:
             refusal = self.get(layer_id).gate.refusal
         except NotFound:
@@ -146,7 +150,7 @@ class SiteLayerRepository(SiteLayerReader):
         Raises:
             NotFound: no such layer.
         """
-        bulk.lock(self._connection, [LOCK])
+        self.lock()
         if layer != PACKAGED:
             self.get(layer)
         self._connection.execute(
@@ -160,13 +164,16 @@ class SiteLayerRepository(SiteLayerReader):
 
     def _locked(self, layer_id: str) -> StoredLayer:
         """One layer, which no other transaction changes until this one ends."""
-        bulk.lock(self._connection, [LOCK])
+        self.lock()
         return self.get(layer_id)
 
     def prune(self, keep: int) -> int:
-        """Delete all but the newest `keep` layers, never the one in use nor the one before it; returns how many."""
+        """Delete all but the newest `keep` layers and the last `keep` that were in use; returns how many.
+
+        The one in use and the one before it are always kept.
+        """
         newest = {one.id for one in self.list(limit=keep)}
-        protected = newest | {self.active(), *self.before_active()[:1]}
+        protected = newest | {self.active(), *self.before_active()[: max(1, keep)]}
         return self._connection.execute(delete(site_layers).where(site_layers.c.id.not_in(protected))).rowcount
 
 

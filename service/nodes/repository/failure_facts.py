@@ -38,7 +38,7 @@ class FailureFactReader:
                 RanJob(
                     row.id,
                     row.cluster,
-                    nodes_of(row.nodes),
+                    _nodes(row.nodes),
                     row.started_at,
                     row.ended_at,
                     row.status,
@@ -59,7 +59,7 @@ class FailureFactReader:
                 .where(failures.c.id.in_(chunk))
                 .order_by(failures.c.id)
             )
-            out += [_judged(row, nodes_of(row.nodes), row.job_id) for row in rows]
+            out += [_judged(row, _nodes(row.nodes), row.job_id) for row in rows]
         return out
 
     def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[JudgedFailure]:
@@ -189,6 +189,7 @@ class FailureFactRepository(FailureFactReader):
             self._connection.execute(statement, part)
 
 
+_NAME = 200  # characters
 _COLUMNS = (
     *("id", "cluster", "ended_at", "user_name", "side", "cause", "confidence", "abstained", "fingerprint"),
     *("suspect_node", "source"),
@@ -213,9 +214,14 @@ def _near(row: tuple[Any, ...]) -> JudgedFailure:
         abstained=abstained,
         fingerprint=fingerprint,
         suspect_node=suspect,
-        nodes=nodes_of(nodes),
+        nodes=_nodes(nodes),
         source=source,
     )
+
+
+def _nodes(text: str | None) -> tuple[str, ...]:
+    """The node names of an attempt, as long as the tables of nodes store them."""
+    return tuple(name[:_NAME] for name in nodes_of(text))
 
 
 def _id(one: JudgedFailure) -> int:

@@ -65,6 +65,10 @@ class NodeWorkRepository(NodeWorkReader):
             self._connection.execute(delete(fleet_work).where(fleet_work.c.id.in_([row.id for row in rows])))
         return [Work(row.id, row.kind, unpack(row.body)) for row in rows]
 
+    def remove(self, number: int) -> bool:
+        """Remove one work item; whether it was there."""
+        return self._connection.execute(delete(fleet_work).where(fleet_work.c.id == number)).rowcount == 1
+
     def counting(self) -> None:
         """Lock the counts of nodes until this transaction ends."""
         bulk.lock(self._connection, [_COUNTING_LOCK])

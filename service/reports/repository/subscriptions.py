@@ -28,7 +28,7 @@ class SubscriptionReader:
 
     def get(self, subscription_id: int) -> Subscription | None:
         """One subscription."""
-        return self._one(subscriptions.c.id == subscription_id)
+        return self._one(subscriptions.c.id == subscription_id) if 0 < subscription_id < 2**63 else None
 
     def with_token(self, token: str) -> Subscription | None:
         """The subscription that a link ends."""

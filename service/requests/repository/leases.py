@@ -5,6 +5,7 @@ that it checked are still valid when the lease is granted.
 """
 
 import secrets
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -18,6 +19,7 @@ from service.requests.records import AckResult, Lease, Mark, RecentResubmit, Req
 from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
 from service.requests.tables import lineage_marks, requests, storms
 from service.sql import bulk
+from service.sql.bulk import chunks
 from service.sql.types import short, utc
 
 _STATE_OF: Mapping[AckResult, RequestState] = {
@@ -42,17 +44,20 @@ class LeaseReader:
         )
         return set(self._connection.execute(wanted).scalars())
 
-    def count_of_lineage(self, lineage: str, side: str, since: datetime) -> int:
-        """The number of automatic resubmits of a lineage since a time, for the user's or the infrastructure limit."""
-        of_user = requests.c.side == "user"
-        wanted = select(func.count()).where(
-            requests.c.lineage == lineage,
-            of_user if side == "user" else ~of_user,
-            requests.c.origin == "policy",
-            requests.c.state.in_(("leased", "done", "unknown")),
-            requests.c.leased_at > utc(since),
-        )
-        return int(self._connection.execute(wanted).scalar_one())
+    def leased_at_of_lineages(self, lineages: Collection[str]) -> dict[tuple[str, bool], list[datetime]]:
+        """When the automatic resubmits of each lineage were leased, by lineage and whether the user is to blame."""
+        of_user = (requests.c.side == "user").label("of_user")
+        found: dict[tuple[str, bool], list[datetime]] = defaultdict(list)
+        for some in chunks(sorted(set(lineages))):
+            wanted = select(requests.c.lineage, of_user, requests.c.leased_at).where(
+                requests.c.lineage.in_(some),
+                requests.c.origin == "policy",
+                requests.c.state.in_(("leased", "done", "unknown")),
+                requests.c.leased_at.is_not(None),
+            )
+            for row in self._connection.execute(wanted):
+                found[row.lineage, bool(row.of_user)].append(row.leased_at)
+        return found
 
     def recent_resubmits(self, cluster: str, since: datetime) -> list[RecentResubmit]:
         """Automatic resubmits on a cluster since a time, for the limits on retry storms and rates; oldest first."""

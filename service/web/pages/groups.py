@@ -15,6 +15,7 @@ from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.feedback.records import WithdrawnGroupLabel
 from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
+from service.times import bounded
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.api.parameters import GroupTexts, group_filter
@@ -289,7 +290,7 @@ def facets(detail: GroupDetail) -> dict[str, list[Facet]]:
 def bars(detail: GroupDetail) -> list[dict[str, object]]:
     """Failures per day in the last four weeks of the group, as bars in chart units."""
     days: dict[str, int] = {}
-    end = detail.row.last_at
+    end = bounded(detail.row.last_at)
     for number in range(DAYS - 1, -1, -1):
         days[f"{end - timedelta(days=number):%Y-%m-%d}"] = 0
     for hour in detail.hours:
@@ -320,4 +321,4 @@ def per_day(drawn: Sequence[Mapping[str, object]]) -> str:
 
 
 def _day(hour: GroupHour) -> str:
-    return f"{hour.hour:%Y-%m-%d}"
+    return f"{bounded(hour.hour):%Y-%m-%d}"

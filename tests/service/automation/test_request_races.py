@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 
 from service.db.session import Store
 from service.errors import Conflict
 from service.requests.repository.requests import RequestReader
 from tests.service.automation.world import AUTO, World, job, world
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 
 
@@ -107,3 +109,24 @@ def test_a_late_answer_to_an_expired_request_matches_an_earlier_end(here: World)
     with pytest.raises(Conflict):
         here.done(lease, new_job_id="2")
     assert here.requests()[0].outcome == "succeeded"
+
+
+def test_a_tick_reads_the_resubmits_of_all_requests_in_their_window_at_once(store: Store, clock: FrozenClock) -> None:
+    here = world(store, clock, TEXT)
+
+    def statements(count: int) -> int:
+        many = [f"m{count}-{n}" for n in range(count)]
+        go(here, many)
+        here.wait(minutes=5)
+        again(here, many)
+        here.wait(minutes=5)
+        seen: list[str] = []
+        engine = engine_of(store)
+        listener = lambda *given: seen.append(given[2])  # noqa: E731 - removed by its identity
+        event.listen(engine, "before_cursor_execute", listener)
+        here.automation.tick()
+        event.remove(engine, "before_cursor_execute", listener)
+        assert len(here.requests("held")) >= count
+        return len(seen)
+
+    assert statements(2) >= statements(40)

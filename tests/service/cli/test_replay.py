@@ -1,5 +1,7 @@
 import json
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -47,4 +49,15 @@ def test_replaying_twice_stores_nothing_twice(tmp_path: Path, store: Store, caps
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(tmp_path / "absent.jsonl")]) == USAGE
     assert "absent.jsonl: No such file" in capsys.readouterr().err
+    store.close()
+
+
+def test_a_named_pipe_is_read_once(tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "events"
+    os.mkfifo(path)
+    writer = Thread(target=path.write_text, args=(event("a"),), daemon=True)
+    writer.start()
+    assert main(["replay", str(path)]) == 0
+    assert capsys.readouterr().out == "1 accepted, 0 duplicate, 0 conflict, 0 skipped, 0 bad\n"
+    writer.join(10)
     store.close()

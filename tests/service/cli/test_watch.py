@@ -47,8 +47,9 @@ def test_a_place_for_metrics_that_is_none_is_named(
     nowhere: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--kubeconfig", nowhere, "--state", str(tmp_path / "state"), "--url", "http://127.0.0.1:1"]
-    assert main([*HERE, *where, "--metrics", "here"]) == USAGE
-    assert "--metrics: here can't be used" in capsys.readouterr().err
+    for wrong in ("here", "127.0.0.1:70000"):
+        assert main([*HERE, *where, "--metrics", wrong]) == USAGE
+        assert f"--metrics: {wrong} can't be used" in capsys.readouterr().err
 
 
 def test_without_the_client_it_says_what_to_install(

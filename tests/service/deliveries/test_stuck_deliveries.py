@@ -5,12 +5,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import func, select
 
 from service.db.session import Store
 from service.deliveries.channels.channel import SENT, Outcome
 from service.deliveries.drain import Drain, Target
-from service.deliveries.records import DueDelivery
+from service.deliveries.records import DueDelivery, NewDelivery
+from service.deliveries.tables import digests
 from service.maintenance import WAITING_FOR, UndeliverableMessages
+from tests.service.databases import connection_of
 from tests.service.deliveries.made import SENDING, drain, put, target, webhook
 from tests.service.deliveries.receivers import receiver
 from tests.service.frozen_clock import FrozenClock
@@ -65,6 +68,13 @@ def drained(one: Drain) -> int:
         while sent := one.deliver(name):
             total += sent
     return total
+
+
+def digests_of(store: Store) -> dict[str, int]:
+    """How many digests of each endpoint are noted."""
+    counted = select(digests.c.endpoint, func.count()).group_by(digests.c.endpoint)
+    with store.reading() as reading:
+        return {row[0]: row[1] for row in connection_of(reading.digests).execute(counted)}
 
 
 @pytest.mark.parametrize("status", [410, 429])
@@ -170,3 +180,97 @@ def test_without_a_delivery_file_nothing_waits_for_ever(store: Store, clock: Fro
     store.purge(rows_before=None, logs_before=None, verdicts_before=None, done_before=clock.at - timedelta(days=14))
     with store.reading() as reading:
         assert reading.deliveries.page(state="waiting").items == ()
+
+
+def test_a_success_does_not_end_the_pause_that_another_process_was_asked_for(
+    open_store: Callable[[], Store], clock: FrozenClock
+) -> None:
+    store, theirs = open_store(), Mailbox()
+    theirs.outcome = Outcome("retry", "429", retry_after_s=7200, throttled=True)
+    second = drain(open_store(), clock, [target("e", theirs)], owner="b")
+    put(store, 1)
+
+    def meanwhile() -> None:
+        put(store, 2)
+        drained(second)
+
+    first = drain(store, clock, [target("e", Mailbox(meanwhile))])
+    drained(first)
+    put(store, 3)
+    first.route()
+    clock.sleep(7000)
+    assert (first.due(), second.due()) == (set(), set())
+    clock.sleep(300)
+    assert first.due() == {"e"}
+
+
+def test_a_failure_does_not_end_the_pause_that_another_process_was_asked_for(
+    open_store: Callable[[], Store], clock: FrozenClock
+) -> None:
+    store, theirs = open_store(), Mailbox()
+    theirs.outcome = Outcome("retry", "429", retry_after_s=7200, throttled=True)
+    second = drain(open_store(), clock, [target("e", theirs)], owner="b")
+    put(store, 1)
+
+    def meanwhile() -> None:
+        put(store, 2)
+        drained(second)
+
+    ours = Mailbox(meanwhile)
+    ours.outcome = Outcome("retry", "503")
+    first = drain(store, clock, [target("e", ours)])
+    drained(first)
+    clock.sleep(7000)
+    assert (first.due(), second.due()) == (set(), set())
+
+
+def test_a_message_that_was_routed_while_its_endpoint_answered_410_is_given_up(
+    store: Store, clock: FrozenClock
+) -> None:
+    gone = Mailbox()
+    gone.outcome = Outcome("gone", "410 Gone")
+    work = drain(store, clock, [target("e", gone)])
+    put(store, 1)
+    drained(work)
+    put(store, 2)
+    with store.unit_of_work() as other:  # a process that read the state of the endpoint before
+        [message] = other.outbox.lease("b", limit=10, seconds=30)
+        other.deliveries.add([NewDelivery(message.id, "e")])
+        other.outbox.done("b", [message.id])
+    drained(work)
+    with store.reading() as reading:
+        lost = reading.deliveries.page().items
+        assert reading.deliveries.page(state="waiting").items == ()
+    assert [one.key for one in lost] == ["orion/2", "orion/1"]
+    assert "410" in (lost[0].detail or "")
+    assert gone.got == [["orion/1"]]
+
+
+def test_a_digest_waits_no_longer_than_its_time_after_the_clock_was_set_back(store: Store, clock: FrozenClock) -> None:
+    channel = Mailbox()
+    work = drain(store, clock, [mailbox(channel)])
+    clock.at += timedelta(days=3)  # a wrong clock
+    put(store, 1)
+    drained(work)
+    clock.at -= timedelta(days=3)
+    put(store, 2)
+    drained(work)
+    clock.sleep(DIGEST_S)
+    drained(work)
+    assert channel.got == [["orion/1"], ["orion/2"]]
+
+
+def test_digests_that_are_over_are_not_kept(store: Store, clock: FrozenClock) -> None:
+    removed = replace(mailbox(Mailbox()), name="removed")
+    work = drain(store, clock, [mailbox(Mailbox()), removed])
+    put(store, 1)
+    drained(work)
+    clock.sleep(DIGEST_S - 1)
+    work.expire()
+    assert digests_of(store) == {"mail": 1, "removed": 1}
+    clock.sleep(2)
+    drain(store, clock, [mailbox(Mailbox())]).expire()
+    assert digests_of(store) == {"removed": 1}
+    clock.sleep(SENDING.give_up_after_s)
+    drain(store, clock, [mailbox(Mailbox())]).expire()
+    assert digests_of(store) == {}

@@ -1,4 +1,5 @@
 import base64
+import json
 from typing import Any
 
 import orjson
@@ -115,6 +116,17 @@ def test_characters_that_no_database_holds_are_replaced_in_text_and_refused_in_n
 
 def test_an_escaped_null_character_from_a_topic_is_replaced_too() -> None:
     assert event({**load("native"), "message": "a\x00b"}).message == "a\ufffdb"
+
+
+@pytest.mark.parametrize(("written", "read"), [("a\udc80b", "a\ufffdb"), ("\U0001f600\ud83d", "\U0001f600\ufffd")])
+def test_half_characters_from_a_topic_are_replaced_too(written: str, read: str) -> None:
+    text = json.dumps({**load("native"), "message": written}).encode()
+    found = parse(text)
+    assert isinstance(found, JobCompletion)
+    assert found.message == read
+    for broken in (text[:-1], text.replace(b'"message"', b'"x": NaN, "message"'), text + b"[" * 100_000):
+        with pytest.raises(UnreadableRecord, match="not JSON"):
+            parse(broken)
 
 
 def test_a_deletion_marker_is_no_job() -> None:

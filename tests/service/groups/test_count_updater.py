@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from service.groups import count_updater, states
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.records import GroupDetail, GroupFilter
 from service.groups.service import GroupService
+from service.sql.types import EARLIEST, LATEST
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
 
@@ -87,3 +88,12 @@ def test_two_processes_note_the_end_of_a_mute_once(
     update()
     assert done.wait(30)
     assert [note.text for note in group(store).notes if note.kind == "state"] == ["no longer muted: new"]
+
+
+@pytest.mark.parametrize("end", [EARLIEST, LATEST])
+def test_an_end_at_the_border_of_the_calendar_stops_no_group(store: Store, clock: FrozenClock, end: datetime) -> None:
+    put(store, [job("e1", ended_at=end)], fingerprint="1:odd")
+    put(store, [job("e2")])
+    GroupCountUpdater(store, clock)()
+    with store.reading() as reading:
+        assert [row.failures for row in reading.groups.page(GroupFilter()).items] == [1, 1]

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,3 +58,9 @@ def test_every_run_counts_once_and_every_diagnosed_row_has_one_failure(rows: lis
         assert all(row.counted for row in ends)
         assert sum(row.counted for row in stored) - len(ends) in {0, 1}
         assert set(assignments.stands_for) <= failures
+
+
+def test_a_controller_that_ended_at_the_last_time_of_the_calendar_keeps_its_pods() -> None:
+    latest = datetime.max.replace(tzinfo=UTC)
+    ends = [replace(member(1, 0, own=True), ended=latest), member(2, 1), replace(member(3, 2), began=latest)]
+    assert assign(ends).places[2] == Assignment(False, 1)

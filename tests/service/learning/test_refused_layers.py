@@ -1,10 +1,20 @@
 """A candidate that a person refused stays out of use."""
 
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import pytest
+
+from service.db.session import Store
+from service.errors import Conflict
+from service.learning.promotion import KEPT_LAYERS, Promotions
 from service.learning.records import PACKAGED, GateResult
 from tests.service.learning.test_retraining import LICENCE
 from tests.service.learning.world import World
+
+WAIT_S = 0.5  # what the other process is given before this one goes on
 
 
 def promoted(world: World, number: int, who: str) -> str:
@@ -47,3 +57,40 @@ def test_the_gate_s_own_refusal_does_not_stay(world: World) -> None:
     with world.store.unit_of_work() as work:
         work.site_layers.add(made.layer_id, made.fit.layer.text(), "ana", GateResult("refuse", ("worse",)))
     assert world.retrain().promoted
+
+
+@pytest.mark.parametrize("acts_first", ["refuse", "promote"])
+def test_a_layer_is_not_promoted_while_another_process_refuses_it(
+    world: World, open_store: Callable[[], Store], acts_first: str
+) -> None:
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    layer = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark).layer_id
+    theirs = Promotions(open_store(), world.retraining.promotions._base)
+    act = theirs.promote if acts_first == "refuse" else theirs.refuse
+    with ThreadPoolExecutor(1) as pool, world.store.unit_of_work() as work:
+        work.site_layers.lock()
+        later = pool.submit(act, layer, "ben")
+        time.sleep(WAIT_S)
+        if acts_first == "refuse":
+            work.site_layers.refuse(layer, "refused by ana")
+        else:
+            work.site_layers.promote(layer, "ana", "a test")
+    with pytest.raises(Conflict):
+        later.result(30)
+    with world.store.reading() as reading:
+        in_use, decision = reading.site_layers.active(), reading.site_layers.get(layer).gate.decision
+    assert (in_use, decision) == ((PACKAGED, "refuse") if acts_first == "refuse" else (layer, "promote"))
+
+
+def test_two_rollbacks_in_a_row_find_their_layers_after_many_candidates(world: World) -> None:
+    oldest, middle, newest = (promoted(world, n, who) for n, who in enumerate(("ana", "ben", "cem")))
+    with world.store.unit_of_work() as work:
+        text = work.site_layers.get(newest).text
+        for number in range(KEPT_LAYERS):
+            world.clock.at += timedelta(minutes=1)
+            work.site_layers.add(f"site-{number}", text, "ana", GateResult("ask", ("few labels",)))
+        work.site_layers.prune(KEPT_LAYERS)
+    promotions = world.retraining.promotions
+    assert promotions.rollback("ana") == (newest, middle)
+    promotions.refuse(newest, "ana")
+    assert promotions.rollback("ana") == (middle, oldest)

@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -31,6 +32,22 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(sys, "stdin", Standard())
     assert [line.value for line in lines("-")] == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("content", [b"one\ntwo\n", gzip.compress(b"one\ntwo\n")])
+def test_pipes_are_read_like_files(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pipe() -> int:
+        end, start = os.pipe()
+        os.write(start, content)
+        os.close(start)
+        return end
+
+    end = pipe()
+    assert [line.value for line in lines(f"/dev/fd/{end}")] == [b"one", b"two"]
+    os.close(end)
+    with os.fdopen(pipe(), "r") as standard:
+        monkeypatch.setattr(sys, "stdin", standard)
+        assert [line.value for line in lines("-")] == [b"one", b"two"]
 
 
 def test_what_can_not_be_opened_is_named(tmp_path: Path) -> None:

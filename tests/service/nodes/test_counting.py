@@ -1,5 +1,6 @@
 """The suspicion of a node follows from its jobs and failures in any order, and a repair resets it."""
 
+from collections.abc import Collection
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,8 @@ from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.failure_weights import node_weights
-from service.nodes.records import JudgedFailure, NodeReport
+from service.nodes.records import JudgedFailure, NewNodeEvent, NodeReport, RanJob
+from service.nodes.repository.failure_facts import FailureFactReader
 from service.nodes.settings import FleetSettings
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
@@ -175,3 +177,42 @@ def test_the_prior_is_fitted_to_the_fleet() -> None:
     assert alike.shape > 5
     assert differ.shape < 1
     assert fit([]).rate == pytest.approx(Prior().rate)
+
+
+def test_old_node_events_are_removed_however_many_come(store: Store, clock: FrozenClock) -> None:
+    old = clock.now() - timedelta(days=100)
+    with store.unit_of_work() as work:
+        work.node_events.add(
+            [NewNodeEvent(number.to_bytes(16, "big"), "orion", "n1", old, "xid", "a line") for number in range(1_600)]
+        )
+    NodeStatisticsUpdater(store, clock, SETTINGS)()
+    with store.reading() as reading:
+        assert reading.node_events.page("orion", "n1").items == ()
+
+
+def test_a_node_with_a_very_long_name_is_counted_and_stops_no_others(store: Store, clock: FrozenClock) -> None:
+    put(store, [job("f1", nodes=("x" * 500,))], **HARDWARE)
+    put(store, [job("f2", nodes=("gpu1",))], **HARDWARE)
+    tend(store, clock)
+    with store.reading() as reading:
+        assert {row.node: row.jobs for row in reading.suspicion.page().items} == {"x" * 200: 1, "gpu1": 1}
+
+
+def test_one_job_that_cannot_be_counted_stops_no_others(
+    store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = [succeeded(f"ok{n}", nodes=(f"gpu{n}",)) for n in range(5)]
+    outcomes = put(store, [*good, succeeded("odd", nodes=("odd",))])
+    odd = outcomes[-1].id
+    original = FailureFactReader.ran
+
+    def ran(reader: FailureFactReader, ids: Collection[int]) -> list[RanJob]:
+        if odd in ids:
+            raise ValueError("nobody expected this")
+        return original(reader, ids)
+
+    monkeypatch.setattr(FailureFactReader, "ran", ran)
+    tend(store, clock)
+    with store.reading() as reading:
+        assert {row.node for row in reading.suspicion.page().items} == {f"gpu{n}" for n in range(5)}
+        assert not reading.node_work.any()

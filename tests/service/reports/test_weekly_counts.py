@@ -9,6 +9,7 @@ from service.feedback.records import FeedbackKind, Labels, NewFeedback
 from service.incidents.records import NewIncident
 from service.jobs.records import Scope
 from service.reports.records import EVERYTHING, PublishedReport
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=3), NOON + timedelta(days=4)
@@ -116,6 +117,21 @@ def test_one_holder_performs_a_task_and_a_dead_one_is_replaced(store: Store) -> 
         assert work.task_leases.take("report", "b", due="2026-W48", lease=timedelta(0))
         assert work.task_leases.take("report", "c", due="2026-W48", lease=lease)
         assert work.task_leases.last("report") == "2026-W47"
+
+
+def test_a_turn_and_a_lease_of_a_clock_that_was_years_ahead_keep_no_task_from_running(
+    store: Store, clock: FrozenClock
+) -> None:
+    lease = timedelta(minutes=5)
+    clock.at += timedelta(days=3_000)
+    with store.unit_of_work() as work:
+        assert work.task_leases.take("report", "a", due="2035-W06", lease=lease)
+        assert work.task_leases.done("report", "a", due="2035-W06")
+        assert work.task_leases.take("report", "a", due="2035-W07", lease=lease)  # and it is killed
+    clock.at -= timedelta(days=3_000)
+    with store.unit_of_work() as work:
+        assert work.task_leases.take("report", "b", due="2026-W47", lease=lease)
+        assert not work.task_leases.take("report", "c", due="2026-W47", lease=lease)
 
 
 def test_a_published_version_is_stored_once(store: Store) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from service.contracts.event import JobCompletion
+from service.errors import Unavailable
 from service.kubernetes.errors import RequestRefused
 from service.kubernetes.paths import Object
+from service.watch import watch_state as states
 from service.watch import watcher
 from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.metrics import WatcherMetrics
 from service.watch.node_watch import NodeStates
+from service.watch.watch_state import Running, State
 from service.watch.watcher import Watcher, WatchOptions, collections
 from tests.service.frozen_clock import FrozenClock
 from tests.service.watch.objects import NOW, node, pod
@@ -28,11 +31,14 @@ class Cluster:
         self._nodes = nodes
         self.pods_listed = threading.Event()
         self.nodes_slow_s = 0.3
+        self.no_pods = False
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
         del query
         if path.endswith("/pods"):
             self.pods_listed.set()
+            if self.no_pods:
+                return {"items": [], "metadata": {"resourceVersion": "7"}}
             return {"items": [pod(job=None)], "metadata": {"resourceVersion": "7"}}
         if path.endswith("/nodes"):
             if not self._nodes:
@@ -86,3 +92,36 @@ def test_without_the_right_to_list_nodes_the_ends_of_pods_are_sent_all_the_same(
 ) -> None:
     monkeypatch.setattr(watcher, "NODES_FIRST_S", 0.1)
     assert first_event(tmp_path, nodes=False).topology == {}
+
+
+class Away(Sent):
+    """Does not answer, and shuts the watcher down meanwhile."""
+
+    def send(self, events: Sequence[JobCompletion]) -> None:
+        del events
+        self._stop.set()
+        raise Unavailable("no answer")
+
+
+@pytest.mark.parametrize("sender", [Away, Sent])
+def test_an_end_that_was_missed_is_not_forgotten_if_the_service_does_not_answer_until_the_shutdown(
+    tmp_path: Path, sender: type[Sent]
+) -> None:
+    path = tmp_path / "watch.json"
+    job = Running("Job", "ml", "train", "jobs|*")
+    states.save(path, State("lab", versions={}, running={"u1": job}), NOW)
+    found: list[str] = []
+    for one in (sender, Sent):
+        stop = threading.Event()
+        api, sent, known = Cluster(nodes=True), one(stop), NodeStates()
+        api.no_pods = True
+        started = Watcher(
+            api, WatchOptions("lab", collections([], None, with_nodes=True), path), sent, None,
+            EvidenceCollector(api, known, None), known, FrozenClock(NOW), WatcherMetrics(),
+        )  # fmt: skip
+        given_up = threading.Timer(1.5, stop.set)
+        given_up.start()
+        started.run(stop)
+        given_up.cancel()
+        found += [event.event_id or "" for event in sent.events]
+    assert found == ["kubernetes:Job:u1"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from service.contracts.event import LABELS_MOST, LOGS_MOST
 from service.dead_letters.records import DeadLetter
 from service.web.event_intake import lines_of
+from service.web.resending import resend
 from tests.service.web.world import NOW, World, event, lines, log
 
 EVENTS = "/api/v1/events"
@@ -164,6 +166,13 @@ def test_a_letter_from_a_topic_takes_the_topics_name_as_its_cluster(world: World
     assert client.post(f"/api/v1/dead-letters/{made}:resend").status_code == 200
     assert client.get("/api/v1/jobs/slurm%2Fjobs/7").status_code in {200, 404}
     assert client.get("/api/v1/failures").json()["items"][0]["cluster"] == "slurm/jobs"
+
+
+def test_a_letter_from_a_topic_takes_the_cluster_that_the_settings_name_for_it(world: World) -> None:
+    services = replace(world.services, settings={"kafka_topics": "other,jobs=orion"})
+    nameless = {key: value for key, value in event().items() if key != "cluster"}
+    resend(services, letter(world, lines(nameless).decode()))
+    assert world.client().get("/api/v1/failures").json()["items"][0]["cluster"] == "orion"
 
 
 def test_a_letter_that_still_can_not_be_read_stays_and_says_why(world: World, client: TestClient) -> None:

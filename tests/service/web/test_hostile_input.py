@@ -62,3 +62,19 @@ def test_a_null_character_in_a_name_has_an_answer_on_both_databases(
     pages += ["/reports/2026-W47?cluster=", "/reports/2026-W47?team=", "/unsubscribe/"]
     found = {page: client.get(f"{page}a%00b").status_code for page in pages}
     assert [page for page, status in found.items() if status >= 500] == []
+
+
+def test_a_group_with_an_end_at_the_border_of_the_calendar_has_a_page(client: TestClient) -> None:
+    for number, ended in enumerate(("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")):
+        client.post("/api/v1/events", content=lines(event(str(number), ended_at=ended, started_at=None)))
+        [group] = client.get("/api/v1/groups").json()["items"]
+        assert client.get(f"/groups/{group['id']}").status_code == 200
+
+
+@pytest.mark.parametrize("zero", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+def test_a_start_that_is_zero_is_not_known(client: TestClient, zero: str) -> None:
+    client.post("/api/v1/events", content=lines(event("1", started_at=zero, submitted_at=zero)))
+    failure = client.get("/api/v1/failures/1").json()["failure"]
+    assert (failure["started_at"], failure["gpu_hours_lost"]) == (None, 0)
+    again = client.post("/api/v1/events", content=lines(event("1", started_at=zero, submitted_at=zero))).json()
+    assert again["duplicates"] == 1

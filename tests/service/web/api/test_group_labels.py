@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from service.db.session import UnitOfWork
+from service.feedback import withdrawal
 from service.feedback.records import FeedbackInput, Labels
 from tests.service.web.test_automation_pages import post, words
 from tests.service.web.test_undo import group_of, verdicts
@@ -169,3 +171,29 @@ def test_the_oldest_labels_of_a_group_cannot_be_withdrawn_any_more(client: TestC
     for number in range(25):
         label(world, group, f"person{number}", "SYS.5" if number % 2 else "USER.4")
     assert [one["who"] for one in labels(client, group)] == [f"person{number}" for number in range(24, 4, -1)]
+
+
+def test_a_withdrawal_that_was_killed_is_completed_when_it_is_asked_for_again(
+    client: TestClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = failed(client, *(str(number) for number in range(40)))
+    label(world, group, "ana", "SYS.5")
+    [number] = [one["number"] for one in labels(client, group)]
+    original = withdrawal.withdraw_judgement
+    done: list[int] = []
+
+    def killed_after_some(work: UnitOfWork, failure_id: int, *given: Any) -> bool:
+        if len(done) == 30:
+            raise SystemExit
+        done.append(failure_id)
+        return original(work, failure_id, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(withdrawal, "withdraw_judgement", killed_after_some)
+        with pytest.raises(SystemExit):
+            world.services.feedback.withdraw_group_label(group, number, "ben")
+    assert len(labels(client, group)) == 1
+    assert withdraw(client, group, "ana") == (15, 25)
+    assert set(verdicts(client).values()) == {MACHINE}
+    assert group_of(client, "flash_attn")["labelled_at"] is None
+    assert labels(client, group) == []

@@ -334,3 +334,8 @@ def test_the_advice_is_not_said_twice_and_each_reason_has_its_rule(client: TestC
     more = page.partition("more reasons")[2]
     assert "opt-in: " in more
     assert "retry-storm limit: " in more
+
+
+def test_a_failure_of_several_logs_that_name_no_beginning_has_a_page(client: TestClient) -> None:
+    shown = page_of(client, event("1", logs=[log("step 1", rank) for rank in range(3)]))
+    assert shown.count('<details class="log">') == 3
