@@ -268,9 +268,9 @@ def test_each_figure_of_the_readme_names_its_command() -> None:
     assert named > 0
 
 
-@pytest.mark.parametrize("document", ["docs/quality.md", "docs/performance.md", "docs/experiments.md"])
-def test_each_table_of_figures_stands_with_its_command(document: str) -> None:
-    for section in documents.sections(Path(document)):
+@pytest.mark.parametrize("name", ["quality", "quality-history", "performance", "performance-history", "experiments"])
+def test_each_table_of_figures_stands_with_its_command(name: str) -> None:
+    for section in documents.sections(Path("docs", f"{name}.md")):
         if any(re.search(r"\d", cell) for row in section.rows for cell in row):
             assert re.search(
                 r"`[^`]*(make|faultline|python -m) [^`]+`|outside the repository", section.text + section.title
