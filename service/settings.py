@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 
 import classifiers
 from classifiers.redaction import redact
-from service import setting_checks
+from service import setting_checks, validation_words
 from service.errors import ConfigurationError, FieldError
 from service.learning.records import RetrainSchedule
 from service.log_storage.options import LogStorageOptions
@@ -334,7 +334,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         except ValidationError as error:
             for problem in error.errors(include_url=False):
                 name = PREFIX + str(problem["loc"][0]).upper()
-                expected = str(problem["ctx"]["error"]) if "error" in problem.get("ctx", {}) else problem["msg"]
+                expected = validation_words.expected(problem)
                 got = None if name[len(PREFIX) :].lower() in SECRETS else given.get(name)
                 problems.append(FieldError(name, expected, got and _without_secrets(got)[:LONGEST_SHOWN]))
     text = "; ".join(f"{p.field}: expected {p.expected}" + (f", got {p.got}" if p.got else "") for p in problems)

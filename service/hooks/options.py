@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from service import validation_words
 from service.api_client import LOOPBACK
 from service.errors import ConfigurationError, FieldError
 
@@ -149,7 +150,6 @@ def read(flags: Mapping[str, Any], environ: Mapping[str, str]) -> HookOptions:
             return HookOptions.model_validate(values)
         except ValidationError as error:
             for one in error.errors(include_url=False):
-                expected = str(one["ctx"]["error"]) if "error" in one.get("ctx", {}) else one["msg"]
                 field = PREFIX + str(one["loc"][0]).upper() if one["loc"] else "options"
-                problems.append(FieldError(field, expected))
+                problems.append(FieldError(field, validation_words.expected(one)))
     raise ConfigurationError("; ".join(f"{one.field}: expected {one.expected}" for one in problems), tuple(problems))

@@ -1,7 +1,6 @@
 """Error responses: RFC 9457 problem documents for the API, an error page for browsers."""
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from service import validation_words
 from service.errors import FaultlineError, FieldError, TooManyRequests, Unauthorized
 from service.sql.types import clean
 from service.web.pages import navigation
@@ -22,7 +22,6 @@ from service.web.pages.templating import render
 MEDIA_TYPE = "application/problem+json"
 API_PATHS = ("/api/", "/health/", "/metrics")
 _GOT = 80  # characters of an invalid value that are shown
-_PARSING = re.compile(r", unable to parse .*|, got a number with a fractional part")
 _log = logging.getLogger(__name__)
 
 
@@ -135,21 +134,14 @@ def _as_page(
     return render(request, "error.html", context, status=status, headers=headers)
 
 
-def expected_words(message: str) -> str:
-    """What a field should be, from a message of the validation."""
-    return _PARSING.sub("", message).removeprefix("Input should be ").replace("a valid integer", "a whole number")
-
-
 def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:
     places = []
     for problem in found[:20]:
         where = [str(part) for part in problem["loc"]]
         if where and where[0] in {"query", "path", "body", "header", "cookie"} and len(where) > 1:
             where = where[1:]
-        cause = problem.get("ctx", {}).get("error")
-        missing = problem["type"] == "missing"
-        expected = "this field is required" if missing else expected_words(str(cause or problem["msg"]))
+        expected = validation_words.expected(problem)
         got = problem.get("input")
-        shown = None if missing or not isinstance(got, str | int | float | bool) else repr(got)[:_GOT]
-        places.append(FieldError(".".join(where), expected, shown))
+        known = problem["type"] != "missing" and isinstance(got, str | int | float | bool)
+        places.append(FieldError(".".join(where), expected, repr(got)[:_GOT] if known else None))
     return tuple(places)
