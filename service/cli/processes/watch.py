@@ -155,7 +155,7 @@ def _metrics(place: str | None, measures: WatcherMetrics) -> Iterator[None]:
     host, _, port = place.rpartition(":")
     try:
         server, _thread = start_http_server(int(port), host or "127.0.0.1", measures.registry)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise ConfigurationError(f"--metrics: {place} can't be used: {error}") from None
     try:
         yield
