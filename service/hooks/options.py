@@ -23,7 +23,9 @@ class HookOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     url: str = Field("http://127.0.0.1:8080", description="where Faultline is")
-    token_file: Path | None = Field(None, description="file with an API token of scope act; it may change at any time")
+    token_file: Path | None = Field(
+        None, description="file with an API token of purpose hook (with --dry-run: read); it may change at any time"
+    )
     cluster: str = Field("", max_length=200, description="the cluster whose requests to take, as the events name it")
     name: str = Field("", max_length=150, description="this hook's name, for people (default: this host's name)")
     state_dir: Path = Field(
