@@ -316,7 +316,7 @@ def as_unreadable(error: ValidationError) -> UnreadableRecord:
         field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
         places.append(FieldError(field=field, expected=expected, got=got))
     first = places[0]
-    return UnreadableRecord(f"{first.field}: {first.expected}", tuple(places))
+    return UnreadableRecord(f"{first.field}: expected {first.expected}", tuple(places))
 
 
 def described(error: FieldError) -> str:
