@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 
 import classifiers
 from classifiers.redaction import redact
-from service import setting_checks
+from service import setting_checks, validation_words
 from service.errors import ConfigurationError, FieldError
 from service.learning.records import RetrainSchedule
 from service.log_storage.options import LogStorageOptions
@@ -326,12 +326,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     Raises:
         ConfigurationError: names each unknown or wrong variable, and what was expected.
     """
-    env = dict(os.environ if environ is None else environ)
-    given = {
-        name: value
-        for name, value in env.items()
-        if name.upper().startswith(PREFIX) and not name.upper().startswith(OTHERS)
-    }
+    given = _own(os.environ if environ is None else environ)
     values, problems = _given_values(given)
     if not problems:
         try:
@@ -339,11 +334,44 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         except ValidationError as error:
             for problem in error.errors(include_url=False):
                 name = PREFIX + str(problem["loc"][0]).upper()
-                expected = str(problem["ctx"]["error"]) if "error" in problem.get("ctx", {}) else problem["msg"]
+                expected = validation_words.expected(problem)
                 got = None if name[len(PREFIX) :].lower() in SECRETS else given.get(name)
                 problems.append(FieldError(name, expected, got and _without_secrets(got)[:LONGEST_SHOWN]))
     text = "; ".join(f"{p.field}: expected {p.expected}" + (f", got {p.got}" if p.got else "") for p in problems)
     raise ConfigurationError(text, tuple(problems))
+
+
+def refuse_unknown(environ: Mapping[str, str]) -> None:
+    """For a program with variables of its own: refuse those that no program has, such as a misspelt one.
+
+    Raises:
+        ConfigurationError: names each of them.
+    """
+    problems = tuple(_unknown(name) for name in sorted(_own(environ)) if _field_of(name) is None)
+    if problems:
+        raise ConfigurationError("; ".join(f"{one.field}: expected {one.expected}" for one in problems), problems)
+
+
+def _own(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an environment that are settings by their prefix."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.upper().startswith(PREFIX) and not name.upper().startswith(OTHERS)
+    }
+
+
+def _field_of(variable: str) -> str | None:
+    """The field that a variable, or the secret file that it names, gives a value to; None if it is unknown."""
+    name = variable.upper().removeprefix(PREFIX).lower()
+    if name in Settings.model_fields:
+        return name
+    secret = name.removesuffix("_file")
+    return secret if secret != name and secret in SECRETS else None
+
+
+def _unknown(variable: str) -> FieldError:
+    return FieldError(variable, "a known setting (faultline config show lists them)")
 
 
 def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldError]]:
@@ -351,22 +379,20 @@ def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldE
     values: dict[str, Any] = {}
     problems: list[FieldError] = []
     for variable, value in sorted(given.items()):
-        name = variable.upper().removeprefix(PREFIX).lower()
-        secret = name.removesuffix("_file")
-        if name in Settings.model_fields:
+        name = _field_of(variable)
+        if name is None:
+            problems.append(_unknown(variable))
+            continue
+        if variable.upper() == PREFIX + name.upper():
             values[name] = value
-        elif name.endswith("_file") and secret in SECRETS:
-            if secret in values:
-                problems.append(FieldError(variable, f"only one of it and {PREFIX}{secret.upper()}"))
+        else:
+            if name in values:
+                problems.append(FieldError(variable, f"only one of it and {PREFIX}{name.upper()}"))
             try:
-                values[secret] = Path(value).read_text(encoding="utf-8").strip()
+                values[name] = Path(value).read_text(encoding="utf-8").strip()
             except (OSError, ValueError) as error:
                 problems.append(FieldError(variable, "a readable file", getattr(error, "strerror", None)))
                 continue
-            name = secret
-        else:
-            problems.append(FieldError(variable, "a known setting (faultline config show lists them)"))
-            continue
         expected = setting_checks.wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
         if expected is not None:
             problems.append(FieldError(variable, expected))

@@ -67,14 +67,14 @@ class EvaluatedRule:
 class Advice:
     """The recommended response to a verdict.
 
-    `resubmit` is the recommendation for this event without history, as if the job had opted in; `decision` considers
-    all known facts. `action` is the action to take: set if the decision is to resubmit or to hold until a temporary
-    condition ends (`held_by`: repair, incident, storm, rate, window, policy; person if somebody holds it). `mode`
-    controls automatic requests: one is created only if `mode` is act and the decision is to resubmit; if `mode` is act
-    and the decision is hold, the request is held and released later. `incident` is the id of the incident that holds
-    it. `reasons` describe `evaluated_rules` in the order of evaluation; `rule` is the name of the deciding rule.
-    `changes` are resource requests to change before the next run, automatic or manual; `figures` are those of the cost
-    gate.
+    `resubmit` is the recommendation of the built-in policy for this event without history, as if the job had opted in;
+    `decision` is that of the site's policy and considers all known facts. `action` is the action to take: set if the
+    decision is to resubmit or to hold until a temporary condition ends (`held_by`: repair, incident, storm, rate,
+    window, policy; person if somebody holds it). `mode` controls automatic requests: one is created only if `mode` is
+    act and the decision is to resubmit; if `mode` is act and the decision is hold, the request is held and released
+    later. `incident` is the id of the incident that holds it. `reasons` describe `evaluated_rules` in the order of
+    evaluation; `rule` is the name of the deciding rule. `changes` are resource requests to change before the next run,
+    automatic or manual; `figures` are those of the cost gate.
     """
 
     mitigations: tuple[Mitigation, ...]

@@ -26,6 +26,7 @@ from pydantic_core import ErrorDetails
 from classifiers.case_builder import job_facts
 from classifiers.contracts import JobFacts
 from classifiers.redaction import redact
+from service import validation_words
 from service.contracts.field_removal import without
 from service.errors import FieldError, UnreadableRecord
 from service.times import EARLIEST, LATEST
@@ -298,14 +299,9 @@ def _instant(at: datetime | None) -> str | None:
 
 
 def _expected(problem: ErrorDetails) -> str:
-    context = problem.get("ctx", {})
-    if "error" in context:
-        return str(context["error"])
     if problem["type"] == "string_pattern_mismatch":
         return "a text without control or replacement characters"
-    if problem["type"] == "missing":
-        return "this field is required"
-    return problem["msg"].removeprefix("Input should be ")
+    return validation_words.expected(problem)
 
 
 def shortened(value: Any) -> str:
@@ -326,7 +322,7 @@ def as_unreadable(error: ValidationError) -> UnreadableRecord:
         field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
         places.append(FieldError(field=field, expected=expected, got=got))
     first = places[0]
-    return UnreadableRecord(f"{first.field}: {first.expected}", tuple(places))
+    return UnreadableRecord(f"{first.field}: expected {first.expected}", tuple(places))
 
 
 def described(error: FieldError) -> str:

@@ -57,11 +57,15 @@ class QueuedGroup:
 
 @dataclass(frozen=True, slots=True)
 class LabelQueue:
-    """The groups to label, the most valuable first; `labelled` groups of this week of the `wanted` ones."""
+    """The groups to label, the most valuable first; `labelled` groups of this week of the `wanted` ones.
+
+    Always one page.
+    """
 
     items: tuple[QueuedGroup, ...]
     labelled: int
     wanted: int
+    next_cursor: None = None
 
 
 def queue(reading: ReadSession, now: datetime, week_start: datetime, *, size: int = WANTED_PER_WEEK) -> LabelQueue:

@@ -16,7 +16,7 @@ _FRACTION = re.compile(r"(\.\d{6})\d+")
 def unreadable(field: str, expected: str, got: Any = None) -> UnreadableRecord:
     """Return the error for one wrong field."""
     shown = None if got is None else shortened(got)
-    return UnreadableRecord(f"{field}: {expected}", (FieldError(field, expected, shown),))
+    return UnreadableRecord(f"{field}: expected {expected}", (FieldError(field, expected, shown),))
 
 
 def text(obj: Mapping[str, Any], key: str, within: str = "") -> str | None:

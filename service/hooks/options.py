@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from service import validation_words
 from service.api_client import LOOPBACK
 from service.errors import ConfigurationError, FieldError
 
@@ -22,7 +23,9 @@ class HookOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     url: str = Field("http://127.0.0.1:8080", description="where Faultline is")
-    token_file: Path | None = Field(None, description="file with an API token of scope act; it may change at any time")
+    token_file: Path | None = Field(
+        None, description="file with an API token of purpose hook (with --dry-run: read); it may change at any time"
+    )
     cluster: str = Field("", max_length=200, description="the cluster whose requests to take, as the events name it")
     name: str = Field("", max_length=150, description="this hook's name, for people (default: this host's name)")
     state_dir: Path = Field(
@@ -149,7 +152,6 @@ def read(flags: Mapping[str, Any], environ: Mapping[str, str]) -> HookOptions:
             return HookOptions.model_validate(values)
         except ValidationError as error:
             for one in error.errors(include_url=False):
-                expected = str(one["ctx"]["error"]) if "error" in one.get("ctx", {}) else one["msg"]
                 field = PREFIX + str(one["loc"][0]).upper() if one["loc"] else "options"
-                problems.append(FieldError(field, expected))
+                problems.append(FieldError(field, validation_words.expected(one)))
     raise ConfigurationError("; ".join(f"{one.field}: expected {one.expected}" for one in problems), tuple(problems))

@@ -6,7 +6,7 @@ from classifiers.contracts import JobFacts, Verdict
 from service.contracts.advice import Action, Advice, Mitigation
 from service.recommend import ranking, reasons, resource_changes
 from service.recommend.facts import ActionRate, Facts, History, Lineage, OptIn, StormState, SwitchState
-from service.recommend.policy import Policy
+from service.recommend.policy import Policy, built_in
 from service.recommend.rule_chain import RESUBMITTING, DecisionState, Rule, RuleContext, Trace, evaluate_rules
 from service.recommend.rules import outlook
 from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, OwnRetrier
@@ -89,7 +89,8 @@ def would_resubmit_without_history(verdict: Verdict, job: JobFacts, facts: Facts
 def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Advice:
     """Advice for one failure: ranked mitigations, one decision, and the chain of reasons. Pure.
 
-    `policy` is the effective policy for the job's cluster, queue and team (`Policy.effective`).
+    `policy` is the effective policy for the job's cluster, queue and team (`Policy.effective`). `resubmit` of the
+    advice is by the built-in one, so that it means the same at every site.
     """
     context, trace = RuleContext(verdict, job, facts, policy), Trace()
     state = decide(context, trace)
@@ -119,7 +120,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
             Mitigation(code, share, words.mitigation(code, worked.get(code, 0))) for code, share in ranked
         ),
         decision=state.decision,
-        resubmit=would_resubmit_without_history(verdict, job, facts, policy),
+        resubmit=would_resubmit_without_history(verdict, job, facts, built_in()),
         reasons=tuple(f"{one.name}: {one.explanation}" for one in evaluated_rules),
         policy=policy.version,
         exclude_nodes=context.excluded_nodes,

@@ -53,9 +53,8 @@ class Subscriptions:
         """
         receiver = self.receivers.get(endpoint)
         if receiver is None:
-            raise invalid(
-                "endpoint", f"one of {', '.join(self.receivers) or 'no endpoint: none is configured'}", endpoint
-            )
+            known = f"one of {', '.join(self.receivers)}" if self.receivers else "an endpoint, and none is configured"
+            raise invalid("endpoint", known, endpoint)
         if receiver.personal and not receiver.reaches(user or ""):
             raise invalid("user", f"a user name that endpoint {endpoint} can reach", user or "")
         week = weeks.last_complete(self._clock.now(), self._zone)

@@ -84,7 +84,9 @@ class Principal:
                 if scope == "read":
                     raise Forbidden("your account sees the failures of its own jobs or teams only", (wanted,))
                 raise Forbidden(f"your role does not include the scope {scope}", (wanted,))
-            expected = f"a token with scope {scope}"
+            expected = f"a token with the purpose {'read' if scope == 'own' else scope}"
+            if scope == "read" and "own" in self.scopes:
+                expected += " that is bound to no cluster or team"
             raise Forbidden(f"this needs {expected}", (FieldError("Authorization", expected, got),))
 
 

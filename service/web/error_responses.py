@@ -14,6 +14,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from service import validation_words
 from service.errors import FaultlineError, FieldError, TooManyRequests, Unauthorized
 from service.sql.types import clean
 from service.web.pages import navigation
@@ -24,7 +25,6 @@ API_PATHS = ("/api/", "/health/", "/metrics")
 _GOT = 80  # characters of an invalid value that are shown
 # Fields whose values no response repeats, also where their name is misspelt.
 _SECRET_FIELD = re.compile(r"(?i)pas+w|pwd|secret|token|^code$|^repeated$")
-_PARSING = re.compile(r", unable to parse .*|, got a number with a fractional part")
 _log = logging.getLogger(__name__)
 
 
@@ -137,22 +137,15 @@ def _as_page(
     return render(request, "error.html", context, status=status, headers=headers)
 
 
-def expected_words(message: str) -> str:
-    """What a field should be, from a message of the validation."""
-    return _PARSING.sub("", message).removeprefix("Input should be ").replace("a valid integer", "a whole number")
-
-
 def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:
     places = []
     for problem in found[:20]:
         where = [str(part) for part in problem["loc"]]
         if where and where[0] in {"query", "path", "body", "header", "cookie"} and len(where) > 1:
             where = where[1:]
-        cause = problem.get("ctx", {}).get("error")
-        missing = problem["type"] == "missing"
-        expected = "this field is required" if missing else expected_words(str(cause or problem["msg"]))
+        expected = validation_words.expected(problem)
         got = problem.get("input")
-        hidden = missing or any(_SECRET_FIELD.search(part) for part in where)
+        hidden = problem["type"] == "missing" or any(_SECRET_FIELD.search(part) for part in where)
         shown = None if hidden or not isinstance(got, str | int | float | bool) else repr(got)[:_GOT]
         places.append(FieldError(".".join(where), expected, shown))
     return tuple(places)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.numbers import between
 from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.errors import ConfigurationError
@@ -14,6 +15,8 @@ from service.people.repository.audit_log import AuditFilter
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
+MOST = 1_000
+
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
@@ -21,7 +24,7 @@ def add_parser(commands: "Subparsers") -> None:
     actions = parser.add_subparsers(dest="action", required=True)
     shown = actions.add_parser("list", help="list changes, newest first")
     shown.add_argument("--subject", help="only changes of this subject, such as failure/12 or account/ana")
-    shown.add_argument("--limit", type=int, default=50)
+    shown.add_argument("--limit", type=between(1, MOST), default=50, help=f"at most so many, 1 to {MOST} (default: 50)")
     verify = actions.add_parser("verify", help="check the hash chain and every sealed verdict; exit code 1: altered")
     actions.add_parser("export-head", help="append the head of the log to FAULTLINE_AUDIT_HEAD_FILE now")
     for action in (shown, verify):
@@ -45,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         if args.action == "verify":
             return _verify(services.store, services.audit_heads, as_json=args.format == "json")
         with services.store.reading() as reading:
-            found = reading.audit_log.page(limit=max(1, min(args.limit, 1_000)), wanted=AuditFilter(args.subject))
+            found = reading.audit_log.page(limit=args.limit, wanted=AuditFilter(args.subject))
         if args.format == "json":
             names = ("id", "at", "who", "what", "subject", "before", "after")
             json_document([{name: getattr(entry, name) for name in names} for entry in found.items])

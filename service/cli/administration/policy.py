@@ -12,6 +12,7 @@ from service.automation import decision_records
 from service.automation.policy_replay import replay
 from service.cli import output
 from service.cli.files import check_writable, write_output
+from service.cli.numbers import between
 from service.cli.spans import span
 from service.clock import SystemClock
 from service.db.session import Store
@@ -48,7 +49,7 @@ def add_parser(commands: "Subparsers") -> None:
     choice.add_argument("--format", choices=("table", "html", "json"), default="table")
     choice.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     replay.add_argument("--output", type=Path, help="write here instead of standard output")
-    replay.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    replay.add_argument("--workers", type=between(1, 64), default=2, help="processes (default: 2)")
 
 
 def _value(value: Any) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
+from service.cli.numbers import between
 from service.cli.output import add_json_option, json_document
 from service.deliveries.config import report_receivers
 from service.reports.scope import scope_of
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 BY = "the command line"
+LARGEST = 2**62  # of an id, as in the API
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -28,7 +30,7 @@ def add_parser(commands: "Subparsers") -> None:
     listing = actions.add_parser("list", help="list the subscriptions")
     add_json_option(listing)
     end = actions.add_parser("end", help="end a subscription")
-    end.add_argument("number", type=int, help="its number in the list")
+    end.add_argument("number", type=between(1, LARGEST), help="its number in the list")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -37,7 +37,9 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("log", nargs="+", help="a log, plain or compressed; a folder of logs; - for standard input")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--status", choices=sorted(CLASSIFIED_STATUSES), help="how the job ended (default: guessed from the logs)"
+        "--status",
+        choices=sorted(status.value for status in CLASSIFIED_STATUSES),
+        help="how the job ended (default: guessed from the logs)",
     )
     parser.add_argument("--exit-code", type=_exit_code, help="its exit code (default: guessed from the logs)")
     parser.add_argument("--node-events", metavar="FILE", help="kernel lines or other events of its nodes")

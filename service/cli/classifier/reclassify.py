@@ -2,13 +2,13 @@
 
 import argparse
 import dataclasses
-import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.classifier import reclassify_on_dask
+from service.cli.numbers import between, positive
 from service.cli.output import add_json_option, json_document
 from service.cli.spans import span
 from service.errors import InvalidInput
@@ -40,7 +40,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--dry-run", action="store_true", help="count the changes, store nothing")
     parser.add_argument("--notify", action="store_true", help="send failure.revised to hooks and channels")
     parser.add_argument(
-        "--rate", type=float, help="failures a second at most (default: 50; with --scheduler as fast as its workers)"
+        "--rate", type=positive, help="failures a second at most (default: 50; with --scheduler as fast as its workers)"
     )
     parser.add_argument(
         "--scheduler",
@@ -50,7 +50,7 @@ def add_parser(commands: "Subparsers") -> None:
     )
     parser.add_argument(
         "--range-size",
-        type=int,
+        type=between(1, 1_000_000),
         default=IDS_OF_RANGE,
         metavar="N",
         help=f"with --scheduler: failures that a worker classifies at once (default: {IDS_OF_RANGE})",
@@ -79,10 +79,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         FaultlineError: the database does not answer, there is no such model, or another process runs the same.
     """
-    if args.rate is not None and not 0 < args.rate < math.inf:
-        raise InvalidInput("--rate: expected a number above 0")
-    if args.range_size <= 0:
-        raise InvalidInput("--range-size: expected a number above 0")
     services = compose.build(settings.read())
     try:
         services.store.check()

@@ -78,8 +78,10 @@ def lines(made: Candidate) -> list[str]:
     found += _review(made.fit)
     if made.promoted:
         found.append("in use in all processes within ten seconds; faultline model rollback returns to the one before")
-    elif made.gate.decision == "ask":
-        found.append(f"faultline model promote {made.layer_id} puts it in use")
+    elif made.fit.layer.is_empty:
+        found.append("not in use: it rests on no label, and changes nothing")
+    elif made.gate.decision != "refuse":
+        found.append(f"not in use: faultline model promote {made.layer_id} puts it in use")
     return found
 
 

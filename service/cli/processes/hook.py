@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from service import settings
 from service.cli import output
 from service.clock import Clock, SystemClock
 from service.deliveries.channels import signing
@@ -82,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.kind == "command":
         flags["command"] = tuple(args.command_words)
     options = read(flags, os.environ)
+    settings.refuse_unknown(os.environ)  # FAULTLINE_DRY_RUN=true must not start a hook that acts
     # Not the worker's logging setup, which would import the whole service; a hook stays small.
     output.log_to_stderr()
     clock = SystemClock()

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,12 @@ import orjson
 from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.files import check_readable
+from service.cli.numbers import positive
 from service.clock import Clock, SystemClock
 from service.contracts.event import MAX_EVENT_BYTES
-from service.errors import ConfigurationError, FaultlineError, InvalidInput
+from service.errors import ConfigurationError, FaultlineError, InvalidInput, invalid
 from service.messaging.json_lines import lines
+from service.messaging.kafka.config import is_topic
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message
 
@@ -30,7 +31,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser("publish", help="publish events from files on the topic")
     parser.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, gzipped or not; - is standard input")
     parser.add_argument("--topic", help="default: the first of FAULTLINE_KAFKA_TOPICS")
-    parser.add_argument("--rate", type=float, metavar="N", help="at most N events a second")
+    parser.add_argument("--rate", type=positive, metavar="N", help="at most N events a second")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
 
 
@@ -39,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
     check_readable(args.files)
     services = compose.build(settings.read())
     config = services.kafka
-    if args.rate is not None and not 0 < args.rate < math.inf:
-        raise ConfigurationError(f"--rate: expected a number above 0, got {args.rate}")
     topic = args.topic or next(iter(config.clusters))
+    if not is_topic(topic):
+        raise invalid("--topic", "letters, digits, dots, dashes and underscores, at most 249", topic)
     bad: list[str] = []
     sent = 0
     producer = Producer(config)

@@ -76,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
 def _serve(parts: compose.Services, *, with_worker: bool) -> int:
     host, port = parts.settings.host, parts.settings.port
     start_checks.check(parts)
+    if with_worker:
+        parts.kafka  # noqa: B018 - report that no broker is named before anything starts
     with bound(host, port) as listening:
         parts.store.check()
         parts.store.log_bodies.check()

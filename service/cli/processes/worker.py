@@ -14,6 +14,7 @@ from prometheus_client import start_http_server
 from service import compose, settings
 from service.backoff import Backoff
 from service.cli import exit_codes, output
+from service.cli.numbers import between
 from service.cli.processes import start_checks
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
 from service.messaging.background_consumer import BackgroundConsumer
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 # Exit codes of a process after which restarting it is pointless.
 FATAL_CODES = frozenset({exit_codes.USAGE, exit_codes.NO_MODEL, exit_codes.TOO_MANY_DEAD_LETTERS})
 MAX_PROCESSES = 64
+LAST_PORT = 65_535
 GC_THRESHOLDS = (100_000, 50, 50)
 
 
@@ -40,7 +42,9 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser("worker", help="consume job completions from Kafka")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="consumer processes (default 1)")
     parser.add_argument("--name", help="prefix of the consumer names (default: this host's name)")
-    parser.add_argument("--metrics-port", type=int, metavar="PORT", help="serve metrics on 127.0.0.1:PORT and up")
+    parser.add_argument(
+        "--metrics-port", type=between(1, LAST_PORT), metavar="PORT", help="serve metrics on 127.0.0.1:PORT and up"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -225,9 +229,9 @@ class _metrics:  # noqa: N801 - reads as a with statement's function
             return
         try:
             self._server, _ = start_http_server(self._port, "127.0.0.1", self._services.telemetry.registry)
-        except (OSError, OverflowError) as error:  # the second for a number above that of the last port
-            why = getattr(error, "strerror", None) or error
-            raise ConfigurationError(f"--metrics-port: {self._port} can't be used: {why}") from None
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"--metrics-port: {self._port} can't be used: {reason}") from None
 
     def __exit__(self, *exception: object) -> None:
         if self._port is not None and hasattr(self, "_server"):

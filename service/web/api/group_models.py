@@ -42,9 +42,10 @@ class GroupLabelItem(BaseModel):
 
 
 class GroupLabels(BaseModel):
-    """The labels of a group, the latest first."""
+    """The labels of a group, the latest first; always one page."""
 
     items: list[GroupLabelItem]
+    next_cursor: None = None
 
 
 class WithdrawnLabel(BaseModel):
@@ -146,6 +147,7 @@ class FeedbackAnswer(BaseModel):
     label: Label | None
     fixed_by: ReportedFix | None = None
     items: list[StoredFeedback]
+    next_cursor: None = None
 
 
 class QueuePage(BaseModel):
@@ -160,6 +162,7 @@ class AuditAnswer(BaseModel):
 
     week: str
     items: list[Audit]
+    next_cursor: None = None
 
 
 class ImportAnswer(BaseModel):
@@ -181,9 +184,10 @@ class Saved(BaseModel):
 
 
 class SavedViews(BaseModel):
-    """All saved filters of the caller."""
+    """All saved filters of the caller; always one page."""
 
     items: list[Saved]
+    next_cursor: None = None
 
 
 class Protected(BaseModel):

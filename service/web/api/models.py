@@ -99,9 +99,10 @@ class StatsAnswer(BaseModel):
 
 
 class SchemaNames(BaseModel):
-    """The published schemas."""
+    """The published schemas; always one page."""
 
     items: list[str]
+    next_cursor: None = None
 
 
 class Alive(BaseModel):

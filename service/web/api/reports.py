@@ -137,6 +137,13 @@ class SubscriptionBody(BaseModel):
     last_week: str
 
 
+class SubscriptionsAnswer(BaseModel):
+    """Subscriptions of the weekly report; always one page."""
+
+    items: list[SubscriptionBody]
+    next_cursor: None = None
+
+
 class SentReport(BaseModel):
     """The week whose report is being sent."""
 
@@ -144,9 +151,9 @@ class SentReport(BaseModel):
 
 
 @router.get("/report-subscriptions", responses=answers(401, 403, 422, 503))
-def get_subscriptions(services: InjectedServices, principal: Annotated[Principal, READ]) -> list[SubscriptionBody]:
+def get_subscriptions(services: InjectedServices, principal: Annotated[Principal, READ]) -> SubscriptionsAnswer:
     """The subscriptions of the weekly report: the caller's own, or all for an operator."""
-    return [_subscription(one) for one in views.subscriptions(services, principal)]
+    return SubscriptionsAnswer(items=[_subscription(one) for one in views.subscriptions(services, principal)])
 
 
 @router.post("/report-subscriptions", status_code=201, responses=answers(401, 403, 409, 422, 503))

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
 from classifiers.suspected_place import suspects_nodes
+from service import validation_words
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.feedback.records import WithdrawnGroupLabel
@@ -20,7 +21,6 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
-from service.web.error_responses import expected_words
 from service.web.group_actions import act, feedback_input
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.to_check import to_check
@@ -273,7 +273,7 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
         return GroupAction.model_validate({"action": action, **given})
     except ValidationError as error:
         places = tuple(
-            FieldError(str(one["loc"][0]), expected_words(one["msg"]), str(one.get("input"))[:80])
+            FieldError(str(one["loc"][0]), validation_words.expected(one), str(one.get("input"))[:80])
             for one in cast("Sequence[Any]", error.errors())[:5]
         )
         raise InvalidInput("; ".join(f"{one.field}: expected {one.expected}" for one in places), places) from None

@@ -94,18 +94,32 @@ def test_an_output_file_that_cannot_be_written_is_a_usage_error_in_one_line(
         ["account", "create", "name", "--role", "king"],
         ["policy", "replay", "--policy", "x", "--since", "999999d"],
         ["reclassify", "--since", "999999d"],
-        ["reclassify", "--rate", "nan"],
         ["publish", "-", "--rate", "0"],
         ["publish", "-", "--rate", "nan"],
         ["publish", "-", "--rate", "inf"],
+        ["publish", "-", "--topic", "two words"],
+        ["reclassify", "--rate", "nan"],
+        ["reclassify", "--range-size", "0"],
+        ["audit", "list", "--limit", "0"],
+        ["audit", "list", "--limit", "-1"],
+        ["subscription", "end", "99999999999999999999"],
+        ["policy", "replay", "--policy", "x", "--workers", "0"],
         ["worker", "--processes", "0"],
+        ["worker", "--metrics-port", "70000"],
+        ["explain", "x", "--status", "foo"],
         ["serve", "--port", "70000"],
         ["labels", "export", "--golden", "--no-golden"],
     ],
     ids=" ".join,
 )
-def test_a_bad_value_is_a_usage_error(arguments: list[str]) -> None:
+def test_a_bad_value_is_a_usage_error(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     assert code_of(*arguments) == 2
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    assert "<Status" not in error
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.flows.crashes import model_dir
 from tests.service.databases import copy_migrated
+from tests.service.run_command import run_command
 
 # Instead of serving, it tells how many objects a collection of garbage leaves out, and how many it searches.
 PROGRAM = """
@@ -15,6 +16,17 @@ from service.__main__ import main
 uvicorn.Server.run = lambda *_, **__: print(gc.get_freeze_count(), len(gc.get_objects()))
 sys.exit(main(["serve", "--port", "0"]))
 """
+
+
+def test_with_a_worker_it_does_not_begin_to_answer_if_no_broker_is_named(tmp_path: Path) -> None:
+    environ = {
+        "FAULTLINE_DATABASE_URL": copy_migrated(tmp_path / "store.sqlite3"),
+        "FAULTLINE_MODEL_DIR": str(model_dir()),
+    }
+    done = run_command(environ, "serve", "--with-worker", "--port", "0")
+    assert done.returncode == 2
+    assert "FAULTLINE_KAFKA_BOOTSTRAP_SERVERS" in done.stderr
+    assert "Faultline is at" not in done.stderr
 
 
 def test_garbage_collection_does_not_search_the_loaded_model_while_requests_wait(tmp_path: Path) -> None:

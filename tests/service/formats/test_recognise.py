@@ -154,3 +154,16 @@ def test_envelopes_in_envelopes_end() -> None:
     assert event(wrapped).job_id == "31877"
     with pytest.raises(UnreadableRecord, match="envelopes"):
         read({**load("cloudevent"), "data": wrapped})
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        ({"cluster": "c", "job_id": "1", "status": "odd", "ended_at": "2026-11-20T10:00:00Z"}, "status"),
+        ({"cluster": "c", "jobid": 1, "state": "FAILED", "@end": "soon"}, "@end"),
+    ],
+)
+def test_the_reason_of_a_refused_record_says_what_was_expected(record: dict[str, object], field: str) -> None:
+    with pytest.raises(UnreadableRecord) as caught:
+        parse_object(record)
+    assert caught.value.reason == f"{field}: expected {caught.value.errors[0].expected}"

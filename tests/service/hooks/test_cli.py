@@ -75,8 +75,8 @@ class Place:
         program = f"cat >>{self.folder}/given; echo hello"
         return [sys.executable, "-m", "service", "hook", "command", *words, "--", "/bin/sh", "-c", program]
 
-    def once(self, *more: str) -> Done:
-        return run(*self.command("--once", *more)[3:])
+    def once(self, *more: str, **environment: str) -> Done:
+        return run(*self.command("--once", *more)[3:], **environment)
 
     def given(self) -> list[dict[str, object]]:
         path = self.folder / "given"
@@ -137,6 +137,19 @@ def test_a_dry_run_executes_and_reports_nothing(place: Place) -> None:
     assert "dry run" in done.stderr
     assert "run /bin/sh" in done.stderr
     assert (place.given(), place.states()) == ([], ["waiting"])
+
+
+@pytest.mark.parametrize("misspelt", ["FAULTLINE_DRY_RUN", "FAULTLINE_HOK_DRY_RUN", "faultline_hookdry_run"])
+def test_a_misspelt_variable_never_lets_a_dry_run_act(place: Place, misspelt: str) -> None:
+    done = place.once(**{misspelt: "true"})
+    assert (done.returncode, place.given(), place.states()) == (2, [], ["waiting"])
+    [line] = done.stderr.splitlines()
+    assert misspelt in line
+
+
+def test_settings_of_the_service_in_the_same_environment_change_nothing(place: Place) -> None:
+    done = place.once(FAULTLINE_DATABASE_URL_FILE="/run/secrets/none", FAULTLINE_PORT="x")
+    assert (done.returncode, place.states()) == (0, ["done"])
 
 
 def test_a_hook_gets_no_request_while_automation_is_stopped(place: Place) -> None:

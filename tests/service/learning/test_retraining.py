@@ -6,6 +6,7 @@ import pytest
 
 from classifiers import signatures
 from classifiers.diagnoser import Diagnoser
+from service.cli.classifier.retrain import lines
 from service.db.session import Store
 from service.errors import Conflict, NotFound
 from service.failures.records import FailureFilter
@@ -272,3 +273,11 @@ def test_flipped_sides_are_refused(world: World) -> None:
     assert made.gate.decision == "refuse"
     assert any("no longer recognised" in one for one in made.gate.reasons)
     assert not made.promoted
+
+
+def test_the_command_says_whether_a_candidate_is_in_use_and_what_would_put_it_there(world: World) -> None:
+    first = world.fails(LICENCE.format(n=1))
+    assert lines(world.retrain())[-1] == "not in use: it rests on no label, and changes nothing"
+    world.label(first, "user", "USER.4")
+    kept = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark)
+    assert lines(kept)[-1] == f"not in use: faultline model promote {kept.layer_id} puts it in use"

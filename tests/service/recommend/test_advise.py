@@ -30,6 +30,20 @@ def test_a_lost_gpu_is_resubmitted_at_once_without_its_node() -> None:
     assert advice.ask_whom == "the operators of gpu018.orion"
 
 
+def test_resubmit_means_the_same_under_every_policy() -> None:
+    cautious = policy.parse(
+        'version = "1"\n[[rule]]\nname = "none"\ndecision = "stop"\nsays = "None is."\nsource = "site"\n',
+        "p",
+    )
+    bold = policy.parse(
+        'version = "1"\n[[rule]]\nname = "all"\ndecision = "resubmit_now"\nsays = "All is."\nsource = "site"\n', "p"
+    )
+    assert [advise(LOST_GPU, FAILED, ALONE, one).decision for one in (cautious, bold)] == ["stop", "resubmit_now"]
+    for one in (BUILT_IN, cautious, bold):
+        assert advise(LOST_GPU, FAILED, ALONE, one).resubmit
+        assert not advise(TYPO, FAILED, ALONE, one).resubmit
+
+
 def test_advice_on_a_failure_of_the_user_names_no_node() -> None:
     verdict = replace(TYPO, suspect=Suspect(node="gpu018", gpu=1), retry_outlook="helps_elsewhere")
     advice = advise(verdict, FAILED, ALONE, BUILT_IN)

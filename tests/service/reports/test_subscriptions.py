@@ -196,7 +196,7 @@ def test_a_report_is_not_sent_by_an_endpoint_that_is_gone(site: Site) -> None:
     gone = replace(site.world.services, report_receivers=())
     left = replace(site, world=replace(site.world, services=gone, app=create_app(gone))).world.client()
     left.cookies = ana.cookies
-    [own] = [one["id"] for one in ana.get(API).json()]
+    [own] = [one["id"] for one in ana.get(API).json()["items"]]
     answer = left.post(f"{API}/{own}:send", headers={"Origin": HERE})
     assert answer.status_code == 409
     assert "endpoint people is not configured" in answer.text
@@ -218,16 +218,16 @@ def test_people_subscribe_themselves_operators_channels_and_administrators_every
     assert add(root, endpoint="nowhere") == 422
     assert add(ana, endpoint="people", team="nobody") == 422
     assert add(ana, endpoint="people", team="vision") == 201
-    assert [one["user"] for one in ana.get(API).json()] == ["ana"]
-    assert [one["user"] for one in ola.get(API).json()] == ["ana", "bo"]
-    [of_bo] = [one["id"] for one in ola.get(API).json() if one["user"] == "bo"]
+    assert [one["user"] for one in ana.get(API).json()["items"]] == ["ana"]
+    assert [one["user"] for one in ola.get(API).json()["items"]] == ["ana", "bo"]
+    [of_bo] = [one["id"] for one in ola.get(API).json()["items"] if one["user"] == "bo"]
     assert ana.delete(f"{API}/{of_bo}", headers=headers).status_code == 404
     shown = f"/reports?subscribed={of_bo}"
     assert ("Subscribed: " in ola.get(shown).text, "Subscribed: " in ana.get(shown).text) == (True, False)
-    [own] = [one["id"] for one in ana.get(API).json()]
+    [own] = [one["id"] for one in ana.get(API).json()["items"]]
     assert submit(ana, f"{SUBSCRIPTIONS}/{own}/end").headers["location"].startswith("/reports?subscribed=ended")
     assert ola.delete(f"{API}/{of_bo}", headers=headers).status_code == 204
-    assert ola.get(API).json() == []
+    assert ola.get(API).json()["items"] == []
     with site.world.store.reading() as reading:
         actions = [one.what for one in reading.audit_log.page(limit=50).items]
     assert actions.count("report.subscribed") == actions.count("report.unsubscribed") == 2

@@ -154,3 +154,22 @@ def test_use_of_a_token_is_remembered_to_the_minute(guarded: World) -> None:
         guarded.clock.at += timedelta(seconds=31)
         client.get("/api/v1/stats")
         assert last_used() == guarded.clock.at
+
+
+@pytest.mark.parametrize(
+    ("scopes", "clusters", "path", "expected"),
+    [
+        (["ingest"], [], "/api/v1/failures", "a token with the purpose read"),
+        (["ingest"], [], "/api/v1/stats", "a token with the purpose read"),
+        (["read"], ["orion"], "/api/v1/stats", "a token with the purpose read that is bound to no cluster or team"),
+        (["hook"], ["orion"], "/api/v1/resubmissions", "a token with the purpose read"),
+    ],
+)
+def test_a_refusal_names_a_token_that_would_do(
+    guarded: World, scopes: list[str], clusters: list[str], path: str, expected: str
+) -> None:
+    with guarded.client(guarded.token(*scopes, clusters=clusters)) as program:
+        refused = program.get(path)
+    assert refused.status_code == 403
+    assert refused.json()["detail"] == f"this needs {expected}"
+    assert refused.json()["errors"][0]["expected"] == expected
