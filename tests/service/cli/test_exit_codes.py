@@ -147,7 +147,6 @@ def test_a_missing_model_has_its_own_code(
     "arguments",
     [
         ["policy", "explain", "999"],
-        ["subscription", "end", "99999999999999999999"],
         ["token", "revoke", "nobody"],
         ["account", "disable", "nobody"],
         ["report", "--week", "2090-W01", "--publish"],
