@@ -10,18 +10,12 @@ from classifiers.data.labelled_cases import AXES, NONE, LabelledCase
 from classifiers.evaluation.metrics import Answer, has_certain_label
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.model.fusion_input import PLACES, STRENGTHS, fusion_input
-from classifiers.model.vote_matrix import labels_of
+from classifiers.model.fusion_input import fusion_input
+from classifiers.model.vote_matrix import VOTE_WEIGHTS, labels_of
 from classifiers.signatures import Catalogue
 
 BUGGY_CODE: Final = "always buggy code"
 _DEFAULTS: Final[Mapping[str, str]] = {"cause": "USER.1", "category": NONE, "symptom": NONE, "retry": "futile"}
-# Judgement: weight of a vote by the strength of its entry and the place of its line.
-_STRENGTH: Final[Mapping[str, float]] = {"decisive": 1.8, "strong": 0.7, "weak": 0.15}
-_PLACE: Final[Mapping[str, float]] = {
-    "first": 1.0, "following": 0.35, "consequence": 0.6, "scheduler": 1.0, "scheduler and log": 0.4,
-}  # fmt: skip
-_VOTE_WEIGHTS: Final = tuple(_STRENGTH[strength] * _PLACE[place] for strength in STRENGTHS for place in PLACES)
 
 
 def baselines(cases: Sequence[LabelledCase], catalogue: Catalogue) -> list[tuple[str, list[Answer]]]:
@@ -62,7 +56,7 @@ def signatures_only(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Answe
             scores: dict[str, float] = defaultdict(float)
             for vote in votes:
                 for code, weight in labels_of(entries[vote.entry], axis).items():
-                    scores[code] += _VOTE_WEIGHTS[vote.group] * weight
+                    scores[code] += VOTE_WEIGHTS[vote.group] * weight
             labels[axis] = max(scores, key=lambda code: scores[code]) if scores else default
         labels["side"] = axes.side_of(labels["cause"])
         answers.append(Answer(labels=labels, top={}, confidence=0.5))
