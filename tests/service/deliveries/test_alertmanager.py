@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
+from service.deliveries.records import DueDelivery
 from tests.labs.alertmanager import alertmanager
 from tests.service.deliveries.made import due, payload, poster
 from tests.service.deliveries.receivers import receiver
@@ -57,6 +58,33 @@ def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: Frozen
 def test_alerts_of_a_kind_may_be_one(clock: FrozenClock) -> None:
     channel = AlertmanagerChannel("u", poster(), clock, severity=SEVERITY, lasts_s=1, dedup="fingerprint")
     assert channel.alert(due(7))["labels"] == channel.alert(due(8))["labels"]
+
+
+def incident(number: int, kind: str, **changes: Any) -> DueDelivery:
+    return due(
+        number,
+        type=f"incident.{kind}",
+        key=f"orion/incident/{number}",
+        payload={"verdict": {"cluster": "orion", "cause": "SYS.1"}, "incident": {"id": number}},
+        **changes,
+    )
+
+
+def test_each_incident_has_its_own_alert_which_ends_when_it_is_closed(clock: FrozenClock) -> None:
+    channel = AlertmanagerChannel("u", poster(), clock, severity=SEVERITY, lasts_s=3600)
+    first, second = (channel.alert(incident(number, "opened")) for number in (5, 6))
+    assert first["labels"] != second["labels"]
+    closed = channel.alert(incident(5, "closed"))
+    assert closed["labels"] == first["labels"]
+    assert datetime.fromisoformat(str(closed["endsAt"])) <= clock.now()
+    assert datetime.fromisoformat(str(closed["startsAt"])) <= datetime.fromisoformat(str(closed["endsAt"]))
+
+
+def test_messages_without_a_job_are_alerts_of_their_own(clock: FrozenClock) -> None:
+    channel = AlertmanagerChannel("u", poster(), clock, severity=SEVERITY, lasts_s=3600, dedup="fingerprint")
+    reports = [due(n, type="report.published", key=f"report/2026-W4{n}", payload={"title": "t"}) for n in (1, 2)]
+    first, second = (channel.alert(one)["labels"] for one in reports)
+    assert first != second
 
 
 @pytest.mark.lab
