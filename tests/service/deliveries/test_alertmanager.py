@@ -101,3 +101,17 @@ def test_a_real_alertmanager_holds_the_alert_and_a_second_send_makes_no_second_o
     assert held["labels"]["cause"] == "USER.1"
     assert held["status"]["state"] != "resolved"
     assert held["generatorURL"] == "https://faultline.example/failures/7"
+
+
+@pytest.mark.lab
+def test_a_real_alertmanager_ends_the_alert_of_an_incident_that_is_closed(tmp_path: Path) -> None:
+    with alertmanager(tmp_path) as address:
+        clock = FrozenClock(datetime.now(UTC))
+        channel = AlertmanagerChannel(address, poster(), clock, severity=SEVERITY, lasts_s=3600)
+        opened = [incident(number, "opened", created_at=clock.at) for number in (5, 6)]
+        assert channel.send(opened).kind == "sent"
+        clock.at = datetime.now(UTC)
+        assert channel.send([incident(5, "closed", created_at=clock.at)]).kind == "sent"
+        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=10) as answer:
+            held = orjson.loads(answer.read())
+    assert [one["labels"]["subject"] for one in held] == ["orion/incident/6"]
