@@ -10,7 +10,7 @@ from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureDetail
 from service.incidents.records import Incident, IncidentKind, NewIncident
-from service.incidents.shared_resources import SharedResource
+from service.incidents.shared_resources import named_by_person
 from service.recommend.policy import Policy
 from service.requests.records import OPEN_STATES, NewRequest, Request, StoredRequest
 from service.requests.repository.lineages import key_of
@@ -122,13 +122,13 @@ def open_incident(store: Store, cluster: str, kind: IncidentKind, value: str, by
     Raises:
         Conflict: an incident is open over this resource already.
     """
-    resource = SharedResource(kind, value, cluster)
+    resource = named_by_person(kind, value, cluster)
     with store.unit_of_work() as work:
         incident, created = work.incidents.open(
             NewIncident(
                 key=resource.key,
                 kind=kind,
-                value=value,
+                value=resource.value,
                 cluster=cluster,
                 cause="",
                 title=resource.title,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr, ValidationError, field_validator
 
+from classifiers.taxonomy import Side
 from service import toml_positions
 from service.contracts.event import as_unreadable
 from service.deliveries.channels.channel import OWNER, PLAIN_USER
@@ -23,6 +24,9 @@ VARIABLE = "FAULTLINE_DELIVERY_FILE"
 REFERENCE = "file:/path or env:NAME (secrets do not stand in this file)"
 Severity = Literal["critical", "error", "warning", "info"]
 Dedup = Literal["failure", "fingerprint"]
+_CENTURY_S = 3_153_600_000  # a time that is reckoned from now has to stay within the calendar
+Pause = Annotated[float, Field(ge=0, le=_CENTURY_S)]
+Span = Annotated[float, Field(gt=0, le=_CENTURY_S)]
 
 
 class _Checked(BaseModel):
@@ -32,15 +36,15 @@ class _Checked(BaseModel):
 class Sending(_Checked):
     """The schedule of deliveries; see defaults.toml."""
 
-    schedule_s: tuple[Annotated[float, Field(ge=0)], ...] = Field(min_length=1)
+    schedule_s: tuple[Pause, ...] = Field(min_length=1)
     jitter: float = Field(ge=0, le=1)
     timeout_s: float = Field(gt=0, le=60)
-    lease_s: float = Field(ge=1)
+    lease_s: float = Field(ge=1, le=_CENTURY_S)
     batch: int = Field(ge=1, le=500)
     circuit_failures: int = Field(ge=1)
-    pause_s: float = Field(gt=0)
-    longest_pause_s: float = Field(gt=0)
-    give_up_after_s: float = Field(gt=0)
+    pause_s: Span
+    longest_pause_s: Span
+    give_up_after_s: Span
     answer_bytes: int = Field(ge=0)
 
 
@@ -66,9 +70,10 @@ class _Addressed(_Endpoint):
         if not isinstance(value, str):
             return value
         text = _referenced(value) if value.startswith(("file:", "env:")) else value
-        parts = urlsplit(text)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
-            raise ValueError("https://HOST/PATH without user and password, or a reference to a file that holds it")
+        if not _is_address(text):
+            raise ValueError(
+                "https://HOST/PATH in ASCII, without blanks, user and password, or a reference to a file that holds it"
+            )
         return text
 
 
@@ -108,7 +113,7 @@ class Alertmanager(_Addressed):
 
     kind: Literal["alertmanager"]
     dedup: Dedup = "failure"
-    lasts_s: float = Field(default=3600, gt=0)
+    lasts_s: Span = 3600
 
 
 class Topic(_Endpoint):
@@ -126,7 +131,7 @@ class Chat(_Endpoint):
 
     kind: Literal["chat"]
     url: SecretStr
-    digest_s: float = Field(default=3600, ge=0)
+    digest_s: Pause = 3600
     recipients: Mapping[str, str] | None = None
 
     @field_validator("url", mode="before")
@@ -140,7 +145,7 @@ class MailFolder(_Endpoint):
 
     kind: Literal["folder"]
     path: Path
-    digest_s: float = Field(default=3600, ge=0)
+    digest_s: Pause = 3600
 
 
 class Chats(_Checked):
@@ -161,6 +166,14 @@ class DeliveryConfig(_Checked):
     severity: Mapping[str, Severity]
     chat: Chats
     endpoint: tuple[Endpoint, ...] = ()
+
+    @field_validator("severity")
+    @classmethod
+    def _of_sides(cls, value: Mapping[str, Severity]) -> Mapping[str, Severity]:
+        unknown = sorted(set(value) - set(get_args(Side)))
+        if unknown:
+            raise ValueError(f"severities of {', '.join(get_args(Side))}, not of {', '.join(unknown)}")
+        return value
 
     @field_validator("endpoint")
     @classmethod
@@ -264,6 +277,17 @@ def load(path: Path) -> DeliveryConfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{VARIABLE}: {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
     return parse(text, str(path))
+
+
+def _is_address(text: str) -> bool:
+    """Whether requests can be sent to an address."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    sendable = text.isascii() and text.isprintable() and " " not in text
+    return sendable and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
 
 
 def _referenced(value: Any) -> str:

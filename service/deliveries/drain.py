@@ -181,7 +181,7 @@ class Drain:
                 if one.type == REPORT_SUBSCRIPTION:
                     user = one.payload.get("user")
                 named = replace(one, payload={**one.payload, "user": user})
-                parts.setdefault(together(named), []).append(named)
+                parts.setdefault(together(named) if target.digest_s else str(one.message_id), []).append(named)
             last = work.digests.last_until_now(target.name, parts)
             for key, part in list(parts.items()):
                 due = last[key] + timedelta(seconds=target.digest_s) if key in last else now

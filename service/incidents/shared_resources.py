@@ -109,6 +109,16 @@ def shared_resources_of(
     return tuple(SharedResource(kind, value, event.cluster) for kind, value in ordered)
 
 
+def named_by_person(kind: IncidentKind, value: str, cluster: str) -> SharedResource:
+    """The resource that a person names, written as those of failures are."""
+    name = value.strip()
+    if kind == "file_system":
+        name = name.rstrip("/") or name
+    elif kind in {"storage_host", "registry"}:
+        name = name.rstrip(".,:;").lower()
+    return SharedResource(kind, name, cluster)
+
+
 def storm_resource(things: Sequence[SharedResource]) -> str:
     """The resource by which the retry-storm limit counts; "" if only the fingerprint is shared."""
     first = things[0] if things else None

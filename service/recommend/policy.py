@@ -97,8 +97,9 @@ def _merge(raw: dict[str, Any], changes: Mapping[str, Any], origins: dict[tuple[
             origins[(name,)] = origin((name,))
 
 
-def _identity(kind: str, row: Any) -> Any:
-    return row.get("name" if kind == "rule" else "label") if isinstance(row, dict) else None
+def _identity(kind: str, row: Any) -> str | None:
+    named = row.get("name" if kind == "rule" else "label") if isinstance(row, dict) else None
+    return named if isinstance(named, str) else None
 
 
 def _merge_list(
@@ -113,7 +114,7 @@ def _merge_list(
             before[known[identity]] = row
         else:
             added.append(row)
-        if isinstance(identity, str):
+        if identity is not None:
             origins[kind, identity] = origin((kind, place))
     raw[kind] = [*added, *before]
 

@@ -13,6 +13,11 @@ Count = Annotated[int, Field(ge=0, strict=True)]
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Span = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+# At most a century: a time that is reckoned from now has to stay within the calendar.
+Hours = Annotated[float, Field(gt=0, le=876_000, strict=True)]
+Minutes = Annotated[float, Field(gt=0, le=52_560_000, strict=True)]
+MinutesOrNone = Annotated[float, Field(ge=0, le=52_560_000, strict=True)]
+Seconds = Annotated[float, Field(ge=0, le=3_153_600_000, strict=True)]
 AtLeastOne = Annotated[float, Field(ge=1, strict=True, allow_inf_nan=False)]
 
 
@@ -70,10 +75,10 @@ class Limits(Checked):
     infra_per_window: Count
     user_per_lineage: Count
     user_per_window: Count
-    window_hours: Positive
+    window_hours: Hours
     total_hours: Span
     same_failure: Annotated[int, Field(ge=1, strict=True)]
-    rate_minutes: Positive
+    rate_minutes: Minutes
     rate_per_cluster: Count
     rate_per_user: Count
 
@@ -83,7 +88,7 @@ class Backoff(Checked):
 
     base_s: Span
     factor: AtLeastOne
-    max_s: Span
+    max_s: Seconds
     jitter: Share
 
 
@@ -112,11 +117,11 @@ class Demotion(Checked):
 class Storm(Checked):
     """The retry-storm limit on resubmits of one cause, cluster and shared resource."""
 
-    window_minutes: Positive
+    window_minutes: Minutes
     most: Annotated[int, Field(ge=1, strict=True)]
     failing_share: Share
     at_least: Annotated[int, Field(ge=1, strict=True)]
-    half_open_minutes: Span
+    half_open_minutes: MinutesOrNone
 
 
 class Incident(Checked):
@@ -124,9 +129,9 @@ class Incident(Checked):
 
     jobs: Annotated[int, Field(ge=2, strict=True)]
     users: Annotated[int, Field(ge=1, strict=True)]
-    window_minutes: Positive
-    probe_minutes: Span
-    probe_wait_minutes: Positive
+    window_minutes: Minutes
+    probe_minutes: MinutesOrNone
+    probe_wait_minutes: Minutes
     pace_per_minute: Positive
     pace_jitter: Share
 

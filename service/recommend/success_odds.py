@@ -1,7 +1,7 @@
 """The probability that a resubmit helps, from counted outcomes and a prior."""
 
 from functools import lru_cache
-from math import comb
+from math import exp, lgamma, log, log1p
 
 from service.recommend.facts import Tally
 
@@ -17,6 +17,12 @@ def below(helped: int, failed: int, floor: float) -> float:
 
     For integer counts the cumulative Beta distribution is a binomial tail: P(Bin(n + 1, floor) > helped).
     """
-    tries = helped + failed + 1
-    tail = (comb(tries, hits) * floor**hits * (1 - floor) ** (tries - hits) for hits in range(helped + 1, tries + 1))
+    if not 0 < floor < 1:
+        return 0.0 if floor <= 0 else 1.0
+    tries, hit, miss = helped + failed + 1, log(floor), log1p(-floor)
+    # By logarithms: the binomial coefficients of some thousand outcomes are beyond a float.
+    tail = (
+        exp(lgamma(tries + 1) - lgamma(hits + 1) - lgamma(tries - hits + 1) + hits * hit + (tries - hits) * miss)
+        for hits in range(helped + 1, tries + 1)
+    )
     return min(1.0, sum(tail))

@@ -1,7 +1,8 @@
 """Prometheus Alertmanager, API v2: POST /api/v2/alerts.
 
 The labels of an alert are its identity. A failure is an event without duration, so its alert expires after a while; a
-verdict that is revised to another cause creates another alert, and the first one expires.
+verdict that is revised to another cause creates another alert, and the first one expires. What a message without a job
+is about (an incident, a report) is a label of its own; the alert of an incident ends when the incident is closed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from datetime import timedelta
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import Outcome, node_of, summary, verdict_of
+from service.deliveries.channels.channel import Outcome, ends_incident, node_of, summary, verdict_of
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
 from service.deliveries.channels.pagerduty import UNKNOWN, failure_link
@@ -50,7 +51,7 @@ class AlertmanagerChannel:
 
     def alert(self, message: DueDelivery) -> dict[str, object]:
         """The message as an alert."""
-        verdict = verdict_of(message)
+        verdict, now = verdict_of(message), self._clock.now()
         labels = {
             "alertname": "FaultlineFailure",
             "severity": self._severity.get(str(verdict.get("side")), UNKNOWN),
@@ -60,13 +61,14 @@ class AlertmanagerChannel:
             "node": node_of(verdict),
             "fingerprint": verdict.get("fingerprint"),
             "job_id": verdict.get("job_id") if self._dedup == "failure" else None,
+            "subject": None if verdict.get("job_id") else message.key,
         }
         link = failure_link(self._public_url, message)
         return {
             "labels": {name: str(value) for name, value in labels.items() if value},
             "annotations": {"summary": summary(message), "description": str(verdict.get("explanation") or "")},
-            "startsAt": message.created_at.isoformat(),
-            "endsAt": (self._clock.now() + self._lasts).isoformat(),
+            "startsAt": min(message.created_at, now).isoformat(),
+            "endsAt": (now if ends_incident(message) else now + self._lasts).isoformat(),
             **({} if link is None else {"generatorURL": link}),
         }
 

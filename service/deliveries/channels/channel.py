@@ -77,6 +77,11 @@ def verdict_of(message: DueDelivery) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def ends_incident(message: DueDelivery) -> bool:
+    """Whether the message ends what an earlier one with the same key began."""
+    return message.type == "incident.closed"
+
+
 def summary(message: DueDelivery) -> str:
     """One line for people: job, side, and the first line of evidence or sentence."""
     verdict = verdict_of(message)

@@ -38,6 +38,8 @@ def plain_text(text: str) -> str:
 
 SHOWN = 10  # messages listed in a digest
 MAIL = frozenset({"mailto", "mailtos"})
+# These refuse a text of more characters than they take (Discord: 2,000), so a longer one is sent in parts.
+IN_PARTS = frozenset({"discord", "tgram", "gchat", "mmost", "mmosts", "zulip"})
 REPORTS = frozenset({"report.published", REPORT_SUBSCRIPTION})
 AGAIN = {
     "resubmit_now": "will retry: it is resubmitted at once where resubmission is automatic",
@@ -61,7 +63,7 @@ class ChatChannel:
         recipients: what replaces `{user}`, by user; others get no message. None: the user's name.
     """
 
-    bulk = True
+    bulk = False  # without a digest, messages that have nothing in common would be one
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class ChatChannel:
         self._asset = apprise.AppriseAsset(app_id="Faultline", app_desc="Faultline", async_mode=False, plugin_paths=[])
         self._url = url
         self._mail = schema in MAIL
+        self._in_parts = schema in IN_PARTS
         self._allow = tuple(allow)
         self._timeout_s = timeout_s
         self._public_url = public_url
@@ -136,6 +139,8 @@ class ChatChannel:
         url = self._url.replace(OWNER, quote(recipient, safe=""))
         joint = "&" if "?" in url else "?"
         given = "" if "format=" in url else f"format={body_format}&"
+        if "overflow=" not in url and self._in_parts:
+            given += "overflow=split&"
         limits = f"{given}redirect=no&cto={self._timeout_s / 2:g}&rto={self._timeout_s / 2:g}"
         return self._apprise.Apprise.instantiate(f"{url}{joint}{limits}", asset=self._asset, suppress_exceptions=True)
 
@@ -149,17 +154,19 @@ class ChatChannel:
 
 def title(messages: Sequence[DueDelivery]) -> str:
     """The title line."""
-    first = messages[0]
+    first, *others = _latest(messages)
     if first.type in REPORTS:
         return plain_text(str(first.payload.get("title", first.type)))[:200]
-    if len(messages) == 1:
+    if not others:
         return plain_text(f"{first.key}: {verdict_of(first).get('side', first.type)}")[:200]
-    return plain_text(f"{len(messages)} failures of one kind: {first.key} and others")[:200]
+    failed = all(one.type.startswith("failure.") for one in (first, *others))
+    where = f"{first.key} and others" if any(one.key != first.key for one in others) else first.key
+    return plain_text(f"{len(others) + 1} {'failures of one kind' if failed else 'messages'}: {where}")[:200]
 
 
 def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     """What happened, whether it is retried, and a link."""
-    first = messages[0]
+    first, *others = _latest(messages)
     if first.type in REPORTS:
         report_lines = [str(one) for one in first.payload.get("summary", ())][1:]  # the title is the message's own
         if not report_lines:  # published by an earlier release
@@ -172,15 +179,24 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
         lines.append(str(verdict["explanation"]))
     if first.type.startswith("failure.") and verdict.get("decision") in AGAIN:
         lines.append(f"Next: {AGAIN[str(verdict['decision'])]}.")
-    lines += [f"- {one.key} ({one.type})" for one in messages[1 : SHOWN + 1]]
-    if len(messages) > SHOWN + 1:
-        lines.append(f"and {len(messages) - SHOWN - 1} more")
+    lines += [f"- {one.key} ({one.type})" for one in others[:SHOWN]]
+    if len(others) > SHOWN:
+        lines.append(f"and {len(others) - SHOWN} more")
     link = failure_link(public_url, first)
     if link is None:
         return "\n".join(map(plain_text, lines))
     if first.type.startswith("failure."):
         return "\n".join([*map(plain_text, lines), f"Is this right? {link}#feedback"])
     return "\n".join([*map(plain_text, lines), link])
+
+
+def _latest(messages: Sequence[DueDelivery]) -> list[DueDelivery]:
+    """Of each failure the latest message, whose verdict counts, and all messages about anything else."""
+    found: dict[tuple[str, object], DueDelivery] = {}
+    for one in sorted(messages, key=lambda message: message.message_id):
+        failure = one.payload.get("failure_id") if one.type.startswith("failure.") else None
+        found[("message", one.message_id) if failure is None else ("failure", failure)] = one
+    return list(found.values())
 
 
 def report_html(message: DueDelivery, public_url: str | None) -> str:

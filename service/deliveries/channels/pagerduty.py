@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import Outcome, node_of, summary, timestamp, verdict_of
+from service.deliveries.channels.channel import Outcome, ends_incident, node_of, summary, timestamp, verdict_of
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
 from service.deliveries.config import Dedup, Severity
@@ -16,7 +16,7 @@ UNKNOWN: Severity = "warning"
 
 
 class PagerDutyChannel:
-    """Opens incidents; a revised verdict updates the incident of the first one."""
+    """Opens incidents; a revised verdict updates the incident of the first one, and a closed incident is resolved."""
 
     bulk = False
 
@@ -51,7 +51,7 @@ class PagerDutyChannel:
         link = failure_link(self._public_url, message)
         return {
             "routing_key": self._routing_key,
-            "event_action": "trigger",
+            "event_action": "resolve" if ends_incident(message) else "trigger",
             "dedup_key": dedup_key(message, self._dedup),
             "client": "Faultline",
             **({} if link is None else {"client_url": link}),

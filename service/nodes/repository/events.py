@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, text, tuple_
+from sqlalchemy import Connection, Row, delete, exists, or_, select, text, tuple_
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -29,8 +29,9 @@ class NodeEventReader:
 
     def any_since(self, at: datetime) -> bool:
         """Whether there is an event at or after `at`, or a window that reaches it; one query."""
-        later = select(node_events.c.id).where(node_events.c.at >= utc(at)).limit(1)
-        return self._connection.execute(later).first() is not None
+        later = exists().where(node_events.c.at >= utc(at))
+        reaching = exists().where(node_events.c.until.is_not(None), node_events.c.until >= utc(at))
+        return bool(self._connection.execute(select(or_(later, reaching))).scalar_one())
 
     def within(self, windows: Collection[Window], *, most: int = 20_000) -> list[StoredNodeEvent]:
         """The events of each (cluster, node) in its window, and the windows (maintenance) that overlap it.
@@ -148,12 +149,10 @@ class NodeEventRepository(NodeEventReader):
         return out
 
     def remove(self, before: datetime) -> int:
-        """Remove at most 500 older events; returns how many."""
-        ids = list(
-            self._connection.execute(
-                select(node_events.c.id).where(node_events.c.at < utc(before)).order_by(node_events.c.at).limit(_BATCH)
-            ).scalars()
-        )
+        """Remove at most 500 older events, but no window that ends later; returns how many."""
+        over = or_(node_events.c.until.is_(None), node_events.c.until < utc(before))
+        old = select(node_events.c.id).where(node_events.c.at < utc(before), over).order_by(node_events.c.at)
+        ids = list(self._connection.execute(old.limit(_BATCH)).scalars())
         if ids:
             self._connection.execute(delete(node_events).where(node_events.c.id.in_(ids)))
         return len(ids)

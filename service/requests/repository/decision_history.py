@@ -85,6 +85,7 @@ class DecisionReader:
                 jobs.c.ended_at,
                 jobs.c.gpu_hours_lost,
                 requests.c.result,
+                requests.c.state,
                 requests.c.outcome,
                 requests.c.outcome_attempt_id,
             )
@@ -142,7 +143,7 @@ def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecisio
         nodes=tuple(nodes_of(row.nodes)),
         started_at=row.started_at,
         ended_at=row.ended_at,
-        made=row.result in _MADE,
+        made=row.result in _MADE or (row.result is None and row.state == "done"),  # ended before the hook answered
         outcome=row.outcome,
         gpu_hours=spent.get(row.outcome_attempt_id),
         rescued=gpu_hours_rescued(

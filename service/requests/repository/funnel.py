@@ -56,7 +56,9 @@ class FunnelReader:
         """The requests of the policy made since a time."""
         made = and_(requests.c.origin == "policy", requests.c.created_at >= utc(since))
         opted_in = requests.c.state != "shadow"
-        done = and_(opted_in, requests.c.result.in_(("done", "already_done")))
+        # A request whose job ended before the hook answered is done without a result.
+        unanswered = and_(requests.c.state == "done", requests.c.result.is_(None))
+        done = and_(opted_in, or_(requests.c.result.in_(("done", "already_done")), unanswered))
         requested = and_(opted_in, or_(requests.c.leases > 0, done))
         helped = and_(done, requests.c.outcome.in_(sorted(HELPED)))
         failed = and_(done, requests.c.outcome.in_(sorted(FAILED)))

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
+from service.deliveries.records import DueDelivery
 from tests.labs.alertmanager import alertmanager
 from tests.service.deliveries.made import due, payload, poster
 from tests.service.deliveries.receivers import receiver
@@ -59,6 +60,33 @@ def test_alerts_of_a_kind_may_be_one(clock: FrozenClock) -> None:
     assert channel.alert(due(7))["labels"] == channel.alert(due(8))["labels"]
 
 
+def incident(number: int, kind: str, **changes: Any) -> DueDelivery:
+    return due(
+        number,
+        type=f"incident.{kind}",
+        key=f"orion/incident/{number}",
+        payload={"verdict": {"cluster": "orion", "cause": "SYS.1"}, "incident": {"id": number}},
+        **changes,
+    )
+
+
+def test_each_incident_has_its_own_alert_which_ends_when_it_is_closed(clock: FrozenClock) -> None:
+    channel = AlertmanagerChannel("u", poster(), clock, severity=SEVERITY, lasts_s=3600)
+    first, second = (channel.alert(incident(number, "opened")) for number in (5, 6))
+    assert first["labels"] != second["labels"]
+    closed = channel.alert(incident(5, "closed"))
+    assert closed["labels"] == first["labels"]
+    assert datetime.fromisoformat(str(closed["endsAt"])) <= clock.now()
+    assert datetime.fromisoformat(str(closed["startsAt"])) <= datetime.fromisoformat(str(closed["endsAt"]))
+
+
+def test_messages_without_a_job_are_alerts_of_their_own(clock: FrozenClock) -> None:
+    channel = AlertmanagerChannel("u", poster(), clock, severity=SEVERITY, lasts_s=3600, dedup="fingerprint")
+    reports = [due(n, type="report.published", key=f"report/2026-W4{n}", payload={"title": "t"}) for n in (1, 2)]
+    first, second = (channel.alert(one)["labels"] for one in reports)
+    assert first != second
+
+
 @pytest.mark.lab
 def test_a_real_alertmanager_holds_the_alert_and_a_second_send_makes_no_second_one(tmp_path: Path) -> None:
     with alertmanager(tmp_path) as address:
@@ -73,3 +101,17 @@ def test_a_real_alertmanager_holds_the_alert_and_a_second_send_makes_no_second_o
     assert held["labels"]["cause"] == "USER.1"
     assert held["status"]["state"] != "resolved"
     assert held["generatorURL"] == "https://faultline.example/failures/7"
+
+
+@pytest.mark.lab
+def test_a_real_alertmanager_ends_the_alert_of_an_incident_that_is_closed(tmp_path: Path) -> None:
+    with alertmanager(tmp_path) as address:
+        clock = FrozenClock(datetime.now(UTC))
+        channel = AlertmanagerChannel(address, poster(), clock, severity=SEVERITY, lasts_s=3600)
+        opened = [incident(number, "opened", created_at=clock.at) for number in (5, 6)]
+        assert channel.send(opened).kind == "sent"
+        clock.at = datetime.now(UTC)
+        assert channel.send([incident(5, "closed", created_at=clock.at)]).kind == "sent"
+        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=10) as answer:
+            held = orjson.loads(answer.read())
+    assert [one["labels"]["subject"] for one in held] == ["orion/incident/6"]

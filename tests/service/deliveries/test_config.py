@@ -109,3 +109,22 @@ def test_the_example_is_sound(tmp_path: Path) -> None:
         "chat",
         "folder",
     }
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (("timeout_s = 7", "give_up_after_s = inf"), "sending.give_up_after_s (line 5)"),
+        (("timeout_s = 7", "schedule_s = [0, 1e13]"), "sending.schedule_s.1 (line 5)"),
+        (("timeout_s = 7", "longest_pause_s = 1e14"), "sending.longest_pause_s (line 5)"),
+        (("https://hook.example/in", "https://hook.example:99999/in"), "endpoint.0.url (line 9)"),
+        (("https://hook.example/in", "https://höök.example/in"), "endpoint.0.url (line 9)"),
+        (("https://hook.example/in", "https://hook.example/i n"), "endpoint.0.url (line 9)"),
+        (('kind = "alertmanager"', 'kind = "alertmanager"\nlasts_s = 1e13'), "endpoint.2.lasts_s (line 19)"),
+        (("[sending]", '[severity]\nhardwear = "critical"\n[sending]'), "severity (line 4)"),
+    ],
+)
+def test_what_could_never_be_sent_is_refused_at_the_start(sound: str, change: tuple[str, str], place: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        config.parse(sound.replace(*change))
+    assert place in str(caught.value)

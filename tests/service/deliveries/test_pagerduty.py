@@ -68,3 +68,14 @@ def test_a_message_without_a_verdict_is_sent_too(clock: FrozenClock) -> None:
     assert isinstance(result, dict)
     assert (result["severity"], result["source"]) == ("warning", "orion/7")
     assert "the file system is gone" in result["summary"]
+
+
+def test_a_closed_incident_resolves_what_its_opening_triggered(clock: FrozenClock) -> None:
+    channel = PagerDutyChannel("http://pager", "K", poster(), clock, severity=SEVERITY)
+    for dedup in ("failure", "fingerprint"):
+        channel = PagerDutyChannel("http://pager", "K", poster(), clock, severity=SEVERITY, dedup=dedup)
+        about = {"key": "orion/incident/5", "payload": {"verdict": {"cluster": "orion", "cause": "SYS.1"}}}
+        opened = channel.event(due(1, type="incident.opened", **about))
+        closed = channel.event(due(2, type="incident.closed", **about))
+        assert (opened["event_action"], closed["event_action"]) == ("trigger", "resolve")
+        assert opened["dedup_key"] == closed["dedup_key"]

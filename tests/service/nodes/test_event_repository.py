@@ -97,3 +97,15 @@ def test_text_that_no_database_stores_is_repaired_and_long_text_cut(store: Store
     assert event.text.startswith("a�b")
     assert len(event.text) == 2_000
     assert len(event.source or "") == 60
+
+
+def test_a_window_that_began_long_ago_counts_and_is_kept_until_it_is_over(store: Store) -> None:
+    days = timedelta(days=1)
+    with store.unit_of_work() as work:
+        work.node_events.add([node_event(1, at=NOON - 100 * days, until=NOON + days, kind="maintenance")])
+    with store.reading() as reading:
+        assert reading.node_events.any_since(NOON - 30 * days)
+        assert not reading.node_events.any_since(NOON + 2 * days)
+    with store.unit_of_work() as work:
+        assert work.node_events.remove(NOON - 90 * days) == 0
+        assert work.node_events.remove(NOON + 2 * days) == 1

@@ -116,3 +116,22 @@ def test_unreadable_policy_files_raise_configuration_errors(tmp_path: Path) -> N
         policy.parse('version = "1"\nrule = [[\n)')
     with pytest.raises(ConfigurationError, match=r"nothere\.toml"):
         policy.load(tmp_path / "nothere.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('version = "1"\n[[rule]]\nname = ["unsure"]\n', "rule.0.name (line 3)"),
+        ('version = "1"\n[[retrier]]\nlabel = {a = 1}\n', "retrier.0.label (line 3)"),
+        ('version = "1"\n[limits]\nwindow_hours = 1e9\n', "limits.window_hours (line 3)"),
+        ('version = "1"\n[storm]\nwindow_minutes = 1e12\n', "storm.window_minutes (line 3)"),
+        ('version = "1"\n[backoff]\nmax_s = 1e14\n', "backoff.max_s (line 3)"),
+        ('version = "1"\n[[override]]\ncluster = "orion"\nlimits.rate_minutes = 1e12\n', "override.0.limits.rate"),
+    ],
+)
+def test_names_that_are_no_text_and_times_beyond_the_calendar_are_refused_with_their_place(
+    text: str, place: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        policy.parse(text)
+    assert place in str(caught.value)
