@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 
 from classifiers.contracts import JobFacts, Verdict
-from classifiers.node_names import short_name
+from classifiers.node_names import short_name, written_out
+from classifiers.relevance.words_in_text import is_whole_word_in
 from classifiers.suspected_place import suspects_nodes
 from service.recommend.facts import Suspicion
 from service.recommend.policy_settings import SuspicionSettings
@@ -42,8 +43,11 @@ def only_node_shown(verdict: Verdict, job: JobFacts) -> str | None:
     others = {short_name(one) for one in job.nodes} - {name}
     if any(line.node is not None and short_name(line.node) in others for line in begun if line.stream != "scheduler"):
         return None
-    events = (line for line in begun if line.stream == "node" and line.node is not None)
-    return node if any(short_name(line.node or "") == name or name in line.text for line in events) else None
+    events = [line for line in begun if line.stream == "node" and line.node is not None]
+    if any(short_name(line.node or "") == name for line in events):
+        return node
+    named = {one for line in events for one in (name, *others) if is_whole_word_in(one, written_out(line.text).lower())}
+    return node if named == {name} else None
 
 
 def suspected(job: JobFacts, suspicion: Mapping[str, Suspicion], settings: SuspicionSettings) -> tuple[str, ...]:

@@ -46,6 +46,8 @@ def test_a_platform_fault_is_of_one_node_only_if_an_event_says_so_and_no_other_n
     assert platform_fault(event, launcher) == ("gpu017",)  # the launcher's node only reports it
     assert platform_fault(in_log) == platform_fault(everywhere) == ()
     assert platform_fault(event, replace(event, node="gpu018")) == ()
+    assert platform_fault(replace(named, text="play slurm-node on gpu0171: changed=4")) == ()  # another node's name
+    assert platform_fault(replace(named, text="play slurm-node on gpu[017-018]: changed=4")) == ()
 
 
 def test_a_suspected_node_is_excluded_without_log_evidence() -> None:
