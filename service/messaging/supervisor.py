@@ -89,8 +89,9 @@ class Supervisor:
             member.backoff.reset()
         member.deaths.append(now)
         often = len(member.deaths) > MAX_KILLS and now - member.deaths[0] < KILL_WINDOW_S
-        pause = 0.0 if exitcode < 0 and not often else member.backoff.next()
-        how = f"was ended by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"ended with {exitcode}"
+        killed = exitcode < 0
+        pause = 0.0 if killed and not often else member.backoff.next()
+        how = f"was ended by signal {-exitcode} ({signal.strsignal(-exitcode)})" if killed else f"ended with {exitcode}"
         log.warning("process %d %s after %.0f s and is started again in %.1f s", member.number, how, lived, pause)
         later.append((now + pause, member))
         return 0
