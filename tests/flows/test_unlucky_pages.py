@@ -1,7 +1,9 @@
 """Pages in Chromium when things go wrong: many tabs, an expired session, a slow server or none, double clicks."""
 
 import threading
+import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from service.people import api_tokens
-from tests.flows.chromium import expect_text, tab
+from tests.flows.chromium import expect_text, fits, tab
 from tests.service.web.live import serving
-from tests.service.web.world import World, event, lines, make_world
+from tests.service.web.world import NOW, World, event, lines, make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 
@@ -151,3 +153,43 @@ def test_two_clicks_create_one_token_and_show_its_secret(
             page.wait_for_timeout(300)
         clicked.set()
         expect_text(page.locator(".created"), "The token dashboard is created.")
+
+
+NODES = ["ip-10-120-33-214.us-west-2.compute.internal", "n" * 190]
+
+
+@pytest.mark.parametrize("node", NODES, ids=["cloud", "endless"])
+def test_tables_with_long_names_of_nodes_fit(browser: Browser, tmp_path: Path, node: str) -> None:
+    world = make_world(tmp_path)
+    names = {
+        "cluster": "production-eks-us-west-2-training",
+        "job_id": f"{'language-pretraining-' * 3}{uuid.UUID(int=7)}",
+    }
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event(nodes=[node, "other"], user="firstname.lastname", **names)))
+    with serving(world.app) as address:
+        for width in (390, 1100, 1280, 1440):
+            with tab(browser, address, viewport={"width": width, "height": 900}) as page:
+                for path in ("/", "/failures", "/groups/1", "/failures/1", "/automation"):
+                    page.goto(path)
+                    assert fits(page), (width, path)
+    world.store.close()
+
+
+def test_the_figures_beside_a_chart_are_whole_however_large(browser: Browser, world: World) -> None:
+    with world.client() as client:
+        long = (NOW - timedelta(days=300)).isoformat()
+        client.post("/api/v1/events", content=lines(event("large", gpus=100_000, started_at=long)))
+    with serving(world.app) as address, tab(browser, address, viewport={"width": 1440, "height": 900}) as page:
+        page.goto("/")
+        chart = page.locator(".chart", has_text="GPU-hours lost")
+        chart.locator(".u-over").wait_for()
+        room, needed = chart.evaluate("""async chart => {
+          for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+          const canvas = document.createElement("canvas").getContext("2d");
+          canvas.font = "12px " + getComputedStyle(document.body).fontFamily;
+          const left = one => one.getBoundingClientRect().left;
+          const room = left(chart.querySelector(".u-over")) - left(chart.querySelector(".uplot"));
+          return [room, canvas.measureText("600,000,000").width];
+        }""")
+        assert room > needed
