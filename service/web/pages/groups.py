@@ -177,7 +177,7 @@ def act_on_many(
     given = _action(form.services, action, span=span, to=to)
     act(form.services, chosen, form.actor, given)
     query = back.lstrip("?") if back.isprintable() else ""
-    return redirect(f"/groups?{query}{'&' if query else ''}notice={action}")
+    return redirect(f"/groups?{query}{'&' if query else ''}notice={_notice(given)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +227,16 @@ def act_on_one(form: ActForm, group_id: GroupId, fields: Annotated[ActionFields,
     """Apply one action to one group."""
     given = fields.given(form.services)
     act(form.services, [group_id], form.actor, given)
-    notice = "unassign" if given.action == "assign" and not (given.to or "").strip() else given.action
-    return redirect(f"/groups/{group_id}?notice={notice}")
+    return redirect(f"/groups/{group_id}?notice={_notice(given)}")
+
+
+def _notice(given: GroupAction) -> str:
+    """The message about an action; an empty field of an assignee or a ticket removes it."""
+    if given.action == "assign" and not (given.to or "").strip():
+        return "unassign"
+    if given.action == "link" and not (given.ticket or "").strip():
+        return "unlink"
+    return given.action
 
 
 @router.post("/groups/{group_id}/feedback")

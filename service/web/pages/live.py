@@ -63,10 +63,12 @@ async def live(
     services: InjectedServices,
     filters: Annotated[FailureQuery, Depends(failure_query)],
     after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
+    incident: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
 ) -> EventSourceResponse:
     """Sends `failures` with {"new": count} when there are new failures after id `after` that match the filters.
 
-    Sends `incident` with {"id", "title", "jobs"} when an incident is opened.
+    Sends `incident` with {"id", "title", "jobs"} when an incident is opened after the one with id `incident`; without
+    this parameter, after the request, and `open_incident` with {"id"}: what the page passes when it asks again.
 
     Raises:
         InvalidInput: a time is invalid.
@@ -74,7 +76,7 @@ async def live(
     """
     wanted = views.failure_filter(services, filters)
     newest = _newest(request, services)
-    return _answer(failure_events(newest, after, wanted))
+    return _answer(failure_events(newest, after, wanted, incident))
 
 
 @router.get("/failures/{failure_id}/live", dependencies=[OWN])
@@ -133,13 +135,13 @@ async def automation_events(newest: NewestFailure, now: Callable[[], str], seen:
 
 
 async def failure_events(
-    newest: NewestFailure, after: int, filters: FailureFilter | None = None
+    newest: NewestFailure, after: int, filters: FailureFilter | None = None, incident: int | None = None
 ) -> AsyncIterator[ServerSentEvent]:
     """Events about new failures that match the filters; ends after 15 minutes, or when the database does not answer."""
     wanted = filters or FailureFilter()
     newest.listeners += 1
     last, until = after, time.monotonic() + MAX_DURATION_S
-    known: int | None = None
+    known = incident
     try:
         while time.monotonic() < until:
             number = await to_thread.run_sync(newest.now)
@@ -147,11 +149,13 @@ async def failure_events(
             if opened is not None and known is not None and opened.id > known:
                 shown = {"id": opened.id, "title": opened.title or opened.value, "jobs": opened.jobs}
                 yield ServerSentEvent(orjson.dumps(shown).decode(), event="incident")
-            known = max(known or 0, opened.id if opened else 0)
+            first, known = known is None, max(known or 0, opened.id if opened else 0)
             if number > last:
                 last = number
                 count = await to_thread.run_sync(newest.since, after, wanted)
                 yield ServerSentEvent(orjson.dumps({"new": count, "newest": number}).decode(), event="failures")
+            if first:
+                yield ServerSentEvent(orjson.dumps({"id": known}).decode(), event="open_incident")
             await sleep(INTERVAL_S)
     except Unavailable:
         return

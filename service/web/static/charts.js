@@ -21,7 +21,7 @@
     return made;
   };
 
-  const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6]; // steps between counts
+  const WHOLE = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat(); // steps between counts
 
   const tooltip = (figureBox, rows) => {
     const tip = make("div", "tip");
@@ -42,7 +42,7 @@
 
   const axes = (unit, time) => [
     { stroke: colour("--bs-secondary-color"), font: "12px " + getComputedStyle(document.body).fontFamily, grid: { show: false }, ticks: { stroke: colour("--bs-border-color"), size: 4 }, size: 28, ...time },
-    { stroke: colour("--bs-secondary-color"), font: "12px " + getComputedStyle(document.body).fontFamily, grid: { stroke: colour("--bs-border-color"), width: 1 }, ticks: { show: false }, size: 48, ...unit },
+    { stroke: colour("--bs-secondary-color"), font: "12px " + getComputedStyle(document.body).fontFamily, grid: { stroke: colour("--bs-border-color"), width: 1 }, ticks: { show: false }, size: (_, values) => Math.max(48, ...(values || []).map((value) => 12 + 7 * value.length)), ...unit },
   ];
 
   // Incidents, repairs and changes of the model: a dashed line with the number that the list below the chart has.

@@ -69,6 +69,14 @@
     close.addEventListener("click", () => box.remove());
     box.append(content, close);
     document.getElementById("toasts")?.append(box);
+    return box;
+  };
+  const forgetFailure = () => document.querySelectorAll("#toasts [data-failure]").forEach((one) => one.remove());
+  const tellFailure = (...content) => {
+    const text = make("p");
+    text.append(...content);
+    forgetFailure();
+    toast(text, "alert").dataset.failure = "";
   };
 
   // Boxes of a list: how many are ticked, and all of them at once.
@@ -108,13 +116,14 @@
   });
 
   // New failures are offered, never pushed in: tables stand still. A new incident is shown as a toast.
-  let source = null;
-  const listen = (main) => {
+  let source = null, known = null; // the newest incident that was open or told of
+  const listen = () => {
     if (source) source.close();
-    const place = main.querySelector("[data-live]");
-    if (!place || !window.EventSource) return;
+    const place = document.querySelector("main [data-live]");
+    if (!place || document.hidden || !window.EventSource) return;
     const filters = place.dataset.filters ? "&" + place.dataset.filters.slice(1) : "";
-    source = new EventSource("/live?after=" + encodeURIComponent(place.dataset.live) + filters);
+    source = new EventSource("/live?after=" + encodeURIComponent(place.dataset.live) + (known === null ? "" : "&incident=" + known) + filters);
+    source.addEventListener("open_incident", (event) => { known = Math.max(known ?? 0, JSON.parse(event.data).id); });
     source.addEventListener("failures", (event) => {
       const count = JSON.parse(event.data).new;
       if (!count) return;
@@ -124,13 +133,13 @@
     });
     source.addEventListener("incident", (event) => {
       const { id, title, jobs } = JSON.parse(event.data);
+      known = id;
       const text = make("p"), link = make("a", "I-" + id + " " + title);
       link.href = "/incidents/" + id;
       text.append("New incident: ", link, jobs ? " · " + jobs + (jobs === 1 ? " job" : " jobs") : "");
       toast(text, "alert");
     });
   };
-  window.addEventListener("pagehide", () => { if (source) source.close(); });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("[data-live] a");
     if (!link || !window.htmx || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -148,12 +157,19 @@
   const load = (verb, address, from, values = {}) => {
     const main = document.getElementById("main");
     main.inert = true; // until the answer is there: what one types meanwhile would be lost
-    return window.htmx.ajax(verb, address, { ...MAIN, source: from, values }).finally(() => { main.inert = false; });
+    return window.htmx.ajax(verb, address, { ...MAIN, source: from, values }).catch(() => undefined).finally(() => { main.inert = false; }); // htmx:sendError tells why
   };
   document.addEventListener("submit", (event) => {
     const form = event.target, pressed = event.submitter;
     // Fields can be named "action" and "method": only the attributes are certain.
-    if (!window.htmx || form.getAttribute("method") !== "post" || !form.closest("main, .toast") || form.closest(".outside") || form.dataset.whole !== undefined) return;
+    if (form.getAttribute("method") !== "post") return;
+    if (!window.htmx || !form.closest("main, .toast") || form.closest(".outside") || form.dataset.whole !== undefined) {
+      // The browser would show the answer to the last of two clicks only: without the secret of the token that the first one created.
+      if (form.dataset.sent !== undefined) event.preventDefault();
+      form.dataset.sent = "";
+      setTimeout(() => { delete form.dataset.sent; }, 5000);
+      return;
+    }
     event.preventDefault();
     sent = true;
     load("POST", pressed && pressed.hasAttribute("formaction") ? pressed.formAction : form.getAttribute("action") || location.href, form, pressed && pressed.name ? { [pressed.name]: pressed.value } : {});
@@ -176,6 +192,7 @@
     if (sent) {
       const message = main.querySelector(".message[role=status]");
       document.querySelectorAll("#toasts [role=status]").forEach((one) => one.remove());
+      forgetFailure();
       if (message) toast(message, "status");
       if (!main.contains(document.activeElement)) main.focus({ preventScroll: true });
     }
@@ -184,18 +201,29 @@
     begin(main);
   });
   document.addEventListener("htmx:responseError", (event) => {
+    sent = false;
+    if (event.detail.xhr.status === 401) {
+      const link = make("a", "Log in");
+      link.href = "/login?next=" + encodeURIComponent(location.pathname + location.search);
+      tellFailure("You are no longer logged in. Nothing was changed. ", link);
+      return;
+    }
     const answer = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
     const said = [...answer.querySelectorAll("main h1, main .reason")].map((one) => one.textContent).join(". ");
-    toast(make("p", said || "The request failed."), "alert");
+    tellFailure(said || "The request failed.");
   });
-  document.addEventListener("htmx:sendError", () => toast(make("p", "The server cannot be reached. Nothing was changed."), "alert"));
+  document.addEventListener("htmx:sendError", () => {
+    // The answer can be what was lost, not the request.
+    tellFailure(sent ? "The server did not answer. Reload the page to see whether anything was changed." : "The server did not answer.");
+    sent = false;
+  });
 
   // What becomes of this failure's resubmit is put in its place as it comes; a comment that is being typed stays.
   let states = null;
   const follow = () => {
     if (states) states.close();
     const automation = document.getElementById("automation");
-    if (!automation || !automation.dataset.stands || !window.EventSource) return;
+    if (!automation || !automation.dataset.stands || document.hidden || !window.EventSource) return;
     states = new EventSource(automation.dataset.at + "/live?stands=" + encodeURIComponent(automation.dataset.stands));
     const typed = () => automation.querySelector("input[name=comment]");
     states.addEventListener("automation", async () => {
@@ -211,7 +239,13 @@
       if (opened) automation.querySelectorAll("details").forEach((one) => { one.open = true; });
     });
   };
-  window.addEventListener("pagehide", () => { if (states) states.close(); });
+
+  // A browser keeps six connections to a server, for all of its tabs: only a page that is in view has one of them open.
+  const stream = () => { listen(); follow(); };
+  const quiet = () => { for (const one of [source, states]) if (one) one.close(); };
+  window.addEventListener("pagehide", quiet);
+  window.addEventListener("pageshow", (event) => { if (event.persisted) stream(); });
+  document.addEventListener("visibilitychange", () => { if (document.hidden) quiet(); else stream(); });
 
   // Relative times go on. The clock is the server's: its time comes with the page.
   const UNITS = [["d", 86400], ["h", 3600], ["min", 60]];
@@ -228,6 +262,6 @@
   };
   if (!Number.isNaN(started)) setInterval(tick, 20000);
 
-  const begin = (main) => { countTicks(main); offerCopies(main); listen(main); follow(); };
+  const begin = (main) => { countTicks(main); offerCopies(main); stream(); };
   begin(document);
 })();

@@ -11,7 +11,7 @@ from markupsafe import escape
 from classifiers.contracts import LogStream
 from service.errors import FieldError, NotFound
 from service.failures.records import AttemptLogs, FailureDetail
-from service.formatting import escape_invisible, strip_colour
+from service.formatting import escape_invisible, strip_colour, truncate
 from service.web import views
 from service.web.auth import OWN
 from service.web.pages.failure.log_excerpt import Line, numbered, roles_by_position
@@ -113,14 +113,14 @@ def log_page(detail: FailureDetail, logs: AttemptLogs, index: int, line: int | N
     found = matching[: _fitting([lines[at][1][:FOUND_LONGEST] for at in matching[:FOUND]], FOUND_BYTES)]
 
     def shown(at: int) -> Line:
-        return Line(numbers[at], lines[at][1][:LONGEST], roles.get(at))
+        return Line(numbers[at], truncate(lines[at][1], LONGEST), roles.get(at))
 
     return LogPage(
         tuple(shown(at) for at in range(begin, min(end, len(lines)))),
         begin + 1,
         len(lines),
         tuple((numbers[at], role) for at, role in sorted(roles.items()) if role != "context"),
-        tuple(shown(at) for at in found),
+        tuple(Line(numbers[at], lines[at][1], roles.get(at)) for at in found),
         len(matching),
         numbers[before[-1]] if before else None,
         numbers[end] if end < len(lines) else None,

@@ -103,3 +103,17 @@ def test_no_page_of_a_log_is_heavier_than_400_kb_with_styles_and_scripts(
         sent = [page.content, *(client.get(file).content for file in files)]
         compressed = [len(gzip.compress(content, 6)) for content in sent[1:]]
         assert len(sent[0]) + sum(compressed) < 400_000
+
+
+def test_a_line_that_is_cut_says_how_much_is_missing(client: TestClient) -> None:
+    text = f"start\n{'=' * 5_000}{XID}"
+    assert client.post("/api/v1/events", content=lines(event("1", logs=[log(text, 3)]))).json()["accepted"] == 1
+    found = client.get("/api/v1/failures").json()["items"][0]["id"]
+    page = client.get(f"/failures/{found}").text
+    address = re.search(r'"(/failures/\d+/logs/\d+/0/lines)', page)
+    assert address is not None
+    missing = 5_000 + len(XID) - log_viewer.LONGEST
+    assert f"= … {missing:,} more characters</code>" in client.get(address[1]).text
+    searched = client.get(f"{address[1]}?q=Xid").text
+    assert "1 line contains" in searched
+    assert f"= … {5_000 + len(XID) - 400:,} more characters</code>" in searched

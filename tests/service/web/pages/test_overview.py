@@ -206,3 +206,14 @@ def test_a_period_around_a_time_in_the_past_is_widened_to_both_sides() -> None:
         "until": "2026-11-20T04:00:00Z",
     }
     assert wider(datetime(1, 1, 2, tzinfo=UTC), NOW, NOW) is None
+
+
+def test_the_number_of_cancelled_jobs_leads_to_no_list_that_lacks_most_of_them(client: TestClient) -> None:
+    events = [event("1", status="cancelled", logs=[]), event("2", status="preempted"), event("3")]
+    assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == 3
+    page = client.get("/").text
+    assert "not counted: 1 cancelled" in re.sub(r"<[^>]+>", "", page)
+    assert "status=cancelled" not in page
+    preempted = re.search(r'href="(/failures\?[^"]*status=preempted)">1 preempted', page)
+    assert preempted is not None
+    assert client.get(preempted[1].replace("&amp;", "&")).text.count('<td class="what">') == 1

@@ -1,0 +1,36 @@
+"""Forms of the page of a group and of the list: what they offer, and what they say was done."""
+
+import re
+
+from fastapi.testclient import TestClient
+
+from tests.service.web.test_automation_pages import post, words
+from tests.service.web.world import event, lines
+
+
+def the_group(client: TestClient) -> int:
+    [one] = client.get("/api/v1/groups").json()["items"]
+    number: int = one["id"]
+    return number
+
+
+def test_no_split_is_offered_that_would_leave_the_group_empty(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1"), event("2", user="bo")))
+    page = client.get(f"/groups/{the_group(client)}").text
+    assert re.findall(r'<option value="(\w+: \w+)">', page) == ["user: ana", "user: bo"]
+
+
+def test_a_group_of_one_failure_can_not_be_split(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    assert "Split" not in client.get(f"/groups/{the_group(client)}").text
+
+
+def test_an_empty_field_is_said_to_remove_the_assignee_or_the_ticket(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    number = the_group(client)
+    assert "Assigned." in words(post(client, f"/groups/{number}/act", action="assign", to="bo"))
+    page = words(post(client, "/groups/act", action="assign", group=number, to=" "))
+    assert "Nobody is assigned any more." in page
+    assert "Assigned." not in page
+    assert "Ticket linked." in words(post(client, f"/groups/{number}/act", action="link", ticket="https://t/1"))
+    assert "No ticket is linked any more." in words(post(client, f"/groups/{number}/act", action="link", ticket=""))
