@@ -43,3 +43,24 @@ def test_of_nodes_with_addresses_for_names_only_the_jobs_own_count(own: str, oth
     [of_other] = [one for one in seen([own], [(other, "kernel", "09:59:50", XID)]) if one.text == XID]
     assert (of_own.node, of_own.note) == (own, None)
     assert of_other.note == Reason.OTHER_NODE
+
+
+DOWN = "mlx5_core 0000:9c:00.0 ib0: Link down"
+UP = "mlx5_core 0000:9c:00.0 ib0: Link up"
+
+
+@pytest.mark.parametrize("other", ["gpu1", "gpu1.orion.example", "GPU1"])
+def test_sources_that_name_a_node_in_two_ways_report_on_one_node(other: str) -> None:
+    events = [("gpu1", "kernel", "09:20:00", DOWN), (other, "switchd", "09:20:05", UP)]
+    shown = seen(["gpu1"], events, "ncclRemoteError: A call failed possibly due to a network error\n")
+    assert [(one.node, one.note) for one in shown if one.text == DOWN] == [("gpu1", Reason.RECOVERED)]
+
+
+def test_an_event_that_arrives_twice_is_one_event() -> None:
+    once = [("gpu1", "kernel", "09:59:50", XID), ("gpu1", "kernel", "09:59:51", DOWN)]
+    assert seen(["gpu1"], [*once, *once]) == seen(["gpu1"], once)
+
+
+def test_nodes_of_two_domains_keep_their_names() -> None:
+    event = {"nodes": ["n1.east", "n1.west"], "node_events": [{"node": "n1.west", "text": XID}]}
+    assert [one.node for one in build_case(event).node_events] == ["n1.west"]
