@@ -64,3 +64,16 @@ def test_an_event_that_arrives_twice_is_one_event() -> None:
 def test_nodes_of_two_domains_keep_their_names() -> None:
     event = {"nodes": ["n1.east", "n1.west"], "node_events": [{"node": "n1.west", "text": XID}]}
     assert [one.node for one in build_case(event).node_events] == ["n1.west"]
+
+
+@pytest.mark.parametrize("name", ["dgx-07", "DGX-07"])
+def test_what_a_monitor_reports_of_a_node_counts_in_all_letters(name: str) -> None:
+    text = f"{name} {XID}"
+    [shown] = [one for one in seen([name, "gpu8"], [("monitor1", "syslog", "09:59:50", text)]) if one.text == text]
+    assert shown.note is None
+
+
+def test_a_device_is_no_node_in_capitals() -> None:
+    text = "NVRM: Xid (PCI:0000:9d:00): 119, pid=70, name=python, Timeout after 6s of waiting for RPC from GPU6 GSP!"
+    [shown] = [one for one in seen(["GPU6"], [("gpu9", "kernel", "09:59:50", text)]) if one.text == text]
+    assert shown.note == Reason.OTHER_NODE
