@@ -1,6 +1,7 @@
 """Builds the classifier's input from a job-completion/1 event: the same function in training and in serving."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from classifiers.contracts import (
 )
 from classifiers.diagnostic_files.streams import read_diagnostic_files
 from classifiers.flight_recorder.streams import collective_evidence, inline_dump
+from classifiers.node_names import short_name
 
 NOT_INLINE = "the log was not given inline"
 _KIND_CHARS = 60
@@ -40,14 +42,41 @@ def build_case(
     read = _inline_streams(event) if streams is None else streams
     files = read_diagnostic_files(read)
     logs = [one for one in read if one.stream != FLIGHT_RECORDER and one.stream not in DIAGNOSTIC_KINDS]
+    job = job_facts(event)
     return RawCase(
-        job=job_facts(event),
+        job=job,
         streams=(*logs, *files.logs),
         collectives=collective_evidence(read),
         diagnostics=files.evidence,
         good_run=good_run,
-        node_events=(*_node_events(event), *files.node_events, *changes),
+        node_events=_without_repeats((*_node_events(event), *files.node_events, *changes), job.nodes),
     )
+
+
+def _without_repeats(events: Sequence[NodeEvent], nodes: Sequence[str]) -> tuple[NodeEvent, ...]:
+    """Each event once, with one name for each node: sources name it with and without its domain, or in capitals.
+
+    Args:
+        events: the events in order.
+        nodes: the nodes of the job, whose names come first.
+    """
+    names = dict.fromkeys((*nodes, *(one.node for one in events if one.node is not None)))
+    by_short: dict[str, str] = {}
+    for name in names:
+        by_short.setdefault(short_name(name), name)
+    known = {name: _known_name(name, by_short[short_name(name)]) for name in names if name not in nodes}
+    return tuple(
+        dict.fromkeys(
+            one if one.node is None or known.get(one.node, one.node) == one.node else replace(one, node=known[one.node])
+            for one in events
+        )
+    )
+
+
+def _known_name(name: str, other: str) -> str:
+    """Another name with the same short form, if both name the same node; two domains may have nodes of one name."""
+    is_same = "." not in name or "." not in other or name.lower() == other.lower()
+    return other if is_same else name
 
 
 def _node_events(event: Any) -> Iterator[NodeEvent]:

@@ -9,12 +9,19 @@ _FROM_TO: Final = re.compile(
     r"(?<![\w.-])(?P<stem>[A-Za-z](?:[\w-]{0,40}[A-Za-z-])?)(?P<first>\d{1,6})(?:\.\.\.?| to | through | - )"
     r"(?P=stem)(?P<last>\d{1,6})(?![\w.-])"
 )
+_ENDS_IN_ADDRESS: Final = re.compile(r"(?<![^.])\d{1,3}(?:\.\d{1,3}){3}$")
 _MOST: Final = 1_024  # nodes of a list that are written out (judgement)
 
 
 def short_name(node: str) -> str:
-    """A node's name without its domain, in lower case: by it, names of different sources are compared."""
-    return node.partition(".")[0].lower()
+    """A node's name without its domain, in lower case: by it, names of different sources are compared.
+
+    A name that is an IPv4 address or ends in one (10.0.3.17, cn-hangzhou.192.168.0.5) has no domain and stays whole.
+    """
+    short = node.partition(".")[0]
+    if len(short) < len(node) and _ENDS_IN_ADDRESS.search(node) is not None:
+        return node.lower()
+    return short.lower()
 
 
 def written_out(text: str) -> str:

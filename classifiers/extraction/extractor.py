@@ -23,7 +23,7 @@ from classifiers.extraction.evidence_items import (
     ExtractedCase,
     strongest,
 )
-from classifiers.extraction.line_headers import in_year_of, strip_colors
+from classifiers.extraction.line_headers import in_year_of, plain, strip_colors
 from classifiers.extraction.observations.only_losses import shows_only_losses
 from classifiers.extraction.observations.registry import observations
 from classifiers.extraction.ordering import LogOdds
@@ -95,8 +95,9 @@ class Extractor:
 
     def _scan(self, raw: RawCase) -> Extraction:
         streams: list[StreamText] = []
-        for index, source in enumerate(map(unwrapped, raw.streams)):
-            text = strip_colors(source.text)
+        for index, given in enumerate(raw.streams):
+            source = plain(unwrapped(plain(given)))  # envelopes and texts in them may be coloured
+            text = source.text
             landmarks: set[str] = set()
             streams.append(StreamText(index, text, source, self._scanner.scan(text, landmarks), landmarks))
         if raw.collectives is not None and raw.collectives.failures:

@@ -10,12 +10,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
 from functools import lru_cache
+from itertools import accumulate
 from typing import Final
 
+from classifiers.contracts import LogStream
+
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_RETURNS: Final = re.compile(r"(?<!\r)\r+\n")
 _ISO: Final = re.compile(
     r"(?P<y>20\d\d)[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>[.,]\d{1,9})?"
 )
@@ -114,6 +118,20 @@ def is_information_of_daemon(text: str) -> bool:
 def strip_colors(text: str) -> str:
     """The text without terminal colours; the same object where there are none."""
     return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def plain(stream: LogStream) -> LogStream:
+    """The stream without terminal colours and carriage returns at the ends of lines; the same object without any."""
+    text = stream.text
+    if "\x1b" not in text and "\r\n" not in text:
+        return stream
+    starts = [offset for offset, _ in stream.windows if offset > 0]
+    ends = [*starts, len(text)]
+    parts = [_RETURNS.sub("\n", strip_colors(text[start:end])) for start, end in zip([0, *starts], ends, strict=True)]
+    # A window begins with a line, so that what is removed before it lies in the parts before it.
+    moved = dict(zip(starts, accumulate(map(len, parts)), strict=False))
+    windows = tuple((moved.get(offset, 0), line) for offset, line in stream.windows)
+    return replace(stream, text="".join(parts), windows=windows)
 
 
 @contextmanager

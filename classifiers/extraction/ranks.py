@@ -16,6 +16,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.process_exits import ProcessExit, parse_ranks
+from classifiers.node_names import short_name
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_rules import Object, traits_of
 from classifiers.relevance.own_nodes import MOST_GPUS
@@ -157,13 +158,13 @@ def ranks_on_node(
     """The ranks that ran on a node, as far as streams, lines and the reports of the agents of nodes tell."""
     if node is None:
         return set()
-    name = node.split(".", 1)[0]
+    name = short_name(node)
     sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in raw.streams]
     sources += [(one.rank, one.node) for one in items]
     # A launcher of all ranks may number the processes that it started, of which each may have started several ranks.
     of_agents = (one for one in exits if (one.reported_first or one.is_violent) and not one.sees_all_ranks)
     sources += [(one.rank, one.node) for one in of_agents]
-    return {rank for rank, where in sources if rank is not None and where and where.split(".", 1)[0] == name}
+    return {rank for rank, where in sources if rank is not None and where and short_name(where) == name}
 
 
 def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()) -> set[int]:
@@ -180,11 +181,11 @@ def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[
 
 def _is_of_one_client(raw: RawCase, items: Sequence[EvidenceItem], first: EvidenceItem) -> bool:
     """Whether the event of a file server was reported by one node of the job and by no other."""
-    nodes = {node.split(".", 1)[0] for node in raw.job.nodes}
+    nodes = set(map(short_name, raw.job.nodes))
     entries = {hit.id for hit in first.hits}
     reports = (one for one in items if one.line_number is None and one.node and not one.from_scheduler)
-    told = {one.node.split(".", 1)[0] for one in reports if one.node and any(hit.id in entries for hit in one.hits)}
-    return first.node is not None and told & nodes == {first.node.split(".", 1)[0]}
+    told = {short_name(one.node) for one in reports if one.node and any(hit.id in entries for hit in one.hits)}
+    return first.node is not None and told & nodes == {short_name(first.node)}
 
 
 def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
@@ -192,11 +193,12 @@ def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
 
     A switch or a controller is no node of the job, and names one, or a pod whose log is of one.
     """
-    short = {node.split(".", 1)[0]: node for node in raw.job.nodes}
-    own = short.get((event.node or "").split(".", 1)[0])
+    short = {short_name(node): node for node in raw.job.nodes}
+    own = short.get(short_name(event.node or ""))
     if own is not None:
         return [own]
-    named = [node for name, node in short.items() if is_word_in(name, event.text)]
+    text = event.text.lower()
+    named = [node for name, node in short.items() if is_word_in(name, text)]
     pods = [pod.rsplit("/", 1)[-1] for pod in read_objects(event.text).pods]
     logs = [one for one in raw.streams if one.node and any(is_whole_word_in(pod, one.text) for pod in pods)]
     of_pods = {one.node for one in logs if one.node}

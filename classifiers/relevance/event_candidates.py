@@ -83,6 +83,7 @@ class JobSeen:
 
     Attributes:
         nodes: short names of its nodes.
+        nodes_as_written: the same names in the letters of the scheduler, where these are capitals.
         job_id: its id, None if unknown.
         status: how it ended.
         own_entries: by line on which its processes report a failure of their own, the ids of its catalogue entries.
@@ -127,6 +128,7 @@ class JobSeen:
     failed: float | None
     ended: float | None
     mentions: Callable[[str], bool]
+    nodes_as_written: frozenset[str] = frozenset()
     several: bool = True
     latest_progress: Callable[[], float | None] = lambda: None
     stalled: float | None = None

@@ -82,7 +82,11 @@ def names_other_node(one: Candidate, job: JobSeen) -> bool:
 def names_node_of(one: Candidate, job: JobSeen) -> bool:
     """Whether an event is on a node of the job, or its text names one."""
     text = written_out(one.event.text)
-    return not _places_of(one).isdisjoint(job.nodes) or any(is_word_in(name, text) for name in job.nodes)
+    return not _places_of(one).isdisjoint(job.nodes) or _names_own_node(text, job)
+
+
+def _names_own_node(text: str, job: JobSeen) -> bool:
+    return any(is_word_in(name, text) for name in (*job.nodes, *job.nodes_as_written))
 
 
 def _places_of(one: Candidate) -> frozenset[str]:
@@ -97,7 +101,7 @@ def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     if short_name(node) in job.pod_nodes() or _is_named_by_address(node, job):
         return True
     text = written_out(one.event.text)
-    named = any(is_word_in(name, text) for name in job.nodes) or job.mentions(short_name(node))
+    named = _names_own_node(text, job) or any(map(job.mentions, {short_name(node), node[: len(short_name(node))]}))
     named = named or is_own_pod(one.objects, job)
     return named or any(map(job.knows_process, one.objects.pids))
 

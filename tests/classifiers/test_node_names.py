@@ -3,7 +3,7 @@
 import pytest
 
 from classifiers.contracts import JobFacts, Suspect
-from classifiers.node_names import written_out
+from classifiers.node_names import short_name, written_out
 from classifiers.suspected_place import suspect_of_job
 
 
@@ -29,3 +29,18 @@ def test_a_suspect_in_other_letters_or_with_a_domain_is_a_node_of_the_job() -> N
         suspect = Suspect(rank=3, node=name)
         assert suspect_of_job(suspect, job, "crash") == suspect
     assert suspect_of_job(Suspect(rank=3, node="gpu019"), job, "crash") == Suspect(rank=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("GPU017.orion.example", "gpu017"),
+        ("10.0.3.17", "10.0.3.17"),
+        ("cn-hangzhou.192.168.0.5", "cn-hangzhou.192.168.0.5"),
+        ("ip-10-0-3-17.ec2.internal", "ip-10-0-3-17"),
+        ("gpu017.rack4", "gpu017"),
+        ("gpu1.2.3.4.example", "gpu1"),
+    ],
+)
+def test_an_address_is_no_domain(name: str, short: str) -> None:
+    assert short_name(name) == short

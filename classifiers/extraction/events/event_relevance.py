@@ -213,6 +213,7 @@ def _job_seen(
     is_own = partial(are_pods_of, job_id=raw.job.job_id, mentions=mentions, job_names=job_names)
     return JobSeen(
         nodes=nodes,
+        nodes_as_written=_in_capitals(raw.job.nodes),
         job_id=raw.job.job_id,
         status=raw.job.status,
         own_entries=[_telling_entries(item) for item in own],
@@ -250,6 +251,12 @@ def _job_seen(
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )
+
+
+def _in_capitals(nodes: Iterable[str]) -> frozenset[str]:
+    """Names of nodes without their domains, of those with capitals; not those that are written as a device is: GPU7."""
+    names = (name[: len(short_name(name))] for name in nodes)
+    return frozenset(name for name in names if name != name.lower() and not name.startswith("GPU"))
 
 
 def _latest_progress(attributions: Sequence[LineAttribution | None]) -> float | None:
