@@ -18,6 +18,7 @@ from typing import Final
 
 from classifiers.contracts import LogStream
 
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RETURNS: Final = re.compile(r"(?<!\r)\r+\n")
 _ISO: Final = re.compile(
@@ -121,13 +122,17 @@ def strip_colors(text: str) -> str:
 
 
 def plain(stream: LogStream) -> LogStream:
-    """The stream without terminal colours and carriage returns at the ends of lines; the same object without any."""
+    """The stream without terminal colours, carriage returns at the ends of lines and a byte order mark at its start.
+
+    The same object where there are none.
+    """
     text = stream.text
-    if "\x1b" not in text and "\r\n" not in text:
+    if "\x1b" not in text and "\r\n" not in text and not text.startswith(_BYTE_ORDER_MARK):
         return stream
     starts = [offset for offset, _ in stream.windows if offset > 0]
     ends = [*starts, len(text)]
     parts = [_RETURNS.sub("\n", strip_colors(text[start:end])) for start, end in zip([0, *starts], ends, strict=True)]
+    parts[0] = parts[0].removeprefix(_BYTE_ORDER_MARK)
     # A window begins with a line, so that what is removed before it lies in the parts before it.
     moved = dict(zip(starts, accumulate(map(len, parts)), strict=False))
     windows = tuple((moved.get(offset, 0), line) for offset, line in stream.windows)

@@ -1,4 +1,4 @@
-"""Terminal colours and the line ends of other systems change neither what a log says nor the numbers of its lines."""
+"""Terminal colours, byte order marks and foreign line ends change neither what a log says nor its line numbers."""
 
 import json
 
@@ -43,6 +43,12 @@ def test_envelopes_are_taken_off_lines_with_colours() -> None:
 def test_line_ends_of_windows_and_terminals_change_nothing(end: str) -> None:
     text = "epoch 1 loss 2.5\n" + HOROVOD_END
     assert evidence(LogStream(text.replace("\n", end))) == evidence(LogStream(text))
+
+
+def test_a_byte_order_mark_changes_nothing() -> None:
+    text = "KeyError: 'hard_negatives'\n" + "".join(f"step {number}\n" for number in range(9))
+    log = LogStream(f"\ufeff{text}KeyError: 'y'\n", rank=0, windows=((0, 1), (len(text) + 1, 90_000)))
+    assert evidence(log) == evidence(LogStream(f"{text}KeyError: 'y'\n", rank=0, windows=((0, 1), (len(text), 90_000))))
 
 
 def test_line_ends_shift_no_line_numbers() -> None:
