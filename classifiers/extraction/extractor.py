@@ -23,7 +23,7 @@ from classifiers.extraction.evidence_items import (
     ExtractedCase,
     strongest,
 )
-from classifiers.extraction.line_headers import in_year_of, plain, strip_colors
+from classifiers.extraction.line_headers import in_year_of, plain, set_year_of, strip_colors
 from classifiers.extraction.observations.only_losses import shows_only_losses
 from classifiers.extraction.observations.registry import observations
 from classifiers.extraction.ordering import LogOdds
@@ -84,12 +84,13 @@ class Extractor:
 
     def _extract_some(self, raws: Sequence[RawCase]) -> list[ExtractedCase]:
         extractions = []
-        for raw in raws:
-            with in_year_of(_end(raw)):
+        with in_year_of(None):
+            for raw in raws:
+                set_year_of(_end(raw))
                 extractions.append(self._scan(raw))
-        for _name, run in PASSES:
-            for extraction in extractions:
-                with in_year_of(_end(extraction.raw)):
+            for _name, run in PASSES:
+                for extraction in extractions:
+                    set_year_of(_end(extraction.raw))
                     run(extraction)
         return [_extracted_case(extraction) for extraction in extractions]
 

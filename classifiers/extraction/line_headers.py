@@ -148,11 +148,17 @@ def in_year_of(end: datetime | None) -> Iterator[None]:
     Args:
         end: the end of the job; None: times are those of one year with a February of 29 days.
     """
-    token = _days_before.set(_DAYS_BEFORE if end is None else _days_before_months(end.year, end.month, end.day))
+    before = _days_before.get()
+    set_year_of(end)
     try:
         yield
     finally:
-        _days_before.reset(token)
+        _days_before.set(before)
+
+
+def set_year_of(end: datetime | None) -> None:
+    """Count as `in_year_of` does from now on, for callers that change the job often within such a context."""
+    _days_before.set(_DAYS_BEFORE if end is None else _days_before_months(end.year, end.month, end.day))
 
 
 @lru_cache(maxsize=64)
