@@ -46,7 +46,8 @@ def only_node_shown(verdict: Verdict, job: JobFacts) -> str | None:
     events = [line for line in begun if line.stream == "node" and line.node is not None]
     if any(short_name(line.node or "") == name for line in events):
         return node
-    named = {one for line in events for one in (name, *others) if is_whole_word_in(one, written_out(line.text).lower())}
+    texts = [written_out(line.text).lower() for line in events]
+    named = {one for one in (name, *others) if any(is_whole_word_in(one, text) for text in texts)}
     return node if named == {name} else None
 
 
