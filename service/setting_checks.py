@@ -13,7 +13,7 @@ from service.errors import ConfigurationError
 from service.messaging.kafka.config import is_topic, topic_clusters
 
 _BROKER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
-_LAST_PORT = 65_535
+LAST_PORT = 65_535
 _NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, directions, surrogates, line separators
 
 
@@ -57,7 +57,7 @@ def brokers(value: tuple[str, ...]) -> tuple[str, ...]:
     """Addresses of brokers. Whether they answer is not asked: a broker may be down at the moment."""
     for one in value:
         found = _BROKER.fullmatch(one)
-        if found is None or not 1 <= int(found[2]) <= _LAST_PORT:
+        if found is None or not 1 <= int(found[2]) <= LAST_PORT:
             raise ValueError("host:port of each broker, separated by commas, such as kafka-1:9092,kafka-2:9092")
     return value
 

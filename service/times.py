@@ -15,6 +15,11 @@ def instant_of(value: object) -> datetime | None:
         return None
 
 
+def rfc3339(at: datetime) -> str:
+    """A time in UTC as events, URLs and APIs write it: with `Z` for its zone."""
+    return at.isoformat().replace("+00:00", "Z")
+
+
 def bounded(at: datetime) -> datetime:
     """The time, or the nearest one within the supported range: a wrong clock (year 1 or 9999) must not stop counts."""
     return min(max(at, EARLIEST), LATEST)

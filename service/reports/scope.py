@@ -8,6 +8,7 @@ from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
 from service.formatting import escape_invisible
 from service.jobs.records import Scope
+from service.times import rfc3339
 
 
 def scope_of(cluster: str | None, team: str | None) -> Scope:
@@ -28,7 +29,7 @@ def words(scope: Scope) -> str:
 
 def link(page: str, scope: Scope, since: datetime, until: datetime, **filters: str) -> str:
     """The address of a page with what a figure of a report counts: its filters, scope and period."""
-    times = {name: at.isoformat().replace("+00:00", "Z") for name, at in (("since", since), ("until", until))}
+    times = {name: rfc3339(at) for name, at in (("since", since), ("until", until))}
     return f"{page}?{urlencode({**filters, **values(scope), **times})}"
 
 

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.contracts.page import Page
 from service.failures.records import FailureRow, FailureSort
+from service.times import rfc3339
 from service.web import views
 from service.web.services import Services
 from service.web.url_times import instant
@@ -97,7 +98,7 @@ def _fixed(services: Services, filters: FailureQuery) -> FailureQuery:
     """The query with resolved times: "24h" must not move between pages."""
     now, zone = services.clock.now(), services.zone
     times: dict[str, Any] = {
-        name: instant(text, name, now, zone).isoformat().replace("+00:00", "Z")
+        name: rfc3339(instant(text, name, now, zone))
         for name in ("since", "until")
         if (text := getattr(filters, name)) is not None
     }

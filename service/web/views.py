@@ -18,6 +18,7 @@ from service.people.roles import sees
 from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of
 from service.statistics.records import Health, Stats, StatsDetail
+from service.times import rfc3339
 from service.web.auth import Principal
 from service.web.services import Services
 from service.web.url_times import instant
@@ -103,7 +104,7 @@ def default_since(services: Services, until: str | None, span: str = DEFAULT_RAN
     if until is None:
         return span
     end = instant(until, "until", services.clock.now(), services.zone)
-    return instant(span, "since", end, services.zone).isoformat().replace("+00:00", "Z")
+    return rfc3339(instant(span, "since", end, services.zone))
 
 
 def before(

@@ -23,6 +23,7 @@ from service.messaging.instance_id import claim
 from service.messaging.kafka.config import KafkaConfig, instance_id
 from service.messaging.kafka.topics import ensure_topic
 from service.messaging.supervisor import Supervisor
+from service.setting_checks import LAST_PORT
 from service.shutdown import ShutdownFlag, SignalShutdownFlag
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ log = logging.getLogger(__name__)
 # Exit codes of a process after which restarting it is pointless.
 FATAL_CODES = frozenset({exit_codes.USAGE, exit_codes.NO_MODEL, exit_codes.TOO_MANY_DEAD_LETTERS})
 MAX_PROCESSES = 64
-LAST_PORT = 65_535
 GC_THRESHOLDS = (100_000, 50, 50)
 
 

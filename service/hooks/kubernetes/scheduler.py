@@ -30,6 +30,7 @@ from service.kubernetes.errors import (
     VersionExpired,
 )
 from service.kubernetes.paths import Object, collection, named
+from service.times import rfc3339
 
 log = logging.getLogger(__name__)
 
@@ -218,7 +219,7 @@ class KubernetesScheduler:
         if not self._write_back:
             return
         meta = field_reading.mapping(job, "metadata")
-        now = self._clock.now().astimezone(UTC).isoformat().replace("+00:00", "Z")
+        now = rfc3339(self._clock.now().astimezone(UTC))
         why = "; ".join(str(one) for one in request.reasons)
         event = {
             "apiVersion": "v1",

@@ -11,6 +11,7 @@ from service.feedback.records import Label, StoredFeedback
 from service.feedback.repository.applied_fixes import NearestFix, ReportedFix
 from service.formatting import duration
 from service.groups.records import GroupRow
+from service.times import rfc3339
 from service.web import views
 from service.web.pages.templating import compared_node
 from service.web.services import Services
@@ -121,7 +122,7 @@ def _fixed(resolved: Solved) -> str:
 
 
 def _at(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")
+    return rfc3339(at)
 
 
 @dataclass(frozen=True, slots=True)
