@@ -15,6 +15,7 @@ from service.logs.fetch import LogFetcher
 from service.logs.remote import Remote
 from service.logs.web_addresses import is_allowed
 from service.settings import PRIVATE_NETWORKS
+from tests.labs.ports import free_port
 from tests.service.http_server import listening
 from tests.service.logs.test_fetch import job
 from tests.service.raw_server import Answer, Server, sends, silent
@@ -31,10 +32,9 @@ class Web:
         self.answers: list[Sequence[str]] = []
         self.questions = 0
         self.redirect = ""
-        self.port = 0
+        self.port = free_port()
         for address in (LISTED, INTERNAL):
             server = ThreadingHTTPServer((address, self.port), self._handler(address))
-            self.port = server.server_port
             held.enter_context(listening(server))
 
     def _handler(web, address: str) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - `self` is the handler's

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.faultlab import induced_faults
+from tests.labs.ports import free_port
 
 
 def test_files_are_written_cut_garbled_closed_and_removed(tmp_path: Path) -> None:
@@ -29,9 +30,7 @@ def test_files_are_written_cut_garbled_closed_and_removed(tmp_path: Path) -> Non
 
 
 def test_a_taken_port_is_free_again_afterwards(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with ExitStack() as stack:
         induced_faults.before([{"kind": "port_taken", "port": str(port), "host": "127.0.0.1"}], tmp_path, stack)
         with socket.socket() as other, pytest.raises(OSError, match="in use"):

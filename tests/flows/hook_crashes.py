@@ -23,8 +23,9 @@ from typing import Any, Literal
 import psycopg
 
 from tests.flows.crashes import model_dir
+from tests.labs.ports import free_port
 from tests.labs.postgres import Postgres
-from tests.labs.slurm import USER, free_port
+from tests.labs.slurm import USER
 from tests.service.hooks.slurm import benches
 from tests.service.hooks.slurm.benches import Bench
 

@@ -20,7 +20,8 @@ from tests.flows.crashes import model_dir
 from tests.flows.hook_crashes import Process
 from tests.labs import slurm
 from tests.labs.need import missing, need
-from tests.labs.slurm import Slurm, free_port
+from tests.labs.ports import free_port
+from tests.labs.slurm import Slurm
 from tests.service.hooks.slurm import benches
 from tests.service.hooks.slurm.benches import Bench
 

@@ -19,6 +19,7 @@ from service.jobs.records import Attempt
 from service.settings import default_model_dir
 from tests.labs import slurm
 from tests.labs.need import missing
+from tests.labs.ports import free_port
 from tests.labs.slurm import SMALL_DISK, Slurm
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def submit_all(cluster: Slurm) -> dict[int, Expected]:
     lost = ("-N", "2", "-w", ",".join(slurm.NODES[-2:]), "--no-requeue")
     job("node-lost", Expected("node_fail", "step 1"), *lost, program="sleeper", srun="srun")
     job("cancelled", Expected("cancelled"), program="sleeper")
-    ranks = f"export MASTER_ADDR=127.0.0.1 MASTER_PORT={slurm.free_port()} USE_LIBUV=0\nsrun"
+    ranks = f"export MASTER_ADDR=127.0.0.1 MASTER_PORT={free_port()} USE_LIBUV=0\nsrun"
     job("one-rank-raises", Expected("failed", "ValueError: label 1001 is out of range"), "-n", "2", srun=ranks)
     job("no-gpu", Expected("failed", "RuntimeError: Attempting to deserialize object on a CUDA device"))
     job("import-error", Expected("failed", "ModuleNotFoundError: No module named 'einops_of_another_version'"))

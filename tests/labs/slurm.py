@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.labs.need import missing, need
+from tests.labs.ports import free_ports
 
 INSTALL = Path(__file__).with_name("install-slurm-lab")
 INSTALL_SECONDS = 900
@@ -235,13 +236,13 @@ def _configuration(folder: Path, broker: str, topic: str, features: Mapping[str,
     configuration = folder / "conf"
     configuration.mkdir()
     host = socket.gethostname()
-    with _free_ports(len(NODES) + 1) as ports:
-        nodes = "\n".join(
-            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=8192"
-            + (f" Feature={features[node]}" if node in features else "")
-            for node, port in zip(NODES, ports[1:], strict=True)
-        )
-        text = SLURM_CONF.format(host=host, port=ports[0], topic=topic, nodes=nodes)
+    ports = free_ports(len(NODES) + 1)
+    nodes = "\n".join(
+        f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=8192"
+        + (f" Feature={features[node]}" if node in features else "")
+        for node, port in zip(NODES, ports[1:], strict=True)
+    )
+    text = SLURM_CONF.format(host=host, port=ports[0], topic=topic, nodes=nodes)
     plugin = "cgroup/v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "cgroup/v1"
     (configuration / "slurm.conf").write_text(text, encoding="utf-8")
     (configuration / "cgroup.conf").write_text(
@@ -249,23 +250,6 @@ def _configuration(folder: Path, broker: str, topic: str, features: Mapping[str,
     )
     (configuration / "rdkafka.conf").write_text(f"bootstrap.servers={broker}\n", encoding="utf-8")
     return configuration
-
-
-def free_port() -> int:
-    """Return a free TCP port."""
-    with _free_ports(1) as ports:
-        return ports[0]
-
-
-@contextmanager
-def _free_ports(count: int) -> Iterator[list[int]]:
-    """Yield free TCP ports."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        yield [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
 
 
 def _start(installed: Path, folder: Path, share: Path, configuration: Path) -> subprocess.Popen[bytes]:
