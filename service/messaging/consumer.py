@@ -12,10 +12,11 @@ from service.errors import Unavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
 from service.messaging.batching import BatchItem, Parse
+from service.messaging.crash_counts import CrashCounts
 from service.messaging.dead_letters import DeadLetterLimit, DeadLetterTopic, Rejected, dead_letter
 from service.messaging.record import Record, TopicPartition
 from service.messaging.retrying_handler import RetryingHandler, StoreBatch
-from service.messaging.source import Source
+from service.messaging.source import Committed, Source
 from service.periodic import PeriodicTask
 from service.shutdown import ShutdownFlag
 from service.telemetry import Telemetry
@@ -80,6 +81,7 @@ class Consumer:
         self._dead_letter_limit = DeadLetterLimit(limits.dead_letters)
         self._limits = limits
         self._handler = RetryingHandler(handle, self._wait_for_database, self._ours)
+        self._crashes = CrashCounts(source)
         self._backoff = Backoff()
         self._stop: ShutdownFlag
         self._lost: set[TopicPartition] = set()  # revoked since the last poll that returned records
@@ -121,25 +123,31 @@ class Consumer:
         self._measure_lag()
         if not records:
             self._commit()
-        for piece in batching.split_by_size(records, self._limits.bytes):
-            self._batch(piece)
+        for piece in self._crashes.pieces(records, self._limits.bytes):
+            self._batch([record for record in piece if record.at not in self._lost])
             if self._stop.is_set():
                 return
 
     def _batch(self, records: Sequence[Record]) -> None:
-        taken, items, skipped = self._read([record for record in records if record.at not in self._lost])
-        unprocessable = self._handler.store_items(items)
-        if items:
-            self._telemetry.database_up.set(1)
-        self._send_dead_letters([*(item for item in items if isinstance(item.what, DeadLetter)), *unprocessable])
+        with self._crashes.handling(records) as given_up:
+            taken, items, skipped = self._read(records, given_up)
+            unprocessable = self._handler.store_items(items)
+            if items:
+                self._telemetry.database_up.set(1)
+            self._send_dead_letters([*(item for item in items if isinstance(item.what, DeadLetter)), *unprocessable])
         self._due.update(batching.next_offsets([record for record in taken if record.at not in self._lost]))
         self._commit()
         if skipped:
             self._telemetry.events.labels("skipped").inc(skipped)
         self._dead_letter_limit.note(taken, items, unprocessable)
 
-    def _read(self, records: Sequence[Record]) -> tuple[list[Record], list[BatchItem], int]:
-        """Parse records up to the dead-letter limit; return those taken, their items, and the number skipped."""
+    def _read(
+        self, records: Sequence[Record], given_up: UnreadableRecord | None
+    ) -> tuple[list[Record], list[BatchItem], int]:
+        """Parse records up to the dead-letter limit; return those taken, their items, and the number skipped.
+
+        With a reason to give up, they are not even parsed.
+        """
         taken: list[Record] = []
         items: list[BatchItem] = []
         skipped = 0
@@ -148,7 +156,7 @@ class Consumer:
             if streak >= self._dead_letter_limit.limit:
                 break
             taken.append(record)
-            found = batching.read(
+            found = given_up or batching.read(
                 self._parse, record.value, record.headers, cluster=record.cluster, source=f"topic/{record.topic}"
             )
             streak = streak + 1 if isinstance(found, UnreadableRecord) else 0
@@ -185,7 +193,7 @@ class Consumer:
         if not self._due:
             return
         try:
-            self._source.commit(self._due)
+            self._source.commit({place: Committed(offset) for place, offset in self._due.items()})
         except Unavailable as error:
             log.warning("%s; offsets will be committed with the next batch", error.detail)
         else:
@@ -202,6 +210,7 @@ class Consumer:
             self._backoff.reset()
         pause = self._backoff.next()
         log.warning("%s; the batch waits, trying again in %.1f s", error.detail, pause)
+        self._crashes.take_back()
         self._source.pause()
         deadline = self._clock.monotonic() + pause
         while (left := deadline - self._clock.monotonic()) > 0:
@@ -216,6 +225,7 @@ class Consumer:
     def _note_lost(self) -> None:
         gone = self._source.take_revoked()
         self._lost |= gone
+        self._crashes.forget(gone)
         for place in gone:
             self._due.pop(place, None)
 

@@ -1,9 +1,16 @@
 """The protocol of record sources."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from service.messaging.record import Record, TopicPartition
+
+
+class Committed(NamedTuple):
+    """The next offset of a partition, with a note of a few words for whoever reads on from there."""
+
+    offset: int
+    note: str = ""
 
 
 class Source(Protocol):
@@ -25,12 +32,20 @@ class Source(Protocol):
         """
         ...
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit the next offset of each partition; revoked partitions are left out.
+    def commit(self, offsets: Mapping[TopicPartition, Committed]) -> None:
+        """Commit the next offset of each partition with its note; revoked partitions are left out.
 
         Raises:
             Unavailable: not committed; commit these or later offsets with the next batch.
             ConfigurationError: the failure is permanent.
+        """
+        ...
+
+    def committed(self, partition: TopicPartition) -> Committed | None:
+        """Return what the group has committed for a partition, None before the first commit.
+
+        Raises:
+            Unavailable: the broker does not answer.
         """
         ...
 

@@ -11,7 +11,7 @@ import pytest
 from service.errors import Unavailable
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.record import Record, TopicPartition
-from service.messaging.source import Source
+from service.messaging.source import Committed, Source
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
 pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
@@ -149,7 +149,7 @@ def test_what_was_not_committed_is_read_again_and_what_was_is_not(harness: Harne
     harness.fill(1, 10)
     source = harness.member()
     take(source, 20)
-    source.commit({harness.place(0): 4})
+    source.commit({harness.place(0): Committed(4)})
     assert harness.committed(harness.place(0)) == 4
     assert harness.committed(harness.place(1)) is None
     source.close()
@@ -162,7 +162,7 @@ def test_a_killed_member_is_back_with_its_partitions_in_a_moment(harness: Harnes
     harness.fill(0, 10)
     first = harness.source("static")
     take(first, 10)
-    first.commit({harness.place(0): 5})
+    first.commit({harness.place(0): Committed(5)})
     harness.kill(first)
     started = time.monotonic()
     second = harness.member("static")
@@ -200,7 +200,7 @@ def commit(source: Source, offsets: Mapping[TopicPartition, int], *others: Sourc
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return source.commit(offsets)
+            return source.commit({place: Committed(offset) for place, offset in offsets.items()})
         except Unavailable:
             if time.monotonic() > deadline:
                 raise
@@ -245,8 +245,22 @@ def test_committing_what_was_taken_away_changes_nothing(harness: Harness) -> Non
     harness.fill(0, 3)
     source = harness.member()
     take(source, 3)
-    source.commit({TopicPartition(harness.topic, 99): 7, harness.place(0): 2})
+    source.commit({TopicPartition(harness.topic, 99): Committed(7), harness.place(0): Committed(2)})
     assert harness.committed(harness.place(0)) == 2
+
+
+def test_the_note_of_a_killed_member_is_found_by_the_next_and_replaced_by_its_commit(harness: Harness) -> None:
+    harness.fill(0, 3)
+    first, place = harness.source("static"), harness.place(0)
+    take(first, 3)
+    assert first.committed(place) is None
+    first.commit({place: Committed(0, "begun once")})
+    harness.kill(first)
+    second = harness.member("static")
+    assert values(take(second, 3)) == [b"0-0", b"0-1", b"0-2"]
+    assert second.committed(place) == Committed(0, "begun once")
+    second.commit({place: Committed(3)})
+    assert second.committed(place) == Committed(3, "")
 
 
 def test_says_how_far_behind_it_is(harness: Harness) -> None:
@@ -255,5 +269,5 @@ def test_says_how_far_behind_it_is(harness: Harness) -> None:
     source = harness.member()
     take(source, 15)
     assert source.lag() == {harness.topic: 15}
-    source.commit({harness.place(0): 8})
+    source.commit({harness.place(0): Committed(8)})
     assert source.lag() == {harness.topic: 7}

@@ -18,6 +18,7 @@ from service.messaging.kafka import bounded_codecs
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.connect import Fenced, connected, is_undecodable, quietly, translated
 from service.messaging.record import Record, TopicPartition
+from service.messaging.source import Committed
 
 # A round of `poll` that ends this early, without records, has not waited for anything.
 QUICK_S = 0.005
@@ -154,14 +155,14 @@ class KafkaSource:
             )
         return records
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, Committed]) -> None:
         """See `Source.commit`."""
         if self._consumer is None:
             raise Unavailable("Kafka: could not commit: not connected")
         ours = self._assigned() - self._pending_revocations()
         wanted = {
-            KafkaPartition(*place): OffsetAndMetadata(offset, "", self._epochs.get(place, -1))
-            for place, offset in offsets.items()
+            KafkaPartition(*place): OffsetAndMetadata(offset, note, self._epochs.get(place, -1))
+            for place, (offset, note) in offsets.items()
             if place in ours
         }
         if not wanted:
@@ -173,6 +174,14 @@ class KafkaSource:
             self._fenced = True
             raise
         self._committed.update({TopicPartition(*partition): one.offset for partition, one in wanted.items()})
+
+    def committed(self, partition: TopicPartition) -> Committed | None:
+        """See `Source.committed`."""
+        if self._consumer is None:
+            raise Unavailable("Kafka: could not ask for committed offsets: not connected")
+        with translated("ask for committed offsets"):
+            found = self._consumer.committed(KafkaPartition(*partition), metadata=True, timeout_ms=COMMIT_MS)
+        return None if found is None or found.offset < 0 else Committed(found.offset, found.metadata or "")
 
     def take_revoked(self) -> frozenset[TopicPartition]:
         """See `Source.take_revoked`."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from service.errors import ConfigurationError, Unavailable
 from service.messaging.record import Headers, Message, Record, TopicPartition
+from service.messaging.source import Committed
 
 
 @dataclass
@@ -13,7 +14,7 @@ class _Group:
 
     members: list[str] = field(default_factory=list)
     owners: dict[TopicPartition, str] = field(default_factory=dict)
-    committed: dict[TopicPartition, int] = field(default_factory=dict)
+    committed: dict[TopicPartition, Committed] = field(default_factory=dict)
     holders: dict[str, "MemorySource"] = field(default_factory=dict)
     generation: int = 0
 
@@ -45,7 +46,8 @@ class MemoryBroker:
 
     def committed(self, place: TopicPartition) -> int | None:
         """Return the committed offset of a partition, None before the first commit."""
-        return self.group.committed.get(place)
+        found = self.group.committed.get(place)
+        return None if found is None else found.offset
 
     def join(self, name: str, source: "MemorySource") -> None:
         """Add a member; one with a known name takes over its partitions without a rebalance."""
@@ -116,7 +118,7 @@ class MemorySource:
         self._turn = (self._turn + 1) % max(1, len(places))
         return out
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, Committed]) -> None:
         """See `Source.commit`."""
         self._broker.check()
         self._check_name()
@@ -125,6 +127,11 @@ class MemorySource:
         for place, offset in offsets.items():
             if place in self._positions:
                 self._broker.group.committed[place] = offset
+
+    def committed(self, partition: TopicPartition) -> Committed | None:
+        """See `Source.committed`."""
+        self._broker.check()
+        return self._broker.group.committed.get(partition)
 
     def take_revoked(self) -> frozenset[TopicPartition]:
         """See `Source.take_revoked`."""
@@ -165,7 +172,7 @@ class MemorySource:
         self._forget()
         self._generation = group.generation
         self._positions = {
-            place: group.committed.get(place, 0)
+            place: self._broker.committed(place) or 0
             for place, owner in group.owners.items()
             if owner == self._member and place.topic in self._topics
         }

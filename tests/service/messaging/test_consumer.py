@@ -1,7 +1,7 @@
 """The loop: nothing lost, nothing twice, offsets last, whatever happens on the way."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -9,6 +9,7 @@ from service.errors import ConfigurationError, Unavailable
 from service.messaging.consumer import DEFAULT_LIMITS, Consumer, ConsumerLimits
 from service.messaging.dead_letters import Rejected, TooManyDeadLetters
 from service.messaging.record import TopicPartition
+from service.messaging.source import Committed
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
@@ -129,7 +130,7 @@ def test_nothing_is_committed_while_the_database_is_down_and_the_end_can_be_aske
     scene.put(event("a"))
     scene.database.down = 10_000
     scene.run(until=lambda: scene.clock.seconds > 60)
-    assert scene.committed() is None
+    assert not scene.committed()
     again = Scene()
     again.broker = scene.broker
     again.source = MemorySource(scene.broker, "b", ["jobs"])
@@ -154,7 +155,7 @@ def test_partitions_taken_away_while_the_database_is_down_are_left_to_the_other_
     theirs = 1 - mine
     assert scene.database.jobs() == {f"j{number}" for number in range(10) if number % 2 == mine}
     assert scene.committed(mine) == 5
-    assert scene.committed(theirs) is None
+    assert not scene.committed(theirs)
     assert [one.offset for one in other.poll(500, 0.0) if one.partition == theirs] == list(range(5))
 
 
@@ -216,7 +217,7 @@ def test_offsets_wait_for_the_dead_letter_topic() -> None:
 
     scene.topic.send = watched  # type: ignore[method-assign]
     scene.run()
-    assert seen == [None] * 4
+    assert seen == [0] * 4  # the offset of the record itself
     assert scene.committed() == 1
     assert len(scene.topic.sent) == 1
 
@@ -262,13 +263,13 @@ def test_offsets_that_could_not_be_committed_go_with_a_later_try() -> None:
     scene.put(event("a"))
     commit, refusals = scene.source.commit, [1, 1, 1]
 
-    def refusing(offsets: dict[TopicPartition, int]) -> None:
+    def refusing(offsets: Mapping[TopicPartition, Committed]) -> None:
         if refusals:
             refusals.pop()
             raise Unavailable("the coordinator moves")
         commit(offsets)
 
-    scene.source.commit = refusing  # type: ignore[assignment,method-assign]
+    scene.source.commit = refusing  # type: ignore[method-assign]
     scene.run()
     assert scene.committed() == 1
     assert scene.database.batches == [1]
@@ -284,7 +285,7 @@ def test_ends_when_another_member_has_taken_its_name() -> None:
     scene.database.before = taken
     with pytest.raises(ConfigurationError, match="taken over the name"):
         scene.run()
-    assert scene.committed() is None
+    assert not scene.committed()
 
 
 def test_on_a_signal_it_finishes_the_batch_commits_and_leaves() -> None:

@@ -1,5 +1,6 @@
 """Whatever mix of bad records, failures, rebalances and restarts: committed means done, and everything is done once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 from service.errors import Unavailable
 from service.messaging.batching import next_offsets, split_by_size
 from service.messaging.consumer import Consumer, ConsumerLimits
+from service.messaging.crash_counts import ALONE
 from service.messaging.record import Record, TopicPartition
+from service.messaging.source import Committed
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
@@ -62,14 +65,14 @@ class _World:
         source = MemorySource(self.broker, "worker", ["jobs"])
         commit = source.commit
 
-        def checked(offsets: dict[TopicPartition, int]) -> None:
+        def checked(offsets: Mapping[TopicPartition, Committed]) -> None:
             if self.troubles and self.troubles[-1] == "commit lost":
                 self.troubles.pop()
                 raise Unavailable("no answer")
             commit(offsets)
             self.check()
 
-        source.commit = checked  # type: ignore[assignment,method-assign]
+        source.commit = checked  # type: ignore[method-assign]
         consumer = Consumer(
             source,
             parse,
@@ -87,6 +90,10 @@ class _World:
     def done(self) -> bool:
         return all((self.broker.committed(place) or 0) == len(log) for place, log in self.broker.logs.items())
 
+    def given_up(self) -> set[str]:
+        """Records at which processes were killed so often that they are dead letters."""
+        return {letter.place for letter in self.database.letters.values() if "were killed" in letter.reason}
+
     def check(self) -> None:
         """Everything below a committed offset was finished: stored, kept as a dead letter, or passed over."""
         for place, log in self.broker.logs.items():
@@ -98,7 +105,7 @@ class _World:
                 if b"poison" in value or value == b"{":
                     assert where in self.database.places(), where
                     assert where in self.topic.places(), where
-                else:
+                elif where not in self.given_up():
                     assert any(f'"{job}"'.encode() in value for job in self.database.jobs()), where
 
 
@@ -110,6 +117,7 @@ def test_committed_means_done_and_everything_is_done(
     world = _World(troubles, size)
     world.database.before = world.meet
     world.database.poison = lambda stored: stored.job_id.startswith("poison")
+    killed = troubles.count("killed")
     good: list[str] = []
     for number, (partition, kind) in enumerate(records):
         place = TopicPartition("jobs", partition)
@@ -131,7 +139,9 @@ def test_committed_means_done_and_everything_is_done(
     while not world.done():
         world.live()
         assert world.lives < 100
-    assert world.database.jobs() == set(good)
+    assert len(world.given_up()) <= killed // ALONE
+    if not world.given_up():
+        assert world.database.jobs() == set(good)
     assert all(batch <= size for batch in world.database.batches)
 
 

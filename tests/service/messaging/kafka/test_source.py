@@ -25,6 +25,7 @@ from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource, WaitingConsumer
 from service.messaging.record import Message
+from service.messaging.source import Committed
 from service.telemetry import Telemetry
 from tests.contracts.test_source import take
 from tests.labs.kafka import PASSWORD, USER, Broker
@@ -380,7 +381,7 @@ def test_lag_from_outside_is_what_is_not_yet_committed(config: KafkaConfig, raw:
     assert lag.read() == {topic: 30}
     source = KafkaSource(config)
     records = take(source, 30)
-    source.commit({records[0].at: 4})
+    source.commit({records[0].at: Committed(4)})
     assert lag.read() == source.lag() == {topic: 26}
     source.close()
     lag.close()
