@@ -98,7 +98,7 @@ class CrashCounts:
             self._in_progress = {}
 
     def take_back(self) -> None:
-        """Take the note back that handling has attempts: what comes next, such as a wait, says nothing of the records."""
+        """Take the note back: what comes next, such as a wait for the database, says nothing of the records."""
         self._commit(self._in_progress)
         self._in_progress = {}
 
