@@ -22,6 +22,7 @@ from tests.architecture import documents
 from tests.architecture.documents import ROOT
 
 README = Path("README.md")
+CHANGELOG = Path("CHANGELOG.md")
 SETTING = re.compile(rf"\b{PREFIX}[A-Z_]*[A-Z]\b")
 METRIC = re.compile(r"\bfaultline_[a-z_]+")
 ROUTE = re.compile(r"\b(GET|POST|PUT|DELETE) (/api/v1/[\w/{}:.-]+)")
@@ -249,6 +250,13 @@ def test_the_readme_is_short() -> None:
     lines = documents.text_of(README).splitlines()
     assert len(lines) <= 120
     assert [line for line in lines if len(line) > 120] == []
+
+
+def test_what_is_not_released_can_be_read_before_an_upgrade() -> None:
+    parts = re.split(r"^(?=## )", documents.text_of(CHANGELOG), flags=re.MULTILINE)
+    lines = next(part for part in parts if part.startswith("## Unreleased\n")).splitlines()
+    assert len(lines) <= 160
+    assert [line for line in lines if len(line) > 400] == []
 
 
 def test_the_readme_has_one_screenshot_and_names_the_two_commands() -> None:
