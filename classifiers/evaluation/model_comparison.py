@@ -3,8 +3,8 @@
 A family is one program of the fault lab or one file of composed kinds (`held_out.family_of`). Its cases are on the same
 side of a split, so that wording learned from one of them helps with none of the others. Each predictor is fitted on two
 thirds of the families and evaluated on the rest. Each kind of failure has the same weight; causes are weighted by the
-shares of Gao et al. 2023, symptoms by those of Liu et al. 2023. `faultline evaluate --compare` prints the table; seconds
-are those of fitting one fold.
+shares of Gao et al. 2023, symptoms by those of Liu et al. 2023. `faultline evaluate --compare` prints the table;
+seconds are those of fitting one fold.
 """
 
 import time
