@@ -80,8 +80,8 @@ def _is_only_a_guess(labels: FusedLabels, extracted: ExtractedCase, case: RawCas
     """Whether a failure is put on the user's account for want of anything better.
 
     Either the logs show only that processes lost one another, or nodes reported events and the catalogue's entries
-    speak for other sides. Of the latter verdicts in tests/data/unseen_runs, 6 of 20 were right in the runs that were
-    read, 2 of 19 in the others.
+    speak for other sides. Of the latter verdicts, 6 of 20 were right in the runs of tests/data/unseen_runs that were
+    read (record 0057).
     """
     return labels.side == "user" and (extracted.only_losses or (labels.contradicted and bool(case.node_events)))
 

@@ -17,6 +17,7 @@ TASK = "retention"
 LEASE = timedelta(hours=6)
 SEALED_BEHIND = timedelta(minutes=10)
 UNDELIVERED_FOR = timedelta(days=1)
+PASSED_OVER = 5_000  # messages of one transaction
 WAITING_FOR = timedelta(days=5)  # longer than the schedule of a delivery
 
 
@@ -142,6 +143,10 @@ class UndeliverableMessages:
         Raises:
             Unavailable: the database does not answer.
         """
+        in_portions(self._pass_over_some)
         with self._store.unit_of_work() as work:
-            work.outbox.pass_over(self._clock.now() - UNDELIVERED_FOR)
             work.deliveries.give_up_older(self._clock.now() - WAITING_FOR, "no delivery file names this endpoint")
+
+    def _pass_over_some(self) -> bool:
+        with self._store.unit_of_work() as work:
+            return work.outbox.pass_over(self._clock.now() - UNDELIVERED_FOR, limit=PASSED_OVER) == PASSED_OVER

@@ -112,6 +112,8 @@ class StaleCache(Generic[V]):
             self._put(key, value, now, took_s)
         except FaultlineError as error:
             _log.warning("recomputing %s failed: %s", key, error)
+        except Exception:  # noqa: BLE001 - nobody waits for this thread, and the next one tries again
+            _log.exception("recomputing %s failed", key)
         finally:
             self._ended(key, turn)
 

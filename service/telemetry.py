@@ -48,7 +48,7 @@ class Telemetry:
         self.stage_seconds = Histogram(
             "faultline_stage_seconds",
             "Time a batch spent in each stage",
-            ["stage"],  # known, logs, classify, store
+            ["stage"],  # known, logs, context, classify, log_storage, store
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -104,8 +104,9 @@ class Telemetry:
             registry=self.registry,
         )
         self.database_up = Gauge(
-            "faultline_database_up", "1 while the database answers the consumer", registry=self.registry
+            "faultline_database_up", "0 while a consumer waits for the database, else 1", registry=self.registry
         )
+        self.database_up.set(1)  # a process that consumes nothing must not look like one that waits
 
     def render(self) -> bytes:
         """The metrics in the Prometheus text format."""

@@ -1,10 +1,10 @@
 """Comparison of model types on failures that none of them has seen.
 
-A family is one program of the fault lab or one composed kind. Its cases are on the same side of a split, so that
-wording learned from one of them helps with none of the others. Each predictor is fitted on two thirds of the
-families and evaluated on the rest. Each kind of failure has the same weight; causes are weighted by the shares of Gao
-et al. 2023, symptoms by those of Liu et al. 2023. `faultline evaluate --compare` prints the table; seconds are those of
-fitting one fold.
+A family is one program of the fault lab or one file of composed kinds (`held_out.family_of`). Its cases are on the same
+side of a split, so that wording learned from one of them helps with none of the others. Each predictor is fitted on two
+thirds of the families and evaluated on the rest. Each kind of failure has the same weight; causes are weighted by the
+shares of Gao et al. 2023, symptoms by those of Liu et al. 2023. `faultline evaluate --compare` prints the table;
+seconds are those of fitting one fold.
 """
 
 import time
@@ -27,6 +27,7 @@ from classifiers import taxonomy
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import baselines
+from classifiers.evaluation.held_out import family_of
 from classifiers.evaluation.metrics import Answer
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
@@ -71,12 +72,6 @@ class _Fold:
     inside: Sequence[int]
     outside: Sequence[int]
     texts: Sequence[str]
-
-
-def family_of(case: LabelledCase) -> str:
-    """The program of the fault lab or the composed kind that a case is from."""
-    captured = case.provenance.get("origin") == "captured"
-    return str(case.provenance.get("program") or case.group) if captured else case.group
 
 
 def _leading_lines(sample: Sample, extractor: Extractor) -> str:

@@ -1,17 +1,22 @@
 """Periodic work: requests expire, long probes succeed, quiet incidents close, missing ends become unknown."""
 
+import logging
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from service.automation import hook_answers, incident_detection, incident_probes, notifications, outcome_matching
 from service.automation.success_rates import SuccessRateCache
 from service.automation.time_limits import INCIDENT_FAILURE_AGE, OUTCOME_WAIT, QUIET_TIME
 from service.clock import Clock
 from service.db.session import ReadSession, Store, UnitOfWork
+from service.errors import FaultlineError
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
 from service.requests.records import AwaitedRequest, Request, StoredRequest
+
+log = logging.getLogger(__name__)
 
 # A probe or trial that a person, or another incident, holds starts no job either.
 _WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown", "held"})
@@ -26,20 +31,38 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
     with store.reading() as reading:
         if not _anything_due(reading, clock):
             return 0
-    with store.unit_of_work() as work:
-        expired = work.requests.expire()
-        work.outbox.add(notifications.of_requests("resubmission.suppressed", expired, _EXPIRED))
-        for request in expired:
-            hook_answers.record_no_job(work, work.requests.stored(request.request_id), _EXPIRED, clock)
-        count = len(expired) + _end_waiting_for_outcomes(work, policy, clock, success_rates)
-        for incident in work.incidents.opened():
-            count += _check_incident(work, incident, policy, clock)
-        count += _end_trials(work, policy, clock)
-        count += _stop_marked(work)
-        count += _release_temporary_holds(work, policy, clock)
-        count += _release_what_nothing_holds(work, policy, clock)
-        count += work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
-        return count
+        incidents = [incident.id for incident in reading.incidents.opened()]
+    steps: list[Callable[[UnitOfWork], int]] = [
+        lambda work: _expire(work, clock),
+        lambda work: _end_waiting_for_outcomes(work, policy, clock, success_rates),
+        *(partial(_check_opened, number=number, policy=policy, clock=clock) for number in incidents),
+        lambda work: _end_trials(work, policy, clock),
+        _stop_marked,
+        lambda work: _release_temporary_holds(work, policy, clock),
+        lambda work: _release_what_nothing_holds(work, policy, clock),
+        lambda work: work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE),
+    ]
+    return sum(_apart(store, step) for step in steps)
+
+
+def _apart(store: Store, step: Callable[[UnitOfWork], int]) -> int:
+    """The changes of a step in its own transaction: an unexpected error of one must not undo the others, every time."""
+    try:
+        with store.unit_of_work() as work:
+            return step(work)
+    except FaultlineError:
+        raise
+    except Exception:
+        log.exception("a step of the periodic work on resubmissions and incidents failed")
+        return 0
+
+
+def _expire(work: UnitOfWork, clock: Clock) -> int:
+    expired = work.requests.expire()
+    work.outbox.add(notifications.of_requests("resubmission.suppressed", expired, _EXPIRED))
+    for request in expired:
+        hook_answers.record_no_job(work, work.requests.stored(request.request_id), _EXPIRED, clock)
+    return len(expired)
 
 
 def _anything_due(reading: ReadSession, clock: Clock) -> bool:
@@ -62,6 +85,12 @@ def _end_waiting_for_outcomes(work: UnitOfWork, policy: Policy, clock: Clock, su
         outcome_matching.apply_outcomes(work, recorded, policy=policy, clock=clock)
         success_rates.clear()
     return len(recorded)
+
+
+def _check_opened(work: UnitOfWork, *, number: int, policy: Policy, clock: Clock) -> int:
+    """Check an incident that was open a moment ago."""
+    incident = work.incidents.get_locked(number)
+    return 0 if incident.closed_at is not None else _check_incident(work, incident, policy, clock)
 
 
 def _check_incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock) -> int:

@@ -62,6 +62,11 @@ class TaskLeaseRepository(TaskLeaseReader):
         )
         return taken.rowcount == 1
 
+    def note(self, name: str, turn: str) -> None:
+        """Store the last completed turn of a task that needs no lease."""
+        bulk.insert_new(self._connection, task_leases, {"name": name})
+        self._connection.execute(update(task_leases).where(task_leases.c.name == name).values(done=turn))
+
     def release(self, name: str, holder: str) -> None:
         """Give a lease back without having completed a turn; nothing happens if `holder` does not have it."""
         self._connection.execute(

@@ -6,6 +6,7 @@ import logging
 import os
 import select
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -60,7 +61,7 @@ log = logging.getLogger(__name__)
 BODY_BYTES = 256 * 1024
 REQUEST_S = 10.0
 MOST_CONNECTIONS = 16
-ACCEPTED, BAD_REQUEST, UNAUTHORIZED, TOO_LARGE = 204, 400, 401, 413
+ACCEPTED, BAD_REQUEST, UNAUTHORIZED, TOO_LARGE, UNAVAILABLE = 204, 400, 401, 413, 503
 
 
 class WakeUp:
@@ -166,9 +167,13 @@ class _Server(ThreadingHTTPServer):
                 self._open = {number: one for number, one in self._open.items() if one is not request}
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Log a closed connection at debug level only."""
+        """Log a closed connection at debug level only, and anything else as the fault that it is."""
         del request
-        log.debug("a connection from %s ended early", client_address)
+        error = sys.exception()
+        if isinstance(error, OSError):
+            log.debug("a connection from %s ended early", client_address)
+        else:
+            log.error("a webhook from %s could not be handled", client_address, exc_info=error)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -195,6 +200,9 @@ class _Handler(BaseHTTPRequestHandler):
         except InvalidSignature as error:
             log.warning("a webhook from %s was rejected: %s", self.client_address[0], error)
             return UNAUTHORIZED
+        except ConfigurationError as error:
+            log.error("a webhook from %s can't be checked: %s", self.client_address[0], error.detail)  # noqa: TRY400 - said it all
+            return UNAVAILABLE
         type(self).notify()
         return ACCEPTED
 

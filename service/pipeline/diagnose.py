@@ -115,6 +115,9 @@ class Diagnose:
             return good
         with self._timed("logs"):
             fetched = self._tools.logs.fetch_all([item.event for item in failed], self._tools.log_deadline_s)
+        self._tools.telemetry.logs_missing.inc(
+            sum(stream.missing is not None for logs in fetched for stream in logs.streams)
+        )
         for item, logs in zip(failed, fetched, strict=True):
             item.logs = logs
         read = [(item.event, logs.streams) for item, logs in zip(failed, fetched, strict=True)]

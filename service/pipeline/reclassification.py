@@ -6,29 +6,24 @@ interrupted continues where it stopped, if it is started again with the same mod
 
 import hashlib
 import math
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from classifiers.contracts import Verdict
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
-from service.errors import Conflict, FieldError
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
 from service.learning.records import Reclassified
 from service.pipeline.stored_cases import Classifier, read_cases, verdicts_of
 
 AT_ONCE: Final = 200  # failures that are read, classified and stored together
-LEASE: Final = timedelta(minutes=5)
 DEFAULT_PER_SECOND: Final = 50.0  # failures, so that live events have the processor
 LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
-# The place of a run is the end of its last failure, as an ISO time; these sort before and after every one.
-_START: Final = ""
-_END: Final = "9999"
+_START: Final = ""  # the place of a run that begins; later it is the end of its last failure, as an ISO time
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,6 @@ class Reclassification:
         self._classifier = classifier
         self._advises = advises
         self._revised = revised
-        self._holder = f"reclassify-{secrets.token_hex(6)}"
 
     def run(
         self, filters: FailureFilter, options: RunOptions = DEFAULT_OPTIONS, *, most: int | None = None
@@ -96,8 +90,9 @@ class Reclassification:
             options: how.
             most: stop after about this many failures; the next run continues there. None: all.
 
+        Two processes that do so at a time both read the failures; each new version is stored once.
+
         Raises:
-            Conflict: another process runs the same.
             Unavailable: the database does not answer; starting again continues.
         """
         done = Reclassified()
@@ -165,10 +160,8 @@ class Reclassification:
     def _store_portion(self, name: str, changed: Sequence[Change], place: str, *, notify: bool) -> None:
         """Store the new versions and the place, in one transaction."""
         with self._store.unit_of_work() as work:
-            if not work.task_leases.take(name, self._holder, due=_END, lease=LEASE):
-                raise Conflict("another process classifies the same failures again", (FieldError("where", "one run"),))
             self.store_changes(work, changed, notify=notify)
-            work.task_leases.done(name, self._holder, due=place)
+            work.task_leases.note(name, place)
 
     def _resumed(self, name: str, filters: FailureFilter) -> FailureFilter:
         """The filters from where an interrupted run stopped."""

@@ -14,7 +14,7 @@ from typing import Any
 from service.backoff import Backoff
 from service.clock import Clock
 from service.contracts.event import JobCompletion, Status
-from service.errors import ConfigurationError, TooLarge, Unavailable, UnreadableRecord
+from service.errors import ConfigurationError, FaultlineError, TooLarge, Unavailable, UnreadableRecord
 from service.formats import field_reading
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.read_outcome import Skipped
@@ -123,6 +123,7 @@ class Watcher:
         self._listing: dict[str, set[str]] = {}
         self._waiting: queue.Queue[Observation] = queue.Queue(WAITING_MOST)
         self._nodes_listed = threading.Event()
+        self._error: FaultlineError | None = None  # that ended the thread of a collection
         if not any(of.kind == _NODE for of in self._following):
             self._nodes_listed.set()
 
@@ -136,12 +137,15 @@ class Watcher:
 
         Raises:
             ConfigurationError: the state file can't be written.
+            FaultlineError: a collection can't be watched any more; a new start continues at the saved state.
         """
         known = {of.name for of in self._following}
         self._state.running = {uid: one for uid, one in self._state.running.items() if one.of in known}
         for of in self._following:
             threading.Thread(target=self._follow, args=(of, stop), name=of.name, daemon=True).start()
         while not stop.is_set():
+            if self._error is not None:
+                raise self._error
             batch = self._next()
             if batch and not self.handle(batch, stop):
                 return  # the saved state is the one before the batch, which is observed again
@@ -178,6 +182,14 @@ class Watcher:
         self._measures.saved.set(now.timestamp())
 
     def _follow(self, of: Collection, stop: ShutdownFlag) -> None:
+        """Watch a collection; an unexpected error ends the whole watcher, which would else miss this one silently."""
+        try:
+            self._observe(of, stop)
+        except Exception as error:
+            log.exception("%s can't be watched any more", of.name)
+            self._error = FaultlineError(f"{of.name} can't be watched any more: {type(error).__name__}")
+
+    def _observe(self, of: Collection, stop: ShutdownFlag) -> None:
         # Nodes are listed again at each start: their current state matters, and the list is short.
         version = None if of.kind == _NODE else self._state.versions.get(of.name)
         if of.kind != _NODE:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import service.telemetry
 from service import settings
 from service.telemetry import Telemetry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+SERVICE = Path(service.telemetry.__file__).parent
 ASKED = re.compile(r"\bfaultline_[a-z_]+")
 
 
@@ -26,6 +28,16 @@ def test_only_metrics_that_exist_are_asked_for(path: str) -> None:
     asked = set(ASKED.findall(text))
     assert asked
     assert asked <= metrics()
+
+
+def test_each_metric_is_set_somewhere() -> None:
+    """An alert on a metric that nothing sets can never fire, or always does."""
+    code = "\n".join(path.read_text(encoding="utf-8") for path in SERVICE.rglob("*.py") if path.name != "telemetry.py")
+    assert {name for name in vars(Telemetry()) if f"telemetry.{name}" not in code} == set()
+
+
+def test_a_process_that_consumes_nothing_looks_like_one_whose_database_answers() -> None:
+    assert Telemetry().registry.get_sample_value("faultline_database_up") == 1
 
 
 def test_the_board_is_sound_json_whose_panels_do_not_overlap() -> None:

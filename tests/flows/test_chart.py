@@ -127,7 +127,30 @@ def test_each_pod_has_a_network_policy_that_denies_what_it_does_not_need() -> No
         assert policy["policyTypes"] == ["Ingress", "Egress"]
         opened = [port["port"] for rule in policy["ingress"] for port in rule["ports"]]
         assert opened in ([], [8080], [9100])
+        ports = [
+            port["containerPort"]
+            for made in one["spec"]["template"]["spec"]["containers"]
+            for port in made.get("ports", ())
+        ]
+        assert set(ports) <= set(opened), one["metadata"]["name"]
         assert [port["port"] for rule in policy["egress"] for port in rule["ports"]] == [53, 53, 5432]
+
+
+@pytest.mark.lab
+def test_prometheus_reaches_the_metrics_of_each_process_of_a_worker() -> None:
+    objects = rendered((*EVERYTHING, "worker.processes=3"))
+    [worker] = [
+        one["spec"]["template"]
+        for one in objects
+        if one["kind"] == "StatefulSet" and one["metadata"]["name"].endswith("-worker")
+    ]
+    assert worker["metadata"]["annotations"] == {"prometheus.io/scrape": "true"}
+    [container] = worker["spec"]["containers"]
+    assert [port["containerPort"] for port in container["ports"]] == [9100, 9101, 9102]
+    [policy] = [
+        one["spec"] for one in objects if one["kind"] == "NetworkPolicy" and one["metadata"]["name"].endswith("-worker")
+    ]
+    assert policy["ingress"][0]["ports"] == [{"port": 9100, "endPort": 9102, "protocol": "TCP"}]
 
 
 def test_every_base_image_can_be_given_by_its_digest() -> None:

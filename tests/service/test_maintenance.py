@@ -3,7 +3,11 @@
 from datetime import timedelta
 from pathlib import Path
 
-from service.maintenance import Retention, RetentionDays
+import pytest
+
+from service import maintenance
+from service.deliveries.records import OutboxMessage
+from service.maintenance import Retention, RetentionDays, UndeliverableMessages
 from tests.service.web.world import event, lines, make_world
 
 
@@ -38,4 +42,18 @@ def test_retention_runs_after_the_clock_was_ahead_for_a_while(tmp_path: Path) ->
     world.clock.at -= timedelta(days=3_000)
     assert retention.run_if_due() is not None
     assert retention.run_if_due() is None
+    world.store.close()
+
+
+def test_all_messages_without_receivers_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "PASSED_OVER", 10)
+    world = make_world(tmp_path)
+    with world.store.unit_of_work() as work:
+        work.outbox.add([OutboxMessage("a", "k", {"number": number}) for number in range(35)])
+    world.clock.at += timedelta(days=2)
+    UndeliverableMessages(world.store, world.clock)()
+    with world.store.unit_of_work() as work:
+        assert work.outbox.lease("me", limit=99, seconds=5) == []
     world.store.close()

@@ -161,3 +161,19 @@ def test_a_thread_that_cannot_start_does_not_block_the_key(monkeypatch: pytest.M
     later.start()
     later.join(10)
     assert found == [1]
+
+
+def test_an_unexpected_error_in_the_background_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    cache, failed = StaleCache[str](), threading.Event()
+    cache.get("a", lambda: "first", 0.0, cacheable=bool)
+
+    def broken() -> str:
+        failed.set()
+        raise KeyError("odd")
+
+    assert cache.get("a", broken, FRESH_S + 1, cacheable=bool) == "first"
+    assert failed.wait(60)
+    until = time.monotonic() + 60
+    while "recomputing a failed" not in caplog.text:
+        assert time.monotonic() < until
+        time.sleep(0.01)

@@ -5,7 +5,7 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,8 @@ from service.shutdown import ShutdownFlag, SignalShutdownFlag
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
+MetricsAddress = tuple[str, int]  # host and port
+
 log = logging.getLogger(__name__)
 
 # Exit codes of a process after which restarting it is pointless.
@@ -43,7 +45,10 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="consumer processes (default 1)")
     parser.add_argument("--name", help="prefix of the consumer names (default: this host's name)")
     parser.add_argument(
-        "--metrics-port", type=between(1, LAST_PORT), metavar="PORT", help="serve metrics on 127.0.0.1:PORT and up"
+        "--metrics-port", type=between(1, LAST_PORT), metavar="PORT", help="serve metrics at this port, one a process"
+    )
+    parser.add_argument(
+        "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="address of the metrics (default 127.0.0.1)"
     )
 
 
@@ -68,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
     services.node_event_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     with claimed(_name_scope(config, host), args.processes) as numbers:
-        return _run_members(services, args.metrics_port, host, numbers)
+        metrics = None if args.metrics_port is None else (args.metrics_host, args.metrics_port)
+        return _run_members(services, metrics, host, numbers)
 
 
 @contextmanager
@@ -87,14 +93,14 @@ def claimed(scope: str, count: int) -> Iterator[list[int]]:
         yield numbers
 
 
-def _run_members(services: compose.Services, metrics_port: int | None, host: str, numbers: list[int]) -> int:
+def _run_members(services: compose.Services, metrics: MetricsAddress | None, host: str, numbers: list[int]) -> int:
     config = services.kafka
     stop = SignalShutdownFlag()
     stop.listen()
 
     def one(number: int, stop: ShutdownFlag) -> int:
         member = instance_id(config.group_id, host, number)
-        return consume(services, stop, member, None if metrics_port is None else metrics_port + number)
+        return consume(services, stop, member, None if metrics is None else (metrics[0], metrics[1] + number))
 
     if len(numbers) == 1:
         return one(numbers[0], stop)
@@ -102,10 +108,10 @@ def _run_members(services: compose.Services, metrics_port: int | None, host: str
     return Supervisor(numbers, one, FATAL_CODES).run(stop)
 
 
-def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics_port: int | None) -> int:
+def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics: MetricsAddress | None) -> int:
     """Run one group member and return its exit code; an error is printed as one clear line."""
     try:
-        with _metrics(services, metrics_port):
+        with _metrics(services, metrics):
             run_worker(services, stop, member=member)
     except FaultlineError as error:
         output.problem(error.detail)
@@ -133,7 +139,7 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
     name = member if slot is None else instance_id(config.group_id, host, slot.number)
     try:
         consumer = services.consumer(name)
-        if not _ready(services.store.check, stop):
+        if not _ready(services, stop):
             return
         services.store.log_bodies.check()
         _make_dead_letter_topic(config)
@@ -202,39 +208,42 @@ def configure_logging() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-def _ready(check: Callable[[], None], stop: ShutdownFlag) -> bool:
+def _ready(services: compose.Services, stop: ShutdownFlag) -> bool:
     """Wait until the database answers; False if stopped before."""
     backoff = Backoff()
     while not stop.is_set():
         try:
-            check()
+            services.store.check()
         except Unavailable as error:
+            services.telemetry.database_up.set(0)
             pause = backoff.next()
             log.warning("%s; trying again in %.1f s", error.detail, pause)
             stop.wait(pause)
         else:
+            services.telemetry.database_up.set(1)
             return True
     return False
 
 
 class _metrics:  # noqa: N801 - reads as a with statement's function
-    """Serves the metrics of one process on loopback, if a port is given."""
+    """Serves the metrics of one process, if an address is given."""
 
-    def __init__(self, services: compose.Services, port: int | None) -> None:
+    def __init__(self, services: compose.Services, address: MetricsAddress | None) -> None:
         self._services = services
-        self._port = port
+        self._address = address
 
     def __enter__(self) -> None:
-        if self._port is None:
+        if self._address is None:
             return
+        host, port = self._address
         try:
-            self._server, _ = start_http_server(self._port, "127.0.0.1", self._services.telemetry.registry)
+            self._server, _ = start_http_server(port, host, self._services.telemetry.registry)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ConfigurationError(f"--metrics-port: {self._port} can't be used: {reason}") from None
+            raise ConfigurationError(f"--metrics-host, --metrics-port: {host}:{port} can't be used: {reason}") from None
 
     def __exit__(self, *exception: object) -> None:
-        if self._port is not None and hasattr(self, "_server"):
+        if hasattr(self, "_server"):
             self._server.shutdown()
             self._server.server_close()
 

@@ -49,7 +49,7 @@ class OutboxRepository(OutboxReader):
         ]
         bulk.append(self._connection, outbox, _COLUMNS, rows)
 
-    def pass_over(self, before: datetime, *, limit: int = 5_000) -> int:
+    def pass_over(self, before: datetime, *, limit: int) -> int:
         """Mark waiting messages created before a time that have no receivers as done; returns how many."""
         old = (
             select(outbox.c.id)

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from threadpoolctl import threadpool_limits
 
@@ -26,10 +24,3 @@ def test_every_family_of_models_answers_for_programs_it_has_not_seen(
     table = model_comparison.markdown(rows)
     assert table.count("\n") == len(rows) + 1
     assert "| majority |" in table
-
-
-def test_a_family_is_the_program_or_the_composed_kind_of_a_case(cases: list[LabelledCase]) -> None:
-    case = cases[0]
-    captured = replace(case, provenance={"origin": "captured", "program": "ddp-oom"})
-    assert model_comparison.family_of(captured) == "ddp-oom"
-    assert model_comparison.family_of(case) == case.group

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from service.automation import leasing
+from service.automation import incident_detection, leasing
 from service.db.session import Store
 from service.errors import Conflict, NotFound
 from tests.service.automation.world import AUTO, World, job, world
@@ -292,3 +292,20 @@ def test_a_request_names_the_policy_version(store: Store, clock: FrozenClock) ->
     here = world(store, clock, AUTO.replace("auto-1", "night-7"))
     here.tell(job("1", XID))
     assert here.requests()[0].policy.startswith("night-7/")
+
+
+def test_an_error_over_one_incident_does_not_keep_requests_from_expiring(
+    here: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    here.tell(job("1", XID))
+    here.automation.open_incident("orion", "file_system", "/scratch", "ada")
+
+    def broken(*args: object) -> int:
+        del args
+        raise KeyError("odd")
+
+    monkeypatch.setattr(incident_detection, "add_missed_failures", broken)
+    here.wait(hours=200)
+    here.automation.tick()
+    assert [one.state for one in here.requests()] == ["expired"]
+    assert "a step of the periodic work" in caplog.text

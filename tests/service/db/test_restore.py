@@ -20,6 +20,7 @@ from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.consumer import Consumer
 from service.messaging.record import TopicPartition
+from service.messaging.source import Committed
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.recommend.advisor import Advisor
@@ -134,7 +135,8 @@ def test_after_a_restore_and_a_replay_of_the_topic_nothing_is_lost_and_nothing_t
         restored.check()
         assert len(contents(restored)["jobs"]) == 30  # what came after the backup is lost ...
         for place, offset in at_backup.items():
-            broker.group.committed[place] = max(0, offset - 5)  # ... until the offsets are reset to before the backup
+            # ... until the offsets are reset to before the backup
+            broker.group.committed[place] = Committed(max(0, offset - 5))
         consume(restored, broker)
         assert contents(restored) == before
         assert len(before["jobs"]) == len(set(before["jobs"])) == 60

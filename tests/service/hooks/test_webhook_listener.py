@@ -9,6 +9,7 @@ from standardwebhooks.webhooks import Webhook
 
 from service.clock import SystemClock
 from service.deliveries.channels import signing
+from service.errors import ConfigurationError
 from service.hooks.webhook_listener import WakeUp, WebhookListener
 from service.shutdown import SignalShutdownFlag
 from tests.service.deliveries.made import KEY, SECRET
@@ -115,3 +116,27 @@ def test_too_large_requests_and_wrong_methods_are_refused(port: int, rung: list[
     assert post(port, signed(), b"x" * (300 << 10)) == 413
     assert post(port, signed(), method="GET") == 501
     assert not rung
+
+
+def test_a_secret_that_became_unreadable_is_answered_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    rung: list[int] = []
+
+    def unreadable() -> list[bytes]:
+        raise ConfigurationError("/etc/faultline/secret can't be read")
+
+    with WebhookListener("127.0.0.1", 0, unreadable, lambda: rung.append(1), SystemClock()) as listener:
+        assert post(listener.port, signed()) == 503
+    assert not rung
+    assert "/etc/faultline/secret can't be read" in caplog.text
+
+
+def test_an_unexpected_error_is_logged_as_such(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> None:
+        raise KeyError("odd")
+
+    with (
+        WebhookListener("127.0.0.1", 0, lambda: [KEY], broken, SystemClock()) as listener,
+        pytest.raises((http.client.HTTPException, ConnectionError)),
+    ):
+        post(listener.port, signed())
+    assert "could not be handled" in caplog.text

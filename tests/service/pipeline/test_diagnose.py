@@ -324,3 +324,9 @@ def test_a_signed_address_is_not_stored(bench: Bench, tmp_path: Path) -> None:
     bench.store.close()
     assert all(("9f" * 32).encode() not in path.read_bytes() for path in tmp_path.iterdir())
     assert ("9f" * 32) not in str(only_failure(bench.store).logs[0].event)
+
+
+def test_logs_that_cannot_be_read_are_counted(bench: Bench) -> None:
+    bench.diagnose.handle([event(logs=[{"rank": 0, "uri": "/logs/0"}, {"rank": 1, "tail": "x"}])])
+    bench.diagnose.handle([event("8", status="succeeded", logs=[{"rank": 0, "uri": "/logs/1"}])])
+    assert bench.tools.telemetry.registry.get_sample_value("faultline_logs_missing_total") == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.contracts.event import JobCompletion
-from service.errors import Unavailable
+from service.errors import FaultlineError, Unavailable
 from service.kubernetes.errors import RequestRefused
 from service.kubernetes.paths import Object
 from service.watch import watch_state as states
@@ -125,3 +125,25 @@ def test_an_end_that_was_missed_is_not_forgotten_if_the_service_does_not_answer_
         given_up.cancel()
         found += [event.event_id or "" for event in sent.events]
     assert found == ["kubernetes:Job:u1"]
+
+
+class Odd(Cluster):
+    """Meets an error that the watcher does not expect."""
+
+    def watch(self, path: str, query: Mapping[str, Any], *, silence_s: float) -> Any:
+        del path, query, silence_s
+        raise KeyError("odd")
+
+
+def test_an_unexpected_error_ends_the_watcher_so_that_it_is_started_again(tmp_path: Path) -> None:
+    api, sent, known = Odd(nodes=True), Sent(threading.Event()), NodeStates()
+    started = Watcher(
+        api, WatchOptions("lab", collections([], None, with_nodes=True), tmp_path / "watch.json"), sent, None,
+        EvidenceCollector(api, known, None), known, FrozenClock(NOW), WatcherMetrics(),
+    )  # fmt: skip
+    stop = threading.Event()
+    given_up = threading.Timer(LONG_S, stop.set)
+    given_up.start()
+    with pytest.raises(FaultlineError, match="can't be watched any more: KeyError"):
+        started.run(stop)
+    given_up.cancel()
