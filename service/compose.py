@@ -223,6 +223,7 @@ class Services:
     @contextmanager
     def maintenance(self) -> Iterator[None]:
         """Run the periodic tasks during the `with` block; leases let one process at a time run each."""
+        audit_heads = AuditHeadExport(self.store, self.audit_heads, self.clock)
         tasks = [
             *learning.tasks(
                 store=self.store,
@@ -233,20 +234,20 @@ class Services:
                 retraining=lambda: self.retraining,
                 schedule=self.settings.retrain_schedule(),
             ),
-            PeriodicTask(self.reports.run_if_due, periodic.REPORTS_S),
-            PeriodicTask(self.node_statistics_updater, periodic.NODE_STATISTICS_S),
-            PeriodicTask(self.revision.by_new_evidence, periodic.LATE_REVISIONS_S),
-            PeriodicTask(self.automation.tick, periodic.AUTOMATION_S),
-            PeriodicTask(self.retention.run_if_due, periodic.RETENTION_S),
-            PeriodicTask(self.sealing.seal_due, periodic.SEALS_S),
-            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), periodic.AUDIT_HEADS_S),
-            PeriodicTask(self.group_count_updater, periodic.GROUP_COUNTS_S),
-            PeriodicTask(self.feedback.draw, periodic.AUDIT_SAMPLES_S),
-            PeriodicTask(HourlyCounts(self.store, self.clock), periodic.HOURLY_COUNTS_S),
+            PeriodicTask(self.reports.run_if_due, periodic.REPORTS_S, name="weekly report"),
+            PeriodicTask(self.node_statistics_updater, periodic.NODE_STATISTICS_S, name="node statistics"),
+            PeriodicTask(self.revision.by_new_evidence, periodic.LATE_REVISIONS_S, name="revision by new evidence"),
+            PeriodicTask(self.automation.tick, periodic.AUTOMATION_S, name="resubmissions and incidents"),
+            PeriodicTask(self.retention.run_if_due, periodic.RETENTION_S, name="retention"),
+            PeriodicTask(self.sealing.seal_due, periodic.SEALS_S, name="sealing of verdicts"),
+            PeriodicTask(audit_heads, periodic.AUDIT_HEADS_S, name="export of audit heads"),
+            PeriodicTask(self.group_count_updater, periodic.GROUP_COUNTS_S, name="counts of groups"),
+            PeriodicTask(self.feedback.draw, periodic.AUDIT_SAMPLES_S, name="audit sample"),
+            PeriodicTask(HourlyCounts(self.store, self.clock), periodic.HOURLY_COUNTS_S, name="hourly counts"),
         ]
         if self.delivery is None:
             undeliverable = UndeliverableMessages(self.store, self.clock)
-            tasks.append(PeriodicTask(undeliverable, periodic.UNDELIVERABLE_MESSAGES_S))
+            tasks.append(PeriodicTask(undeliverable, periodic.UNDELIVERABLE_MESSAGES_S, name="undeliverable messages"))
         if (asking := self.second_reader) is not None:
             tasks.append(PeriodicTask(asking, second_readings.EVERY_S, name="second reader"))
         with running(tasks):

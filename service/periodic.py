@@ -29,7 +29,7 @@ UNDELIVERABLE_MESSAGES_S: Final = 60.0
 class PeriodicTask:
     """Calls `action` every `interval_s` seconds in its own thread until closed; errors are logged under `name`."""
 
-    def __init__(self, action: Callable[[], object], interval_s: float = 5.0, *, name: str = "periodic task") -> None:
+    def __init__(self, action: Callable[[], object], interval_s: float = 5.0, *, name: str) -> None:
         self._name = name
         self._action = action
         self._interval_s = interval_s

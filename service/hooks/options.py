@@ -22,40 +22,43 @@ class HookOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    url: str = Field("http://127.0.0.1:8080", description="where Faultline is")
+    url: str = Field("http://127.0.0.1:8080", description="URL of the Faultline server")
     token_file: Path | None = Field(
         None, description="file with an API token of purpose hook (with --dry-run: read); it may change at any time"
     )
     cluster: str = Field("", max_length=200, description="the cluster whose requests to take, as the events name it")
     name: str = Field("", max_length=150, description="this hook's name, for people (default: this host's name)")
     state_dir: Path = Field(
-        Path("/var/lib/faultline-hook"), description="its memory, a folder on a local disk that no other hook uses"
+        Path("/var/lib/faultline-hook"),
+        description="folder of its journal and saved scripts, on a local disk; no other hook may use it",
     )
-    poll_s: float = Field(15.0, ge=0.05, le=3600, description="seconds between looks for work")
-    lease_s: int = Field(120, ge=2, le=3600, description="seconds that a request is its own")
-    timeout_s: float = Field(15.0, gt=0, le=300, description="seconds that one question to Faultline may take")
-    dry_run: bool = Field(default=False, description="say what would be done, and do and tell nothing")
+    poll_s: float = Field(15.0, ge=0.05, le=3600, description="polling interval in seconds")
+    lease_s: int = Field(120, ge=2, le=3600, description="seconds for which a request is leased")
+    timeout_s: float = Field(15.0, gt=0, le=300, description="time limit of an API request in seconds")
+    dry_run: bool = Field(default=False, description="log what would be done; change nothing and report nothing")
     allow_http: bool = Field(default=False, description="send the token without TLS beyond this machine")
     ca_file: Path | None = Field(None, description="PEM file of the authorities to trust, instead of the system's")
     cert_file: Path | None = Field(None, description="PEM file of a client certificate")
     key_file: Path | None = Field(None, description="PEM file of its key, where it is not in the same file")
-    listen: str | None = Field(None, description="ADDRESS:PORT where signed webhooks may wake it")
+    listen: str | None = Field(None, description="ADDRESS:PORT that takes signed webhooks, which start a round at once")
     webhook_secret_file: Path | None = Field(None, description="file with the webhooks' secret, whsec_..., one a line")
     slurm_bin: Path | None = Field(None, description="slurm: the folder of Slurm's commands, where not on the PATH")
-    slurm_timeout_s: float = Field(60.0, gt=0, le=600, description="slurm: seconds that one of them may take")
+    slurm_timeout_s: float = Field(60.0, gt=0, le=600, description="slurm: time limit of a Slurm command in seconds")
     slurmrestd: str | None = Field(
         None,
-        description="slurm: speak to slurmrestd there, unix:/PATH or http(s)://HOST:PORT; the commands do the rest",
+        description="slurm: use slurmrestd at unix:/PATH or http(s)://HOST:PORT, and commands for what its API lacks",
     )
     slurmrestd_token: str | None = Field(
-        None, pattern=r"^(file:/.+|env:[A-Za-z_][A-Za-z0-9_]*)$", description="slurm: its token, file:/PATH or env:NAME"
+        None,
+        pattern=r"^(file:/.+|env:[A-Za-z_][A-Za-z0-9_]*)$",
+        description="slurm: token of slurmrestd, file:/PATH or env:NAME",
     )
-    settle_s: float = Field(20.0, ge=0, le=600, description="slurm: a crash is looked into after so many seconds")
+    settle_s: float = Field(20.0, ge=0, le=600, description="slurm: seconds until an interrupted action is inspected")
     save_scripts: bool = Field(default=True, description="slurm: keep failed jobs' scripts for three days")
     spool: Path | None = Field(None, description="slurm: slurmctld's StateSaveLocation, to keep their environments too")
     write_back: str | None = Field(None, description="slurm: the pages' address, to be put into the job's AdminComment")
     command: tuple[str, ...] = Field((), description="command: the program and its arguments")
-    command_timeout_s: float = Field(300.0, gt=0, le=3000, description="command: seconds that it may run")
+    command_timeout_s: float = Field(300.0, gt=0, le=3000, description="command: time limit of the program in seconds")
 
     @field_validator("url", "write_back")
     @classmethod

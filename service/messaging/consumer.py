@@ -77,7 +77,7 @@ class Consumer:
         self._dead_letters = dead_letters
         self._clock = clock
         self._telemetry = telemetry
-        self._idle_task = None if idle is None else PeriodicTask(idle)
+        self._idle_task = None if idle is None else PeriodicTask(idle, name="late logs")
         self._dead_letter_limit = DeadLetterLimit(limits.dead_letters)
         self._limits = limits
         self._handler = RetryingHandler(handle, self._wait_for_database, self._ours)

@@ -16,7 +16,7 @@ def test_does_it_now_and_then_whatever_comes_of_it_until_closed(caplog: pytest.L
         if outcomes and (error := outcomes.pop()) is not None:
             raise error
 
-    beside = PeriodicTask(action, interval_s=0.01)
+    beside = PeriodicTask(action, interval_s=0.01, name="test")
     with caplog.at_level(logging.INFO):
         beside.start()
         for _ in range(5):

@@ -163,9 +163,9 @@ def _side_work(
     failed: list[BaseException] = []
     if not with_worker:
         warn_if_root()
-        tasks = [PeriodicTask(parts.revision.by_late_logs)]
+        tasks = [PeriodicTask(parts.revision.by_late_logs, name="late logs")]
         if parts.settings.kafka_bootstrap_servers:
-            tasks.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S))
+            tasks.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S, name="consumer lag"))
         for task in tasks:
             task.start()
         try:

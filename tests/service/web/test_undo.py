@@ -108,8 +108,7 @@ def test_the_label_of_a_group_is_undone_with_those_of_its_failures(client: TestC
     assert set(verdicts(client).values()) == {("SYS.5", "person")}
     client.post("/api/v1/events", content=lines(event("4")))
     page = words(post(client, f"/groups/{number}/feedback/undo"))
-    assert "Undone: the label" in page
-    assert "of 3 failures. Their verdicts before it are current again." in page
+    assert "removed from 3 failures. Their previous verdicts apply again." in page
     assert verdicts(client) == before | {"4": ("USER.1", "machine")}
     assert client.get("/api/v1/labels").text.strip() == ""
     group = group_of(client, "flash_attn")
@@ -137,7 +136,7 @@ def test_a_label_that_waits_for_a_second_person_says_so_and_is_undone(client: Te
     assert set(verdicts(client).values()) == {("USER.1", "machine")}
     page = post(client, f"/groups/{number}/feedback/undo")
     title = taxonomy.load().causes["SYS.5"].title
-    assert f"Undone: the label {title} of {len(jobs)} failures." in words(page)
+    assert f"Label {title} removed from {len(jobs)} failures." in words(page)
     assert client.get("/api/v1/feedback").json()["items"] == []
 
 
@@ -151,7 +150,7 @@ def test_failures_that_were_judged_since_then_keep_their_label(client: TestClien
     with world.store.unit_of_work() as work:
         assert work.feedback.protect(ids["2"], golden=True)
     page = words(post(client, f"/groups/{number}/feedback/undo"))
-    assert "of 1 failure. Its verdict before it is current again. 2 keep their label" in page
+    assert "from 1 failure. Its previous verdict applies again. 2 failures keep their label" in page
     assert verdicts(client) == {"1": ("USER.4", "person"), "2": ("SYS.5", "person"), "3": ("USER.1", "machine")}
 
 

@@ -123,7 +123,7 @@ def test_the_page_tells_how_the_failure_went(client: TestClient, monkeypatch: py
     assert "Explains nothing here: it is of a node that the job did not use (gpu77, 2 such lines) NVRM: Xid 79" in page
     monkeypatch.setitem(BY_WORD, "user", replace(GUESS, chain=(chain[0], chain[2])))
     later = (NOW - timedelta(seconds=5)).isoformat()
-    assert "How it went" not in words(page_of(client, event("2", logs=[log("user")], ended_at=later)))
+    assert "Sequence of events" not in words(page_of(client, event("2", logs=[log("user")], ended_at=later)))
 
 
 def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
