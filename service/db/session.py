@@ -1,8 +1,10 @@
 """Access to the database: sessions that read one snapshot, and units of work that write in one transaction."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -63,6 +65,18 @@ from service.second_reader.repository import SecondReadingReader, SecondReadingR
 from service.statistics.repository.rollups import RollupRepository
 from service.statistics.repository.statistics import StatisticsReader
 
+R = TypeVar("R")
+
+
+def _part(make: Callable[[Connection], R]) -> "cached_property[R]":
+    """A reader or repository of a session, made at its first use."""
+    return cached_property(lambda self: make(self._connection))
+
+
+def _timed_part(make: Callable[[Connection, Clock], R]) -> "cached_property[R]":
+    """The same of one that reads the time."""
+    return cached_property(lambda self: make(self._connection, self._clock))
+
 
 class ReadSession:
     """The readers of all domains over one connection: one consistent snapshot, no method that writes."""
@@ -74,148 +88,105 @@ class ReadSession:
         audit_key: bytes | None = None,
         log_bodies: LogBodies | None = None,
     ) -> None:
-        self.jobs = JobReader(connection)
-        self.good_runs = GoodRunReader(connection)
-        self.failures = FailureReader(connection, clock, log_bodies)
-        self.failure_ranges = IdRangeReader(connection)
-        self.groups = GroupReader(connection, clock)
-        self.feedback = FeedbackReader(connection, clock)
-        self.group_labels = GroupLabelReader(connection, clock)
-        self.audit_samples = AuditReader(connection, clock)
-        self.applied_fixes = AppliedFixReader(connection, clock)
-        self.site_layers = SiteLayerReader(connection, clock)
-        self.reclassification_runs = ReclassificationRunReader(connection, clock)
-        self.drift = DriftReader(connection, clock)
-        self.dead_letters = DeadLetterReader(connection, clock)
-        self.outbox = OutboxReader(connection, clock)
-        self.deliveries = DeliveryReader(connection, clock)
-        self.endpoints = EndpointReader(connection)
-        self.digests = DigestReader(connection, clock)
-        self.tokens = TokenReader(connection, clock)
-        self.accounts = AccountReader(connection, clock)
-        self.sessions = SessionReader(connection, clock)
-        self.audit_log = AuditLogReader(connection, clock, audit_key)
-        self.verdict_seals = VerdictSealReader(connection)
-        self.signature_hits = SignatureHitReader(connection)
-        self.statistics = StatisticsReader(connection)
-        self.goodput = GoodputReader(connection)
-        self.node_events = NodeEventReader(connection, clock)
-        self.suspicion = SuspicionReader(connection)
-        self.repairs = RepairReader(connection, clock)
-        self.failure_facts = FailureFactReader(connection)
-        self.node_work = NodeWorkReader(connection, clock)
-        self.weekly_counts = WeeklyCountReader(connection)
-        self.weekly_job_counts = WeeklyJobReader(connection)
-        self.weekly_action_counts = WeeklyActionCountReader(connection)
-        self.reports = ReportReader(connection, clock)
-        self.report_subscriptions = SubscriptionReader(connection, clock)
-        self.task_leases = TaskLeaseReader(connection, clock)
-        self.advice_history = AdviceReader(connection, clock)
-        self.decision_history = DecisionReader(connection)
-        self.requests = RequestReader(connection, clock)
-        self.leases = LeaseReader(connection, clock)
-        self.lineages = LineageReader(connection, clock)
-        self.incident_signals = IncidentSignalReader(connection)
-        self.incidents = IncidentReader(connection, clock)
-        self.outcomes = OutcomeReader(connection, clock)
-        self.funnel = FunnelReader(connection)
-        self.storms = StormReader(connection, clock)
-        self.kill_switch = KillSwitchReader(connection, clock)
-        self.second_readings = SecondReadingReader(connection)
+        self._connection = connection
+        self._clock = clock
+        self._audit_key = audit_key
+        self._log_bodies = log_bodies
+
+    jobs = _part(JobReader)
+    good_runs = _part(GoodRunReader)
+    failures = cached_property(lambda self: FailureReader(self._connection, self._clock, self._log_bodies))
+    failure_ranges = _part(IdRangeReader)
+    groups = _timed_part(GroupReader)
+    feedback = _timed_part(FeedbackReader)
+    group_labels = _timed_part(GroupLabelReader)
+    audit_samples = _timed_part(AuditReader)
+    applied_fixes = _timed_part(AppliedFixReader)
+    site_layers = _timed_part(SiteLayerReader)
+    reclassification_runs = _timed_part(ReclassificationRunReader)
+    drift = _timed_part(DriftReader)
+    dead_letters = _timed_part(DeadLetterReader)
+    outbox = _timed_part(OutboxReader)
+    deliveries = _timed_part(DeliveryReader)
+    endpoints = _part(EndpointReader)
+    digests = _timed_part(DigestReader)
+    tokens = _timed_part(TokenReader)
+    accounts = _timed_part(AccountReader)
+    sessions = _timed_part(SessionReader)
+    audit_log = cached_property(lambda self: AuditLogReader(self._connection, self._clock, self._audit_key))
+    verdict_seals = _part(VerdictSealReader)
+    signature_hits = _part(SignatureHitReader)
+    statistics = _part(StatisticsReader)
+    goodput = _part(GoodputReader)
+    node_events = _timed_part(NodeEventReader)
+    suspicion = _part(SuspicionReader)
+    repairs = _timed_part(RepairReader)
+    failure_facts = _part(FailureFactReader)
+    node_work = _timed_part(NodeWorkReader)
+    weekly_counts = _part(WeeklyCountReader)
+    weekly_job_counts = _part(WeeklyJobReader)
+    weekly_action_counts = _part(WeeklyActionCountReader)
+    reports = _timed_part(ReportReader)
+    report_subscriptions = _timed_part(SubscriptionReader)
+    task_leases = _timed_part(TaskLeaseReader)
+    advice_history = _timed_part(AdviceReader)
+    decision_history = _part(DecisionReader)
+    requests = _timed_part(RequestReader)
+    leases = _timed_part(LeaseReader)
+    lineages = _timed_part(LineageReader)
+    incident_signals = _part(IncidentSignalReader)
+    incidents = _timed_part(IncidentReader)
+    outcomes = _timed_part(OutcomeReader)
+    funnel = _part(FunnelReader)
+    storms = _timed_part(StormReader)
+    kill_switch = _timed_part(KillSwitchReader)
+    second_readings = _part(SecondReadingReader)
 
 
 class UnitOfWork(ReadSession):
     """The repositories of all domains over one connection: one transaction that reads and writes."""
 
-    jobs: JobRepository
-    good_runs: GoodRunRepository
-    failures: FailureRepository
-    groups: GroupRepository
-    feedback: FeedbackRepository
-    group_labels: GroupLabelRepository
-    audit_samples: AuditRepository
-    applied_fixes: AppliedFixRepository
-    site_layers: SiteLayerRepository
-    reclassification_runs: ReclassificationRunRepository
-    drift: DriftRepository
-    dead_letters: DeadLetterRepository
-    outbox: OutboxRepository
-    deliveries: DeliveryRepository
-    endpoints: EndpointRepository
-    digests: DigestRepository
-    tokens: TokenRepository
-    accounts: AccountRepository
-    sessions: SessionRepository
-    audit_log: AuditLogRepository
-    verdict_seals: VerdictSealRepository
-    node_events: NodeEventRepository
-    suspicion: SuspicionRepository
-    repairs: RepairRepository
-    failure_facts: FailureFactRepository
-    node_work: NodeWorkRepository
-    reports: ReportRepository
-    report_subscriptions: SubscriptionRepository
-    task_leases: TaskLeaseRepository
-    advice_history: AdviceRepository
-    requests: RequestRepository
-    leases: LeaseRepository
-    lineages: LineageRepository
-    incident_signals: IncidentSignalRepository
-    incidents: IncidentRepository
-    outcomes: OutcomeRepository
-    storms: StormRepository
-    kill_switch: KillSwitchRepository
-    second_readings: SecondReadingRepository
-
-    def __init__(
-        self,
-        connection: Connection,
-        clock: Clock,
-        audit_key: bytes | None = None,
-        log_bodies: LogBodies | None = None,
-    ) -> None:
-        super().__init__(connection, clock, audit_key, log_bodies)
-        self.jobs = JobRepository(connection)
-        self.good_runs = GoodRunRepository(connection)
-        self.failures = FailureRepository(connection, clock, log_bodies)
-        self.groups = GroupRepository(connection, clock)
-        self.feedback = FeedbackRepository(connection, clock)
-        self.group_labels = GroupLabelRepository(connection, clock)
-        self.audit_samples = AuditRepository(connection, clock)
-        self.applied_fixes = AppliedFixRepository(connection, clock)
-        self.site_layers = SiteLayerRepository(connection, clock)
-        self.reclassification_runs = ReclassificationRunRepository(connection, clock)
-        self.drift = DriftRepository(connection, clock)
-        self.dead_letters = DeadLetterRepository(connection, clock)
-        self.outbox = OutboxRepository(connection, clock)
-        self.deliveries = DeliveryRepository(connection, clock)
-        self.endpoints = EndpointRepository(connection)
-        self.digests = DigestRepository(connection, clock)
-        self.tokens = TokenRepository(connection, clock)
-        self.accounts = AccountRepository(connection, clock)
-        self.sessions = SessionRepository(connection, clock)
-        self.audit_log = AuditLogRepository(connection, clock, audit_key)
-        self.verdict_seals = VerdictSealRepository(connection)
-        self.pending_logs = PendingLogRepository(connection, clock)
-        self.rollups = RollupRepository(connection)
-        self.node_events = NodeEventRepository(connection, clock)
-        self.suspicion = SuspicionRepository(connection)
-        self.repairs = RepairRepository(connection, clock)
-        self.failure_facts = FailureFactRepository(connection)
-        self.node_work = NodeWorkRepository(connection, clock)
-        self.reports = ReportRepository(connection, clock)
-        self.report_subscriptions = SubscriptionRepository(connection, clock)
-        self.task_leases = TaskLeaseRepository(connection, clock)
-        self.advice_history = AdviceRepository(connection, clock)
-        self.requests = RequestRepository(connection, clock)
-        self.leases = LeaseRepository(connection, clock)
-        self.lineages = LineageRepository(connection, clock)
-        self.incident_signals = IncidentSignalRepository(connection)
-        self.incidents = IncidentRepository(connection, clock)
-        self.outcomes = OutcomeRepository(connection, clock)
-        self.storms = StormRepository(connection, clock)
-        self.kill_switch = KillSwitchRepository(connection, clock)
-        self.second_readings = SecondReadingRepository(connection)
+    jobs = _part(JobRepository)
+    good_runs = _part(GoodRunRepository)
+    failures = cached_property(lambda self: FailureRepository(self._connection, self._clock, self._log_bodies))
+    groups = _timed_part(GroupRepository)
+    feedback = _timed_part(FeedbackRepository)
+    group_labels = _timed_part(GroupLabelRepository)
+    audit_samples = _timed_part(AuditRepository)
+    applied_fixes = _timed_part(AppliedFixRepository)
+    site_layers = _timed_part(SiteLayerRepository)
+    reclassification_runs = _timed_part(ReclassificationRunRepository)
+    drift = _timed_part(DriftRepository)
+    dead_letters = _timed_part(DeadLetterRepository)
+    outbox = _timed_part(OutboxRepository)
+    deliveries = _timed_part(DeliveryRepository)
+    endpoints = _part(EndpointRepository)
+    digests = _timed_part(DigestRepository)
+    tokens = _timed_part(TokenRepository)
+    accounts = _timed_part(AccountRepository)
+    sessions = _timed_part(SessionRepository)
+    audit_log = cached_property(lambda self: AuditLogRepository(self._connection, self._clock, self._audit_key))
+    verdict_seals = _part(VerdictSealRepository)
+    pending_logs = _timed_part(PendingLogRepository)
+    rollups = _part(RollupRepository)
+    node_events = _timed_part(NodeEventRepository)
+    suspicion = _part(SuspicionRepository)
+    repairs = _timed_part(RepairRepository)
+    failure_facts = _part(FailureFactRepository)
+    node_work = _timed_part(NodeWorkRepository)
+    reports = _timed_part(ReportRepository)
+    report_subscriptions = _timed_part(SubscriptionRepository)
+    task_leases = _timed_part(TaskLeaseRepository)
+    advice_history = _timed_part(AdviceRepository)
+    requests = _timed_part(RequestRepository)
+    leases = _timed_part(LeaseRepository)
+    lineages = _timed_part(LineageRepository)
+    incident_signals = _part(IncidentSignalRepository)
+    incidents = _timed_part(IncidentRepository)
+    outcomes = _timed_part(OutcomeRepository)
+    storms = _timed_part(StormRepository)
+    kill_switch = _timed_part(KillSwitchRepository)
+    second_readings = _part(SecondReadingRepository)
 
 
 class Store:

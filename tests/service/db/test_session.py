@@ -3,6 +3,7 @@
 import inspect
 import re
 from datetime import UTC, datetime
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -26,7 +27,11 @@ def connection() -> Connection:
 
 
 def parts(session: ReadSession) -> dict[str, Any]:
-    return dict(vars(session))
+    names = [
+        name for kind in type(session).__mro__ for name, part in vars(kind).items() if isinstance(part, cached_property)
+    ]
+    assert len(names) > 40
+    return {name: getattr(session, name) for name in names}
 
 
 def methods(part: object) -> dict[str, FunctionType]:
