@@ -25,6 +25,7 @@ from service.weeks import Week, last_complete
 TASK = "weekly report"
 GRACE = timedelta(hours=6)  # after the end of a week, for late events and logs
 LEASE = timedelta(minutes=15)
+MOST_MISSED = 12  # weeks before the last one that are published later (judgement: a quarter)
 SERVICE = "the service"
 Versions = tuple[tuple[int, datetime], ...]  # number and time of publication, newest first
 SLOW_S = 0.5  # a report that takes longer to build is cached too: a small team of a large fleet
@@ -143,8 +144,8 @@ class ReportService:
     def run_if_due(self) -> Report | None:
         """Publish the last week if it is due, of all jobs and of each scope that somebody subscribed to, and send it.
 
-        A report that a person published before it is due gets a new version if it has changed. One of several
-        processes does it.
+        A report that a person published before it is due gets a new version if it has changed. Weeks that ended while
+        no process ran are published too, and not sent. One of several processes does it.
 
         Raises:
             Unavailable: the database does not answer; calling again later does the same.
@@ -160,11 +161,19 @@ class ReportService:
         with self._store.unit_of_work() as work:
             if not work.task_leases.take(TASK, self._holder, due=str(week), lease=LEASE):
                 return None
+        for missed in self._missed(last, week):
+            self._published(missed, EVERYTHING)
         made = self.publish(week) if self._complete(week) is None else None
         send_due(self._store, week, self._published)
         with self._store.unit_of_work() as work:
             work.task_leases.done(TASK, self._holder, due=str(week))
         return made
+
+
+    def _missed(self, last: str | None, week: Week) -> list[Week]:
+        """The weeks after the last one that was handled and before this one, oldest first; none before the first."""
+        earlier = [week.earlier(number) for number in range(1, MOST_MISSED + 1)]
+        return [one for one in reversed(earlier) if last is not None and str(one) > last]
 
 
 def _large(report: Report) -> bool:

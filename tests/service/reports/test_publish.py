@@ -201,3 +201,20 @@ def test_pages_and_api_show_the_same(world: World) -> None:
     assert client.get("/api/v1/reports/2026-W46?version=3").status_code == 404
     assert client.get("/reports/2026-W46?version=99999999999999999999").status_code == 422
     assert client.get("/reports/2026-W47.md").text.startswith("# Quality report")
+
+
+def test_weeks_that_ended_while_the_service_was_down_are_published_later(world: World) -> None:
+    post(world, "1")
+    world.clock.at = MONDAY
+    assert reports(world).run_if_due() is not None
+    post(world, "2", ended_at=(MONDAY + timedelta(days=2)).isoformat())
+    world.clock.at = MONDAY + timedelta(weeks=3)
+    made = reports(world).run_if_due()
+    assert made is not None
+    assert made.week == "2026-W50"
+    with world.store.reading() as reading:
+        stored = [reading.reports.latest(f"2026-W{number}", Scope()) for number in (46, 47, 48, 49, 50)]
+    assert [one is not None for one in stored] == [False, True, True, True, True]
+    assert stored[2] is not None
+    assert stored[2].body["figures"]["failed"] == 1
+    assert reports(world).run_if_due() is None
