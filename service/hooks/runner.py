@@ -57,7 +57,8 @@ class HookRunner:
         self._journal = journal
         self._clock = clock
         self._options = options
-        self._reported: set[str] = set()
+        self._warned: set[str] = set()  # requests that were interrupted and whose lease has expired
+        self._shown: set[str] = set()  # requests that a dry run has logged
 
     def run(self, stop: ShutdownFlag, pause: RoundTimer) -> None:
         """Run until shutdown."""
@@ -198,8 +199,8 @@ class HookRunner:
             self._end(request, seen, intent)
         elif isinstance(seen, Failed) or not seen.begun:
             self._journal.forget(request.request_id)  # nothing was done: the next lease starts from the beginning
-        elif request.request_id not in self._reported:
-            self._reported.add(request.request_id)
+        elif request.request_id not in self._warned:
+            self._warned.add(request.request_id)
             log.error(
                 "%s: job %s was interrupted (%s), and the lease has expired: waiting for the next lease or an operator",
                 request.request_id,
@@ -212,6 +213,7 @@ class HookRunner:
         intent = known or self._intent(request, None)
         intent = replace(intent, state="acted", outcome=outcome, lease_token=request.lease_token)
         self._journal.write(intent)
+        self._warned.discard(request.request_id)
         self._tell(intent)
 
     def _tell(self, intent: Intent) -> None:
@@ -252,9 +254,10 @@ class HookRunner:
 
     def _rehearse(self) -> int:
         """Log what would be done for each waiting request, once."""
-        fresh = [one for one in self._service.waiting(MOST_A_ROUND) if one.request_id not in self._reported]
+        waiting = self._service.waiting(MOST_A_ROUND)
+        fresh = [one for one in waiting if one.request_id not in self._shown]
+        self._shown = {one.request_id for one in waiting}
         for request in fresh:
-            self._reported.add(request.request_id)
             seen: object = Settled("refused", f"this hook serves cluster {self._options.cluster}")
             if request.cluster == self._options.cluster:
                 try:
