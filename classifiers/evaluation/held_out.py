@@ -13,6 +13,7 @@ from classifiers.model.artifact import Model
 from classifiers.model.case_views import views_of
 from classifiers.model.fitting import fit_text
 from classifiers.model.samples import fold_of
+from classifiers.model.training import retry_shares
 from classifiers.model.training_table import table_for
 from classifiers.signatures import Catalogue
 
@@ -51,8 +52,9 @@ def held_out_answers(
 ) -> tuple[list[Answer], list[WeightedAnswer]]:
     """Answers to each whole case, and to all views of all cases.
 
-    The first stage is fitted once for each fold of kinds (or another `unit`), without that fold. Second stage and
-    calibration are the model's: a few numbers, which its training fitted on held-out kinds.
+    Weights of lines, first stage and retry outlooks of causes are fitted once for each fold of kinds (or another `unit`),
+    without that fold. Second stage and calibration are the model's: a few numbers, which its training fitted on held-out
+    kinds.
 
     Args:
         cases: the cases to classify.
@@ -83,18 +85,19 @@ def fold_diagnosers(
     training: Sequence[LabelledCase] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[Diagnoser, list[LabelledCase]]]:
-    """For each fold of units: a diagnoser whose first stage has not seen them, and their cases.
+    """For each fold of units: a diagnoser that has not seen them (but see `held_out_answers`), and their cases.
 
-    The first stage is fitted on `training`, or on `cases` if that is None.
+    It is fitted on `training`, or on `cases` if that is None.
     """
-    table = table_for(cases if training is None else training, catalogue, seed)
     folds = sorted({fold_of(unit(case), seed) for case in cases})
     for fold in folds:
         progress(f"fold {fold + 1} of {len(folds)}")
+        inside = [case for case in (cases if training is None else training) if fold_of(unit(case), seed) != fold]
+        table = table_for(inside, catalogue, seed)
         rows = [row for row, sample in enumerate(table.samples) if fold_of(unit(sample.case), seed) != fold]
         text = fit_text(table, rows, constants.AXES, seed=seed)
         yield (
-            Diagnoser(replace(model, text=text, lines=table.lines), catalogue),
+            Diagnoser(replace(model, text=text, lines=table.lines, retry_by_cause=retry_shares(inside)), catalogue),
             [case for case in cases if fold_of(unit(case), seed) == fold],
         )
 
