@@ -52,9 +52,9 @@ def held_out_answers(
 ) -> tuple[list[Answer], list[WeightedAnswer]]:
     """Answers to each whole case, and to all views of all cases.
 
-    Weights of lines, first stage and retry outlooks of causes are fitted once for each fold of kinds (or another `unit`),
-    without that fold. Second stage and calibration are the model's: a few numbers, which its training fitted on held-out
-    kinds.
+    Weights of lines, first stage and retry outlooks of causes are fitted once for each fold of kinds (or another
+    `unit`), without that fold. Second stage and calibration are the model's: a few numbers, which its training fitted
+    on held-out kinds.
 
     Args:
         cases: the cases to classify.
