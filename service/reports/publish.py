@@ -169,7 +169,6 @@ class ReportService:
             work.task_leases.done(TASK, self._holder, due=str(week))
         return made
 
-
     def _missed(self, last: str | None, week: Week) -> list[Week]:
         """The weeks after the last one that was handled and before this one, oldest first; none before the first."""
         earlier = [week.earlier(number) for number in range(1, MOST_MISSED + 1)]

@@ -183,12 +183,12 @@ def session_owner(services: Services, session: str) -> Account | Token | None:
     The time of use is recorded at most once a minute.
     """
     with services.reading() as reading:
-        found = reading.accounts.session(session, idle=IDLE)
+        found = reading.sessions.owner(session, idle=IDLE)
         owner = reading.tokens.get(found) if isinstance(found, int) else found
-        used_at = None if owner is None else reading.accounts.session_used_at(session)
+        used_at = None if owner is None else reading.sessions.last_used_at(session)
     if used_at is not None and services.clock.now() - used_at >= _USE_RECORDED_EVERY:
         with suppress(Unavailable), services.store.unit_of_work() as work:  # a busy database must not block readers
-            work.accounts.use_session(session)
+            work.sessions.use(session)
     return owner
 
 

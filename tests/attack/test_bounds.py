@@ -76,7 +76,7 @@ def test_a_token_and_an_account_of_one_name_share_no_views(tmp_path: Path) -> No
     view = {"name": "mine", "page": "/failures", "query": "side=user"}
     with world.store.unit_of_work() as work:
         made = work.accounts.create("ana", "viewer", password="x")
-        session = work.accounts.log_in(account_id=made.id, lasts=LIFETIME)
+        session = work.sessions.log_in(account_id=made.id, lasts=LIFETIME)
     secret = world.token("read", name="ana")
     with world.client(secret) as program, world.client() as person:
         person.cookies.set(COOKIE, session)

@@ -61,7 +61,7 @@ class Site:
     def as_(self, name: str) -> StorageState:
         """Log a user in and return the cookies; a session that nobody uses ends while other tests move the clock."""
         with self.world.store.unit_of_work() as work:
-            session = work.accounts.log_in(account_id=self.accounts[name], lasts=LIFETIME)
+            session = work.sessions.log_in(account_id=self.accounts[name], lasts=LIFETIME)
         cookie = {
             "name": COOKIE, "value": session, "domain": "127.0.0.1", "path": "/", "expires": -1,
             "httpOnly": True, "secure": False, "sameSite": "Strict",

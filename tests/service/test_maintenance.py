@@ -45,9 +45,7 @@ def test_retention_runs_after_the_clock_was_ahead_for_a_while(tmp_path: Path) ->
     world.store.close()
 
 
-def test_all_messages_without_receivers_are_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_messages_without_receivers_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance, "PASSED_OVER", 10)
     world = make_world(tmp_path)
     with world.store.unit_of_work() as work:

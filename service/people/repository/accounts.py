@@ -1,21 +1,16 @@
-"""Accounts: identity, role, users and teams of people, and their sessions."""
+"""Accounts: identity, role, users and teams of people."""
 
 import builtins
-import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal, get_args
 
 import orjson
-from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, delete, or_, select, update
 
-from classifiers.redaction import redact
 from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
-from service.people.records import Client
-from service.people.repository.sessions import last_used
-from service.people.repository.tokens import hashed
 from service.people.tables import accounts, sessions
 from service.sql import bulk
 from service.sql.types import clean, utc
@@ -25,9 +20,6 @@ AccountSource = Literal["local", "oidc", "proxy"]
 ROLES: tuple[str, ...] = get_args(Role)
 _ANY = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
 _NAME = 200  # characters
-UNKNOWN_CLIENT = Client()
-_ADDRESS, _AGENT = 100, 300  # characters
-_MOST = 100  # sessions of one account or token; beyond it its oldest are removed, and nobody else's
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +67,14 @@ class AccountReader:
         row = self._connection.execute(select(accounts).where(accounts.c.name == clean(name))).first()
         if row is None:
             raise NotFound(f'no account named "{name[:80]}"')
-        return _account(row)
+        return account_of_row(row)
 
     def of_identity(self, issuer: str, external_id: str) -> Account | None:
         """The account of a person of an identity provider, including disabled ones."""
         row = self._connection.execute(
             select(accounts).where(accounts.c.issuer == clean(issuer), accounts.c.external_id == clean(external_id))
         ).first()
-        return None if row is None else _account(row)
+        return None if row is None else account_of_row(row)
 
     def credentials(self, name: str) -> Credentials | None:
         """The credentials of an enabled local account; None if there is none."""
@@ -95,40 +87,13 @@ class AccountReader:
 
     def list(self) -> tuple[Account, ...]:
         """All accounts, by name."""
-        return tuple(_account(row) for row in self._connection.execute(select(accounts).order_by(accounts.c.name)))
+        return tuple(
+            account_of_row(row) for row in self._connection.execute(select(accounts).order_by(accounts.c.name))
+        )
 
     def any(self) -> bool:
         """Whether an enabled account exists."""
         return self._connection.execute(_ANY).first() is not None
-
-    def session(self, secret: str, *, idle: timedelta | None = None) -> Account | int | None:
-        """The account or the API token id of a session; None if the session is not valid.
-
-        A session that was not used for `idle` is not valid.
-        """
-        row = self._connection.execute(
-            select(sessions.c.account_id, sessions.c.token_id).where(
-                sessions.c.sha256 == hashed(secret),
-                sessions.c.revoked_at.is_(None),
-                sessions.c.until > utc(self._clock.now()),
-                *(() if idle is None else (last_used > utc(self._clock.now() - idle),)),
-            )
-        ).first()
-        if row is None:
-            return None
-        if row.account_id is not None:
-            found = self._connection.execute(
-                select(accounts).where(accounts.c.id == row.account_id, accounts.c.disabled_at.is_(None))
-            ).first()
-            return None if found is None else _account(found)
-        token_id: int = row.token_id
-        return token_id
-
-    def session_used_at(self, secret: str) -> datetime | None:
-        """The last recorded use of a session; None if there is none."""
-        found = select(last_used).where(sessions.c.sha256 == hashed(secret))
-        at: datetime | None = self._connection.execute(found).scalar_one_or_none()
-        return at
 
 
 class AccountRepository(AccountReader):
@@ -192,7 +157,7 @@ class AccountRepository(AccountReader):
         }
         if stored:
             self._connection.execute(update(accounts).where(accounts.c.id == found.id).values(**stored))
-        self.log_out_everywhere(found.id)
+        self._connection.execute(delete(sessions).where(sessions.c.account_id == found.id))
         return self.named(name)
 
     def replace_password(self, account_id: int, old: str, new: str) -> bool:
@@ -208,61 +173,15 @@ class AccountRepository(AccountReader):
         """
         self.change(name, disabled_at=utc(self._clock.now()))
 
-    def log_in(
-        self,
-        *,
-        account_id: int | None = None,
-        token_id: int | None = None,
-        lasts: timedelta,
-        client: Client = UNKNOWN_CLIENT,
-    ) -> str:
-        """Create a session; returns its secret for the cookie. Removes expired and surplus sessions.
-
-        Long texts of the client are cut.
-        """
-        secret, now = secrets.token_urlsafe(32), utc(self._clock.now())
-        self._connection.execute(delete(sessions).where(sessions.c.until <= now))
-        own = sessions.c.account_id == account_id if account_id is not None else sessions.c.token_id == token_id
-        over = (
-            select(sessions.c.sha256).where(own).order_by(sessions.c.created_at.desc()).offset(_MOST - 1).limit(1_000)
-        )
-        self._connection.execute(delete(sessions).where(sessions.c.sha256.in_(over.scalar_subquery())))
-        self._connection.execute(
-            insert(sessions).values(
-                sha256=hashed(secret),
-                account_id=account_id,
-                token_id=token_id,
-                created_at=now,
-                until=now + lasts,
-                address=clean(client.address)[:_ADDRESS],
-                agent=clean(redact(client.agent[: 2 * _AGENT]))[:_AGENT],
-            )
-        )
-        if account_id is not None:
-            self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(last_login_at=now))
-        return secret
-
-    def use_session(self, secret: str) -> None:
-        """Record that a session is used now."""
-        used = update(sessions).where(sessions.c.sha256 == hashed(secret)).values(used_at=utc(self._clock.now()))
-        self._connection.execute(used)
-
     def use_code(self, account_id: int, step: int) -> bool:
         """Accept a one-time code of a time step; False if a code of this step or a later one was accepted before."""
         unused = or_(accounts.c.totp_step.is_(None), accounts.c.totp_step < step)
         changed = update(accounts).where(accounts.c.id == account_id, unused).values(totp_step=step)
         return self._connection.execute(changed).rowcount == 1
 
-    def log_out(self, secret: str) -> None:
-        """End one session."""
-        self._connection.execute(delete(sessions).where(sessions.c.sha256 == hashed(secret)))
 
-    def log_out_everywhere(self, account_id: int) -> int:
-        """End all sessions of an account; returns their number."""
-        return self._connection.execute(delete(sessions).where(sessions.c.account_id == account_id)).rowcount
-
-
-def _account(row: Row[Any]) -> Account:
+def account_of_row(row: Row[Any]) -> Account:
+    """The account of a row of the table."""
     users: builtins.list[str] = orjson.loads(row.users)
     teams: builtins.list[str] = orjson.loads(row.teams)
     return Account(

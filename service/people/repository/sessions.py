@@ -1,19 +1,25 @@
-"""Sessions of an account as the person and administrators see them: a list, and how to end them."""
+"""Sessions: who is logged in, the list of an account, and how they begin and end."""
 
+import secrets
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
+from classifiers.redaction import redact
 from service.clock import Clock
 from service.errors import NotFound
-from service.people.records import SessionRow
+from service.people.records import Client, SessionRow
+from service.people.repository.accounts import Account, account_of_row
 from service.people.repository.tokens import hashed
-from service.people.tables import sessions
-from service.sql.types import UtcDateTime, utc
+from service.people.tables import accounts, sessions
+from service.sql.types import UtcDateTime, clean, utc
 
 last_used = func.coalesce(sessions.c.used_at, sessions.c.created_at, type_=UtcDateTime)
+UNKNOWN_CLIENT = Client()
+_ADDRESS, _AGENT = 100, 300  # characters
+_MOST = 100  # sessions of one account or token; beyond it its oldest are removed, and nobody else's
 _ID = 16  # characters of the hash that identify a session; they say nothing about the cookie's value
 
 
@@ -60,6 +66,33 @@ class SessionReader:
         )
         return {row.account_id: row.number for row in self._connection.execute(counted)}
 
+    def owner(self, secret: str, *, idle: timedelta | None = None) -> Account | int | None:
+        """The account or the API token id of a session; None if the session is not valid.
+
+        A session that was not used for `idle` is not valid.
+        """
+        row = self._connection.execute(
+            select(sessions.c.account_id, sessions.c.token_id).where(
+                sessions.c.sha256 == hashed(secret),
+                *self._valid(idle),
+            )
+        ).first()
+        if row is None:
+            return None
+        if row.account_id is not None:
+            found = self._connection.execute(
+                select(accounts).where(accounts.c.id == row.account_id, accounts.c.disabled_at.is_(None))
+            ).first()
+            return None if found is None else account_of_row(found)
+        token_id: int = row.token_id
+        return token_id
+
+    def last_used_at(self, secret: str) -> datetime | None:
+        """The last recorded use of a session; None if there is none."""
+        found = select(last_used).where(sessions.c.sha256 == hashed(secret))
+        at: datetime | None = self._connection.execute(found).scalar_one_or_none()
+        return at
+
     def _valid(self, idle: timedelta | None) -> tuple[ColumnElement[bool], ...]:
         now = self._clock.now()
         used = () if idle is None else (last_used > utc(now - idle),)
@@ -67,7 +100,50 @@ class SessionReader:
 
 
 class SessionRepository(SessionReader):
-    """Reads and ends sessions."""
+    """Reads, begins and ends sessions."""
+
+    def log_in(
+        self,
+        *,
+        account_id: int | None = None,
+        token_id: int | None = None,
+        lasts: timedelta,
+        client: Client = UNKNOWN_CLIENT,
+    ) -> str:
+        """Create a session; returns its secret for the cookie. Removes expired and surplus sessions.
+
+        Long texts of the client are cut.
+        """
+        secret, now = secrets.token_urlsafe(32), utc(self._clock.now())
+        self._connection.execute(delete(sessions).where(sessions.c.until <= now))
+        own = sessions.c.account_id == account_id if account_id is not None else sessions.c.token_id == token_id
+        over = (
+            select(sessions.c.sha256).where(own).order_by(sessions.c.created_at.desc()).offset(_MOST - 1).limit(1_000)
+        )
+        self._connection.execute(delete(sessions).where(sessions.c.sha256.in_(over.scalar_subquery())))
+        self._connection.execute(
+            insert(sessions).values(
+                sha256=hashed(secret),
+                account_id=account_id,
+                token_id=token_id,
+                created_at=now,
+                until=now + lasts,
+                address=clean(client.address)[:_ADDRESS],
+                agent=clean(redact(client.agent[: 2 * _AGENT]))[:_AGENT],
+            )
+        )
+        if account_id is not None:
+            self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(last_login_at=now))
+        return secret
+
+    def use(self, secret: str) -> None:
+        """Record that a session is used now."""
+        used = update(sessions).where(sessions.c.sha256 == hashed(secret)).values(used_at=utc(self._clock.now()))
+        self._connection.execute(used)
+
+    def log_out(self, secret: str) -> None:
+        """End one session."""
+        self._connection.execute(delete(sessions).where(sessions.c.sha256 == hashed(secret)))
 
     def end(self, account_id: int, session_id: str) -> None:
         """End one session of an account.
@@ -79,7 +155,11 @@ class SessionRepository(SessionReader):
         if len(session_id) != _ID or not self._end(account_id, one):
             raise NotFound("no such session of this account: it may have ended already")
 
-    def end_others(self, account_id: int, keep: str = "") -> int:
+    def end_all(self, account_id: int) -> int:
+        """End all sessions of an account; returns their number."""
+        return self._end(account_id)
+
+    def end_others(self, account_id: int, keep: str) -> int:
         """End all sessions of an account but the one with the secret `keep`; returns their number."""
         return self._end(account_id, sessions.c.sha256 != hashed(keep))
 

@@ -77,8 +77,8 @@ def log_out(
     owner = session_owner(services, session) if everywhere and session else None
     with services.store.unit_of_work() as work:
         if isinstance(owner, Account):
-            work.accounts.log_out_everywhere(owner.id)
-        work.accounts.log_out(session)
+            work.sessions.end_all(owner.id)
+        work.sessions.log_out(session)
     response = redirect("/login")
     if is_secure(request):  # browsers ignore it without TLS
         response.headers["Clear-Site-Data"] = '"cache", "cookies", "storage"'
@@ -93,7 +93,7 @@ def start_session(request: Request, services: Services, session: str, response: 
     old = cookie(request, COOKIE)
     if old:
         with services.store.unit_of_work() as work:
-            work.accounts.log_out(old)
+            work.sessions.log_out(old)
     owner = session_owner(services, session)
     if owner is not None:
         kind = "account" if isinstance(owner, Account) else "token"
@@ -116,7 +116,7 @@ def _by_token(request: Request, services: Services, secret: str) -> str | None:
     if token is None:
         return None
     with services.store.unit_of_work() as work:
-        return work.accounts.log_in(token_id=token.id, lasts=LIFETIME, client=client_of(request))
+        return work.sessions.log_in(token_id=token.id, lasts=LIFETIME, client=client_of(request))
 
 
 def _by_password(request: Request, services: Services, name: str, password: str, code: str) -> str | None:
@@ -134,7 +134,7 @@ def _by_password(request: Request, services: Services, name: str, password: str,
     with services.store.unit_of_work() as work:
         if step is not None and not work.accounts.use_code(known.account_id, step):
             return None
-        return work.accounts.log_in(account_id=known.account_id, lasts=LIFETIME, client=client_of(request))
+        return work.sessions.log_in(account_id=known.account_id, lasts=LIFETIME, client=client_of(request))
 
 
 def _form(

@@ -72,7 +72,7 @@ def callback(
     claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
     with services.store.unit_of_work() as work:
         account = log_in_identity(work, "oidc", claims, people.claims, people.roles)
-        session = work.accounts.log_in(account_id=account.id, lasts=LIFETIME, client=client_of(request))
+        session = work.sessions.log_in(account_id=account.id, lasts=LIFETIME, client=client_of(request))
     # A page instead of a redirect: browsers send a strict cookie only with navigation that starts on this site.
     response = start_session(
         request, services, session, render(request, "logged_in.html", {"next": local_path(str(wanted))})

@@ -71,8 +71,8 @@ def test_a_bad_token_is_refused_by_field(store: Store, name: str, scopes: list[s
 def test_many_sessions_of_one_owner_end_no_others(store: Store) -> None:
     with store.unit_of_work() as work:
         ana, bob = (work.accounts.create(name, "viewer", password="x") for name in ("ana", "bob"))
-        of_bob = work.accounts.log_in(account_id=bob.id, lasts=timedelta(hours=1))
-        of_ana = [work.accounts.log_in(account_id=ana.id, lasts=timedelta(hours=1)) for _ in range(150)]
+        of_bob = work.sessions.log_in(account_id=bob.id, lasts=timedelta(hours=1))
+        of_ana = [work.sessions.log_in(account_id=ana.id, lasts=timedelta(hours=1)) for _ in range(150)]
     with store.reading() as reading:
-        assert reading.accounts.session(of_bob) is not None
-        assert sum(reading.accounts.session(one) is not None for one in of_ana) == 100
+        assert reading.sessions.owner(of_bob) is not None
+        assert sum(reading.sessions.owner(one) is not None for one in of_ana) == 100

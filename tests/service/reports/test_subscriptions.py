@@ -63,7 +63,7 @@ class Site:
         client = self.world.client()
         with self.world.store.unit_of_work() as work:
             account = work.accounts.create(name, role, password=None, users=())
-            client.cookies.set(COOKIE, work.accounts.log_in(account_id=account.id, lasts=LIFETIME))
+            client.cookies.set(COOKIE, work.sessions.log_in(account_id=account.id, lasts=LIFETIME))
         client.cookies.set(FORM_COOKIE, "form")
         return client
 

@@ -95,7 +95,7 @@ def test_who_sees_one_team_takes_no_requests_of_others(acting: World, hook: Test
     limited = acting.client()
     with acting.store.unit_of_work() as work:
         account = work.accounts.create("olga", "operator", teams=["speech"])
-        limited.cookies.set(COOKIE, work.accounts.log_in(account_id=account.id, lasts=LIFETIME))
+        limited.cookies.set(COOKIE, work.sessions.log_in(account_id=account.id, lasts=LIFETIME))
     asked = {"hook": "mine", "cluster": "orion", "max": 10, "seconds": 60}
     answer = limited.post(f"{API}/resubmissions:lease", json=asked, headers={"Origin": HERE})
     assert (answer.status_code, "gpu018" in answer.text) == (403, False)

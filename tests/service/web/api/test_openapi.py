@@ -57,7 +57,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
     with world.store.unit_of_work() as work:
         for role in ROLES:
             made = work.accounts.create(role, role, password=None, users=("orion/ana",) if role == "owner" else ())
-            who[role] = {"Cookie": f"{COOKIE}={work.accounts.log_in(account_id=made.id, lasts=LIFETIME)}"}
+            who[role] = {"Cookie": f"{COOKIE}={work.sessions.log_in(account_id=made.id, lasts=LIFETIME)}"}
     api = schemathesis.openapi.from_asgi("/api/v1/openapi.json", world.app)
     api.config.generation.update(with_security_parameters=False)  # who asks is handed over: it is never what is wrong
     rejected = api.config.checks.negative_data_rejection

@@ -114,7 +114,7 @@ def test_own_failures_are_those_of_the_names_under_which_the_jobs_run(
     client = guarded.client()
     with guarded.store.unit_of_work() as work:
         account = work.accounts.create("ana.berg", "viewer", users=users)
-        client.cookies.set(COOKIE, work.accounts.log_in(account_id=account.id, lasts=LIFETIME))
+        client.cookies.set(COOKIE, work.sessions.log_in(account_id=account.id, lasts=LIFETIME))
     location = client.get("/mine").headers["location"]
     assert location == f"/failures?{list_of}" + ("&cluster=orion" if users == ("orion/a",) else "")
 
