@@ -70,7 +70,7 @@ def test_a_token_is_revoked_at_once(guarded: World, admin: TestClient) -> None:
     sent = {"form_token": form_token(admin, "/settings"), "name": "old"}
     answer = admin.post("/settings/tokens/revoke", data=sent)
     assert answer.headers["location"] == "/settings?notice=token_revoked#tokens"
-    assert "Revoked. What uses this token is refused" in admin.get("/settings?notice=token_revoked").text
+    assert "Revoked. Requests with this token are now refused." in admin.get("/settings?notice=token_revoked").text
     with guarded.client(secret) as program:
         assert program.get("/api/v1/failures").status_code == 401
     assert audited(guarded, "token.revoked") == [("root", "token/old")]
