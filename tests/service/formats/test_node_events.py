@@ -235,7 +235,12 @@ def test_dcgm_health_and_policy_violations() -> None:
     assert one(xid).kind == "gpu_lost"
     exported = {"Hostname": "gpu018", "at": AT, "DCGM_FI_DEV_XID_ERRORS": 79, "gpu": "3"}
     assert (one(exported).kind, one(exported).gpu) == ("gpu_lost", 3)
-    for clean in (0, None):  # the exporter's value for a GPU that had no Xid
+    for as_prometheus_writes in (79.0, "79", "79.0"):
+        assert one({**exported, "DCGM_FI_DEV_XID_ERRORS": as_prometheus_writes}).kind == "gpu_lost"
+    for wrong in (79.5, "x", "nan", -1, True):
+        with pytest.raises(UnreadableRecord, match="DCGM_FI_DEV_XID_ERRORS"):
+            parse(orjson.dumps({**exported, "DCGM_FI_DEV_XID_ERRORS": wrong}), cluster="orion")
+    for clean in (0, 0.0, "0", None):  # the exporter's value for a GPU that had no Xid
         assert isinstance(parse(orjson.dumps({**exported, "DCGM_FI_DEV_XID_ERRORS": clean})), Skipped)
 
 
