@@ -53,6 +53,26 @@ def test_torchelastics_error_file_is_read_as_a_traceback() -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "tail"),
+    [
+        (
+            '{"message": {"message": "RuntimeError: CUDA error", "extraInfo": {"py_callstack": "Traceback\\n  File"}}}',
+            "Traceback\n  File\nRuntimeError: CUDA error",
+        ),
+        ('{"message": "KeyError: 7", "timestamp": "1763463600"}', "KeyError: 7"),
+    ],
+)
+def test_torchelastics_error_file_names_the_exception(error: str, tail: str) -> None:
+    [ref] = event(pod(containerStatuses=[ended(1, message=error)])).logs
+    assert ref.tail == tail
+
+
+def test_torchelastics_error_file_of_a_process_without_an_exception_is_no_log() -> None:
+    error = '{"message": "<NONE>", "errorTraits": {"category": "system_terminated_error"}}'
+    assert not event(pod(containerStatuses=[ended(1, message=error)])).logs
+
+
+@pytest.mark.parametrize(
     ("status", "expected"),
     [
         ({"conditions": disrupted("PreemptionByScheduler")}, ("preempted", "PreemptionByScheduler", None)),
