@@ -18,7 +18,7 @@ WATCHDOG = (
 )
 
 
-def told(rank: int, words: str = "Observed flight recorder dump signal from another rank via TCPStore.") -> str:
+def relayed(rank: int, words: str = "Observed flight recorder dump signal from another rank via TCPStore.") -> str:
     place = f"[PG ID 0 PG GUID 0(default_pg) Rank {rank}]"
     return f"[rank{rank}]:[E1120 03:41:11.562341000 ProcessGroupNCCL.cpp:1377] {place} {words}\n"
 
@@ -31,11 +31,11 @@ def extract(*logs: dict[str, Any]) -> Case:
 @pytest.mark.parametrize(
     "logs",
     [
-        [{"rank": 3, "tail": told(3)}, {"rank": 9, "tail": WATCHDOG}],
-        [{"tail": told(3) + told(4) + WATCHDOG}],
+        [{"rank": 3, "tail": relayed(3)}, {"rank": 9, "tail": WATCHDOG}],
+        [{"tail": relayed(3) + relayed(4) + WATCHDOG}],
         [
             {
-                "tail": told(3, "Received a dump signal due to a collective timeout from rank 9 and we will try")
+                "tail": relayed(3, "Received a dump signal due to a collective timeout from rank 9 and we will try")
                 + WATCHDOG
             }
         ],
@@ -50,12 +50,12 @@ def test_the_rank_that_waited_in_vain_leads(logs: list[dict[str, Any]]) -> None:
     assert case.suspect.rank == 9
 
 
-def test_a_rank_that_was_told_of_it_is_no_suspect() -> None:
-    assert extract({"tail": "step 100 loss 2.1\n" + told(3)}).suspect is None
+def test_a_rank_that_only_relays_it_is_no_suspect() -> None:
+    assert extract({"tail": "step 100 loss 2.1\n" + relayed(3)}).suspect is None
 
 
 def test_a_rank_that_tells_others_is_one() -> None:
-    own = told(5, "Received a dump signal due to a collective timeout from this local rank and we will try to dump")
-    case = extract({"tail": told(3) + own})
+    own = relayed(5, "Received a dump signal due to a collective timeout from this local rank and we will try to dump")
+    case = extract({"tail": relayed(3) + own})
     assert case.suspect is not None
     assert case.suspect.rank == 5
