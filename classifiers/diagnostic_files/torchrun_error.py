@@ -11,6 +11,7 @@ from classifiers.diagnostic_files.errors import NotDiagnostic
 
 _MOST_CHARS: Final = 64 * 1024
 _MOST_RANK: Final = 100_000
+_NOTHING: Final = "<NONE>"  # what the agent writes for a process that left no error file
 
 
 def read_error_file(text: str) -> tuple[str, int | None]:
@@ -24,14 +25,16 @@ def read_error_file(text: str) -> tuple[str, int | None]:
     except (ValueError, RecursionError):
         raise NotDiagnostic("not JSON") from None
     message: Any = value.get("message") if isinstance(value, dict) else None
-    if isinstance(message, str) and message.strip():
+    if isinstance(message, str) and message.strip() not in {"", _NOTHING}:
         return _tidy(message), None
+    if isinstance(message, str):
+        raise NotDiagnostic("it records no exception")
     if not isinstance(message, dict):
         raise NotDiagnostic("not a torchrun error file: it has no message")
     extra = message.get("extraInfo")
     extra = extra if isinstance(extra, dict) else {}
     words = message.get("message")
-    words = words if isinstance(words, str) else ""
+    words = words if isinstance(words, str) and words.strip() != _NOTHING else ""
     stack = extra.get("py_callstack")
     stack = stack if isinstance(stack, str) else ""
     if not words.strip() and not stack.strip():

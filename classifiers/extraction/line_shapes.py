@@ -91,6 +91,9 @@ _PEER_WORDS: Final = (
     "proc_failed",
 )  # fmt: skip
 _TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
+_RELAYED_TIMEOUT: Final = re.compile(
+    r"dump signal (?:from another rank|due to a collective timeout from (?!\s{0,4}this local rank))"
+)
 _OVERCOME_WORDS: Final = (
     "skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network", ", using", "falling back",
     "continu", "(optional)", "handled", "rebuilt", "replaced by", "will be none", "defaulting to", "suppressed",
@@ -144,6 +147,11 @@ def reports_lost_peer(message: str) -> bool:
 def names_timeout(text: str, most: int) -> bool:
     """Whether the first `most` characters of a text name a wait that reached its limit."""
     return _TIMEOUT.search(text, 0, most) is not None
+
+
+def relays_timeout(text: str, most: int) -> bool:
+    """Whether the first `most` characters of a text only pass on that another rank gave up waiting (PyTorch)."""
+    return "dump signal" in text and _RELAYED_TIMEOUT.search(text, 0, most) is not None
 
 
 def contains_any(text: str, words: Iterable[str]) -> bool:

@@ -8,7 +8,7 @@ from classifiers.extraction import training_progress
 from classifiers.extraction.benign_lines import is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
-from classifiers.extraction.line_shapes import names_timeout
+from classifiers.extraction.line_shapes import names_timeout, relays_timeout
 from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.withdrawn.harmless import is_harmless
@@ -159,6 +159,7 @@ def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
 
 def _promote_consequences(consequences: Sequence[EvidenceItem]) -> bool:
     """Promote the first consequence, and what other ranks report at once or of missing ranks; whether there is one."""
+    consequences = [one for one in consequences if not relays_timeout(one.message, _OBJECT_RANGE)] or consequences
     if not consequences:
         return False
     by_time = sorted(consequences, key=_time_and_position)

@@ -159,12 +159,30 @@ def ranks_on_node(
     if node is None:
         return set()
     name = short_name(node)
+    sources = _places(raw, items, exits)
+    return {rank for rank, where in sources if rank is not None and where and short_name(where) == name}
+
+
+def nodes_of_rank(
+    raw: RawCase, items: Sequence[EvidenceItem], rank: int | None, exits: Iterable[ProcessExit] = ()
+) -> set[str]:
+    """The short names of the nodes where a rank ran: of its own streams, else as lines and agents report it."""
+    if rank is None:
+        return set()
+    own = {short_name(one.node) for one in raw.streams if one.rank == rank and one.node}
+    return own or {short_name(where) for number, where in _places(raw, items, exits) if number == rank and where}
+
+
+def _places(
+    raw: RawCase, items: Sequence[EvidenceItem], exits: Iterable[ProcessExit]
+) -> list[tuple[int | None, str | None]]:
+    """Ranks with their nodes."""
     sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in raw.streams]
     sources += [(one.rank, one.node) for one in items]
     # A launcher of all ranks may number the processes that it started, of which each may have started several ranks.
     of_agents = (one for one in exits if (one.reported_first or one.is_violent) and not one.sees_all_ranks)
     sources += [(one.rank, one.node) for one in of_agents]
-    return {rank for rank, where in sources if rank is not None and where and short_name(where) == name}
+    return sources
 
 
 def ranks_of_event(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()) -> set[int]:

@@ -15,6 +15,7 @@ _KEPT_ENTRIES: Final = 300  # the last ones, at most 64 KiB of text (judgement)
 _MOST_RANKS: Final = 100_000
 _MOST_TENSORS: Final = 16  # of one entry
 _NAME_CHARS: Final = 100
+_NUMBER_CHARS: Final = 19  # digits; larger numbers are unset counters
 _DEFAULT_GROUPS: Final = frozenset({"", "0", "default_pg"})
 _PICKLE_START: Final = b"\x80"
 
@@ -95,10 +96,12 @@ def to_text(dump: RankDump) -> str:
 
 def _dump(value: Any) -> RankDump:
     entries = value.get("entries") if isinstance(value, dict) else None
+    if entries is None and isinstance(value, dict) and isinstance(value.get("pg_status"), dict):
+        entries = ()  # the JSON form of a rank that recorded no collective
     if not isinstance(entries, list | tuple):
         raise DumpUnreadable("not a Flight Recorder dump: it has no list of entries")
     completed = {
-        str(name): _whole(status.get("last_completed_collective"), -1)
+        str(name): _completed(status.get("last_completed_collective"))
         for name, status in _items(value.get("pg_status"))
         if isinstance(status, dict)
     }
@@ -163,6 +166,13 @@ def _items(value: Any) -> list[tuple[Any, Any]]:
 
 def _sequence(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
+
+
+def _completed(value: Any) -> int:
+    """The number of the last completed collective, -1 if unknown; the JSON form has it as text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _NUMBER_CHARS:
+        return int(value)
+    return _whole(value, -1)
 
 
 def _whole(value: Any, otherwise: int) -> int:

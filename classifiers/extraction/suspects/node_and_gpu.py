@@ -10,7 +10,8 @@ from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.lost_nodes import lost_node
 from classifiers.extraction.observations.only_losses import is_said_by_other_node
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.ranks import nodes_of_event
+from classifiers.extraction.ranks import nodes_of_event, nodes_of_rank
+from classifiers.node_names import short_name
 
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _GPU_PARTS: Final = ("GPU", "cuda:", "device")  # one is part of every match
@@ -22,6 +23,7 @@ def suspect_node(
 ) -> str | None:
     """The node where the failure began, None if nothing tells; `rank` is the suspect rank."""
     nodes = raw.job.nodes
+    there = nodes_of_rank(raw, items, rank, exits)
     begins = [item for item in items if item.role == "initiating"]
     of_daemon = len(nodes) > 1 and bool(begins) and is_said_by_other_node(begins[0])
     for item in begins:
@@ -30,6 +32,8 @@ def suspect_node(
             return named
         if of_daemon or (rank is not None and item.rank not in {None, rank}):
             continue
+        if there and not item.is_node_event and short_name(item.node or "") not in there:
+            continue  # said by another node
         node = next(iter(nodes_of_event(raw, item)), None) if item.is_node_event else item.node
         if node:
             return node

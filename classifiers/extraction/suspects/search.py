@@ -14,7 +14,7 @@ from signal import SIGABRT, SIGTERM
 from typing import Final
 
 from classifiers.contracts import Suspect
-from classifiers.extraction.line_shapes import names_timeout
+from classifiers.extraction.line_shapes import names_timeout, relays_timeout
 from classifiers.extraction.observations.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
@@ -237,7 +237,7 @@ def _late(evidence: SuspectEvidence) -> int | None:
     waiting: set[int] = set()
     others: set[int] = set()
     for item in evidence.complaints:
-        if item.rank is not None:
+        if item.rank is not None and not relays_timeout(item.text, _RANGE):
             (waiting if names_timeout(item.text, _RANGE) else others).add(item.rank)
     late = others - waiting
     return late.pop() if waiting and len(late) == 1 else None
@@ -259,7 +259,7 @@ def _reported_exit(evidence: SuspectEvidence) -> int | None:
 
 
 def _first_complaint(evidence: SuspectEvidence) -> int | None:
-    return next((item.rank for item in evidence.complaints), None)
+    return next((item.rank for item in evidence.complaints if not relays_timeout(item.text, _RANGE)), None)
 
 
 def _rank_of_node(evidence: SuspectEvidence) -> int | None:
@@ -283,7 +283,9 @@ def _likely_rank(evidence: SuspectEvidence) -> int | None:
 def _mentioned_rank(evidence: SuspectEvidence) -> int | None:
     """The rank that a line names in its text."""
     for item in evidence.items:
-        found = _RANK_MENTION.search(item.text, 0, _RANGE) if item.role != "context" else None
+        if item.role == "context" or relays_timeout(item.text, _RANGE):
+            continue
+        found = _RANK_MENTION.search(item.text, 0, _RANGE)
         if found is not None:
             return int(found["rank"])
     return None

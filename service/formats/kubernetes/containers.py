@@ -1,12 +1,13 @@
 """Terminations of a pod's containers: `initContainerStatuses` and `containerStatuses` of a pod's status."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
+from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.diagnostic_files.torchrun_error import read_error_file
 from service.formats import field_reading
 
 _MESSAGE_CHARS = 4096  # as much as the kubelet keeps of a termination message
@@ -113,19 +114,6 @@ def _as_log(message: str | None) -> str | None:
     if message is None:
         return None
     if message.startswith("{"):
-        traceback = _torchelastic(message)
-        if traceback is not None:
-            return traceback
+        with suppress(NotDiagnostic):
+            return read_error_file(message)[0].rstrip("\n")
     return message if "\n" in message.strip() else None
-
-
-def _torchelastic(message: str) -> str | None:
-    """Return the traceback in torchelastic's error file: `message.extraInfo.py_callstack`."""
-    try:
-        error = orjson.loads(message)
-    except ValueError:
-        return None
-    inner = error.get("message") if isinstance(error, dict) else None
-    extra = inner.get("extraInfo") if isinstance(inner, dict) else None
-    stack = extra.get("py_callstack") if isinstance(extra, dict) else None
-    return stack if isinstance(stack, str) and stack else None

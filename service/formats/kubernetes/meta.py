@@ -142,6 +142,16 @@ def true_conditions(status: Mapping[str, Any]) -> dict[str, Condition]:
     return found
 
 
+def condition_times(status: Mapping[str, Any]) -> list[datetime]:
+    """Return when each condition changed last, whatever its status is."""
+    found = []
+    for index, entry in enumerate(field_reading.mappings(status, "conditions", "status.")):
+        at = field_reading.instant(entry, "lastTransitionTime", f"status.conditions[{index}].")
+        if at is not None:
+            found.append(at)
+    return found
+
+
 def stopped_midway(meta: Meta, suspended: Condition | None) -> bool:
     """Return whether `Suspended` stopped a running job, as opposed to a job that waits in a queue."""
     if suspended is None or suspended.at is None or meta.created_at is None:

@@ -54,8 +54,10 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     failed = None if phase == "Succeeded" else kubernetes_containers.first_failed(containers)
     outcome = _status(phase, field_reading.text(status, "reason", "status."), disruption, stopped, failed)
     started_at = field_reading.instant(status, "startTime", "status.") or kubernetes_containers.started_at(containers)
-    ended_at = _ended_at(containers, disruption) or _last_known(
-        containers, conditions, kubernetes_meta.last_change(pod, meta)
+    ended_at = (
+        _ended_at(containers, disruption)
+        or _last_known(containers, status, kubernetes_meta.last_change(pod, meta))
+        or (started_at if phase == "Failed" and status.get("reason") and not containers else None)  # not admitted
     )
     if ended_at is None:
         raise field_reading.unreadable(
@@ -133,10 +135,13 @@ def _ended_at(containers: list[ContainerEnd], disruption: Condition | None) -> d
 
 
 def _last_known(
-    containers: list[ContainerEnd], conditions: Mapping[str, Condition], last_change: datetime | None
+    containers: list[ContainerEnd], status: Mapping[str, Any], last_change: datetime | None
 ) -> datetime | None:
-    """Return the latest time that the pod names; its conditions alone, such as Ready, may be those of its start."""
-    known = [*_ends(containers), last_change, *(one.at for one in conditions.values())]
+    """Return the latest time that the pod names; its true conditions alone, such as Ready, may be those of its start.
+
+    A condition that is no longer true, such as Ready, changed at the end.
+    """
+    known = [*_ends(containers), last_change, *kubernetes_meta.condition_times(status)]
     return max((at for at in known if at is not None), default=None)
 
 

@@ -47,7 +47,7 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
     if body is not None:
         return _from_health(body, common)
     if _XID_FIELD in obj:
-        number = field_reading.whole(obj, _XID_FIELD)
+        number = _xid(obj)
         if not number:
             return Skipped("DCGM: a GPU without an Xid since it was started")
         text = f"Xid {number}: {field_reading.text(obj, 'err_msg') or ''}".rstrip(": ")
@@ -100,6 +100,18 @@ def _walk(part: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], s
             yield from _walk(inner, here)
         elif isinstance(inner, str) and inner.lower() in _BAD and name != "value":
             yield here, inner, ""
+
+
+def _xid(obj: Mapping[str, Any]) -> int | None:
+    """Read the gauge: a whole number, also as Prometheus writes values, `79.0` or as text."""
+    value = obj[_XID_FIELD]
+    try:
+        number = float(value) if isinstance(value, str | float) else value
+    except ValueError:
+        number = value
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    return field_reading.whole({_XID_FIELD: number}, _XID_FIELD)
 
 
 def _gpu(details: Mapping[str, Any], obj: Mapping[str, Any]) -> int | None:

@@ -15,6 +15,7 @@ from service.formats.slurm.job import NO_END, STATES, base_state, exit_and_signa
 from service.formats.slurm.nodes import expand_nodes
 
 _OUT_OF_MEMORY = "0:125"  # measured on Slurm 24.11
+_NODE_FAIL = "0:1"  # as above: what Slurm writes for a lost node, no SIGHUP; a script that gets SIGHUP is very rare
 _TIME_EXPECTED = "seconds since 1970 (Slurm sets it from 23.02 on; the script may add it)"
 
 
@@ -75,6 +76,8 @@ def _state(codes: str | None) -> str:
         raise field_reading.unreadable("SLURM_JOB_EXIT_CODE2", '"<exit>:<signal>" such as "1:0"')
     if codes == _OUT_OF_MEMORY:
         return "OUT_OF_MEMORY"
+    if codes == _NODE_FAIL:
+        return "NODE_FAIL"
     return "COMPLETED" if codes == "0:0" else "FAILED"
 
 

@@ -124,6 +124,13 @@ def test_a_torchrun_error_file_may_hold_only_a_text() -> None:
     ]
 
 
+@pytest.mark.parametrize("message", ["<NONE>", {"message": "<NONE>"}])
+def test_an_error_file_without_an_exception_is_no_evidence(message: Any) -> None:
+    case = extract({"kind": "torchrun_error", "rank": 2, "tail": json.dumps({"message": message})})
+    assert not any("<NONE>" in one.text for one in case.evidence)
+    assert any("torchrun error file of rank 2" in one for one in case.missing)
+
+
 def test_states_of_gpus_are_node_events_and_counters_of_the_past_are_not() -> None:
     found = read_diagnostic_files([LogStream(GPU, node="gpu04", stream="nvidia_smi")])
     assert [(one.node, one.text) for one in found.node_events] == [

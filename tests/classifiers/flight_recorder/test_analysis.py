@@ -96,6 +96,23 @@ def test_entries_of_wrong_types_are_left_out() -> None:
     assert [one.sequence for one in found.collectives] == [1]
 
 
+def test_the_status_of_a_group_is_text_in_the_json_form() -> None:
+    """PyTorch's watchdog may not have noted yet that a collective is over."""
+    status = {"pg_status": {"0": {"last_enqueued_collective": "2", "last_completed_collective": "1"}}}
+    behind = {"entries": [entry(1)], "pg_config": WORLD, **status}
+    ahead = {"entries": [entry(1, state="started"), entry(2, state="started")], "pg_config": WORLD, **status}
+    dumps = {rank: read_dump(orjson.dumps(behind if rank == 3 else ahead)) for rank in range(4)}
+    failure = only(dumps)
+    assert (failure.problem, failure.ranks, failure.sequence) == ("missing_ranks", (3,), 2)
+
+
+def test_the_json_form_of_a_rank_that_recorded_nothing_has_no_entries() -> None:
+    nothing = {"version": "2.9", "pg_config": WORLD, "pg_status": {"0": {"last_completed_collective": "-1"}}}
+    dumps = {rank: dump(entry(1, state="started")) for rank in range(3)} | {3: read_dump(orjson.dumps(nothing))}
+    failure = only(dumps)
+    assert (failure.problem, failure.ranks, failure.sequence) == ("missing_ranks", (3,), 1)
+
+
 def test_the_text_of_a_dump_reads_back() -> None:
     found = dump(entry(1), entry(2, "nccl:broadcast", state="started", time_created_ns=12), groups=WORLD)
     assert read_dump(to_text(found).encode()) == found

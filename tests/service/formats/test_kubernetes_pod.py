@@ -53,6 +53,26 @@ def test_torchelastics_error_file_is_read_as_a_traceback() -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "tail"),
+    [
+        (
+            '{"message": {"message": "RuntimeError: CUDA error", "extraInfo": {"py_callstack": "Traceback\\n  File"}}}',
+            "Traceback\n  File\nRuntimeError: CUDA error",
+        ),
+        ('{"message": "KeyError: 7", "timestamp": "1763463600"}', "KeyError: 7"),
+    ],
+)
+def test_torchelastics_error_file_names_the_exception(error: str, tail: str) -> None:
+    [ref] = event(pod(containerStatuses=[ended(1, message=error)])).logs
+    assert ref.tail == tail
+
+
+def test_torchelastics_error_file_of_a_process_without_an_exception_is_no_log() -> None:
+    error = '{"message": "<NONE>", "errorTraits": {"category": "system_terminated_error"}}'
+    assert not event(pod(containerStatuses=[ended(1, message=error)])).logs
+
+
+@pytest.mark.parametrize(
     ("status", "expected"),
     [
         ({"conditions": disrupted("PreemptionByScheduler")}, ("preempted", "PreemptionByScheduler", None)),
@@ -150,6 +170,25 @@ def test_a_pod_that_is_deleted_while_it_runs_ends_then_and_not_when_it_got_ready
     alone["metadata"] |= {"ownerReferences": []} | metadata
     found = event({"type": "DELETED", "object": alone})
     assert (found.status, found.ended_at.isoformat()) == ("cancelled", "2026-11-18T15:00:00+00:00")
+
+
+def test_a_pod_without_times_of_its_containers_ends_when_it_is_no_longer_ready() -> None:
+    unknown = {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}
+    started = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-18T09:00:05Z"}
+    over = {"type": "Ready", "status": "False", "reason": "PodFailed", "lastTransitionTime": "2026-11-18T15:00:00Z"}
+    found = event(
+        pod(
+            conditions=[started, over],
+            containerStatuses=[{"name": "c", "restartCount": 0, "state": {"terminated": unknown}}],
+        )
+    )
+    assert (found.exit_code, found.ended_at.isoformat()) == (137, "2026-11-18T15:00:00+00:00")
+
+
+def test_a_pod_that_its_node_did_not_admit_ends_at_once() -> None:
+    found = event(pod(reason="UnexpectedAdmissionError", message="Allocate failed due to no GPU"))
+    assert (found.status, found.reason) == ("failed", "UnexpectedAdmissionError")
+    assert found.ended_at.isoformat() == "2026-11-18T09:00:05+00:00"
 
 
 def test_a_container_that_runs_again_has_overcome_its_earlier_failure() -> None:

@@ -12,7 +12,7 @@ from classifiers.relevance import evidence_weights
 from service.contracts.node_event import NODES_MOST
 from service.errors import UnreadableRecord
 from service.formats.node_events import parse
-from service.formats.node_records.kinds import of_text, of_xid, rules
+from service.formats.node_records.kinds import of_xid, rules
 from service.formats.read_outcome import Skipped
 from service.nodes.records import NewNodeEvent, NodeReport
 
@@ -75,27 +75,18 @@ def test_secrets_are_redacted_before_anything_is_stored() -> None:
     assert len(found.text) <= 2_000
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        (XID, "gpu_lost"),
-        ("NVRM: Xid (0000:01:00): 48, DBE (Double Bit Error) ECC Error", "gpu_memory"),
-        ("NVRM: Xid (PCI:0000:0f:00): 119, pid=<unknown>, Timeout after 6s of waiting for RPC response", "gpu_driver"),
-        ("NVRM: Xid (PCI:0000:0f:00): 31, pid=4711, name=python, MMU Fault", "gpu_program"),
-        ("NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.", "gpu_lost"),
-        ("mlx5_core 0000:86:00.0 mlx5_3: Port: 1 Link DOWN", "link_down"),
-        ("Memory cgroup out of memory: Killed process 4567 (python)", "oom_job"),
-        ("Out of memory: Killed process 4567 (python) total-vm:8123456kB", "oom_node"),
-        ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0", "memory"),
-        ("nfs: server storage1 not responding, timed out", "shared_storage"),
-        ("EXT4-fs (nvme0n1): Remounting filesystem read-only", "disk"),
-        ("watchdog: BUG: soft lockup - CPU#37 stuck for 26s!", "kernel_stuck"),
-        ("Kernel panic - not syncing: Fatal exception in interrupt", "node_down"),
-        ("usb 1-1: new high-speed USB device number 4", "other"),
-    ],
-)
-def test_known_lines_are_distinguished(line: str, kind: str) -> None:
-    assert of_text(line) == kind
+def test_a_detector_reports_a_corrected_error_of_memory() -> None:
+    event = {
+        "metadata": {"uid": "6d0c-12"},
+        "reason": "MemoryReadError",
+        "message": "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0",
+        "type": "Warning",
+        "lastTimestamp": AT,
+        "source": {"component": "kernel-monitor"},
+        "involvedObject": {"kind": "Node", "name": "gpu018"},
+    }
+    assert one(event).kind == "other"
+    assert one({**event, "message": "EDAC MC0: 1 UE memory read error on DIMM#0"}).kind == "memory"
 
 
 def test_every_kind_of_the_rules_is_known() -> None:
@@ -235,7 +226,12 @@ def test_dcgm_health_and_policy_violations() -> None:
     assert one(xid).kind == "gpu_lost"
     exported = {"Hostname": "gpu018", "at": AT, "DCGM_FI_DEV_XID_ERRORS": 79, "gpu": "3"}
     assert (one(exported).kind, one(exported).gpu) == ("gpu_lost", 3)
-    for clean in (0, None):  # the exporter's value for a GPU that had no Xid
+    for as_prometheus_writes in (79.0, "79", "79.0"):
+        assert one({**exported, "DCGM_FI_DEV_XID_ERRORS": as_prometheus_writes}).kind == "gpu_lost"
+    for wrong in (79.5, "x", "nan", -1, True):
+        with pytest.raises(UnreadableRecord, match="DCGM_FI_DEV_XID_ERRORS"):
+            parse(orjson.dumps({**exported, "DCGM_FI_DEV_XID_ERRORS": wrong}), cluster="orion")
+    for clean in (0, 0.0, "0", None):  # the exporter's value for a GPU that had no Xid
         assert isinstance(parse(orjson.dumps({**exported, "DCGM_FI_DEV_XID_ERRORS": clean})), Skipped)
 
 

@@ -19,6 +19,12 @@ def test_without_a_state_the_exit_code_tells(codes: str, status: str) -> None:
     assert event({**load("slurm_epilog"), "SLURM_JOB_EXIT_CODE2": codes}).status == status
 
 
+def test_a_lost_node_without_a_state_is_the_end_that_the_plugin_reports() -> None:
+    found = event({**load("slurm_epilog"), "SLURM_JOB_EXIT_CODE2": "0:1"})
+    assert (found.status, found.exit_code, found.signal) == ("node_fail", None, None)
+    assert found.key() == event({**load("slurm"), "state": "NODE_FAIL", "exit_code": "0:1"}).key()
+
+
 def test_a_state_in_addition_to_the_environment_gives_more_facts() -> None:
     assert event({**load("slurm_epilog"), "SLURM_JOB_STATE": "TIMEOUT"}).status == "timeout"
     assert event({**load("slurm_epilog"), "SLURM_JOB_STATE": "COMPLETING"}).status == "failed"
