@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 GONE_FOR = timedelta(hours=1)
 GONE_MOST = 1_000
 LOST_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/out-of-service"})
-# Conditions that indicate no problem when True: Ready, and those that other programs add under such a name.
-GOOD_WHEN_TRUE = frozenset({"Ready"})
+# Conditions of such names indicate no problem when True: Ready, and AcceleratedHardwareReady that EKS adds.
+GOOD_WHEN_TRUE = "Ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def read(obj: Mapping[str, Any]) -> Node:
         kind, state = field_reading.text(entry, "type") or "", str(entry.get("status"))
         if kind == "Ready":
             ready = state
-        if (state == "True") == (kind in GOOD_WHEN_TRUE) or (state == "Unknown" and kind != "Ready"):
+        if (state == "True") == kind.endswith(GOOD_WHEN_TRUE) or (state == "Unknown" and kind != "Ready"):
             continue
         problems.append(
             NodeProblem(

@@ -39,6 +39,9 @@ def test_conditions_against_a_node_are_sent() -> None:
     lines = known(node("gpu1", "Unknown", GPUBroken="True", DiskPressure="False")).lines("gpu1")
     assert [line.text for line in lines] == ["ReadyIsUnknown: m", "GPUBroken: GPUBrokenIsTrue: m"]
     assert {line.node for line in lines} == {"gpu1"}
+    lines = known(node("gpu1", "True", AcceleratedHardwareReady="False")).lines("gpu1")
+    assert [line.text for line in lines] == ["AcceleratedHardwareReady: AcceleratedHardwareReadyIsFalse: m"]
+    assert known(node("gpu1", "True", AcceleratedHardwareReady="True")).lines("gpu1") == []
     assert known(node()).lines("gpu1") == []
     assert known().lines("gpu9") == []
 
