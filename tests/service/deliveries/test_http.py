@@ -88,7 +88,7 @@ def test_a_name_that_leads_inside_is_not_connected_to(good: Receiver) -> None:
     assert good.got == []
 
 
-def test_nonsense_is_no_answer() -> None:
+def test_a_malformed_response_raises_no_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def talk() -> None:

@@ -44,7 +44,7 @@ def test_a_hostile_text_is_inert(given: str) -> None:
 @pytest.mark.parametrize(
     "given", ["RuntimeError: CUDA error: out of memory", "File /scratch/a.py, line 3: torch.nn.Linear [rank0] 1.5e-3"]
 )
-def test_an_ordinary_text_stays(given: str) -> None:
+def test_a_text_without_markup_is_unchanged(given: str) -> None:
     assert plain_text(given) == given
 
 

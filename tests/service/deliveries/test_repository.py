@@ -86,7 +86,7 @@ def test_retention_keeps_what_still_waits(store: Store, clock: FrozenClock) -> N
         assert [one.message_id for one in reading.deliveries.page(state="waiting").items] == ids[1:]
 
 
-def test_facts_of_failures(store: Store) -> None:
+def test_facts_for_routes_of_failures(store: Store) -> None:
     first, again = [
         one.failure_id or 0
         for one in put(store, [job("1", gpu_hours_lost=2.5), job("2", gpus=None)], fingerprint="1:a")

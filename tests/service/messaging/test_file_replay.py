@@ -29,7 +29,7 @@ def test_every_line_is_stored_and_what_is_bad_is_kept_with_its_place(tmp_path: P
     assert {stored.cluster for stored in database.events.values()} == {"orion", "lyra"}
 
 
-def test_goes_in_batches(tmp_path: Path, database: Database) -> None:
+def test_lines_are_stored_in_batches(tmp_path: Path, database: Database) -> None:
     path = tmp_path / "many.jsonl"
     path.write_bytes(b"\n".join(event(f"j{number}") for number in range(1_201)))
     replay(database).run([str(path)])

@@ -39,7 +39,7 @@ def read_back(config: KafkaConfig, topic: str, count: int) -> list[Record]:
         source.close()
 
 
-def test_what_it_returns_for_has_arrived(config: KafkaConfig, producer: Producer) -> None:
+def test_send_returns_after_the_broker_has_the_messages(config: KafkaConfig, producer: Producer) -> None:
     sent = [Message(b"%d" % number, key=b"k%d" % (number % 3), headers=[("n", b"x")]) for number in range(500)]
     producer.send("in-" + config.group_id[2:], sent)
     back = read_back(config, config.topics[0], 500)
