@@ -1,4 +1,4 @@
-"""The house's own rules that no linter knows."""
+"""The project's conventions that no linter checks: names, sizes of files and folders, modules of commands."""
 
 import ast
 import re
