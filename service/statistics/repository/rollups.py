@@ -152,8 +152,9 @@ def rows(
 ) -> Iterator[Row[Any]]:
     """The counted hours of a period, grouped by `by`: these, `jobs` and `lost`; a group may occur more than once.
 
-    With `step` the groups have a time `at` as well, the beginning of the hour, day or week that was counted; sums of
-    days are read only if the step is at least a day, and are added up to weeks (from Monday) if it is one.
+    With `step` the groups have a time `at` as well: the beginning of the hour, day or week that was counted, or of a
+    step that divides the day. Sums of days are read only if the step is at least a day, and are added up to weeks (from
+    Monday) if it is one.
     """
     if parts.first >= parts.last:
         return
@@ -172,7 +173,9 @@ def rows(
         (hours.c[name] if postgres else literal_column(f"+hours.{name}")) == value for name, value in narrowed.items()
     )
     counts = _Counts(hours, hours.c.hour, HOUR, in_scope, not narrowed)
-    yield from _read(connection, counts, parts, spans, kind, by, None if step is None else hours.c.hour)
+    yield from _read(
+        connection, counts, parts, spans, kind, by, None if step is None else _hour_or_hours(connection, step)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,17 @@ def _read(
         yield from connection.execute(of_sums.where(condition))
     for part in chunks([one for one in times if one not in have]):
         yield from connection.execute(of_counts.where(sums.one_of(counts.time, part)))
+
+
+def _hour_or_hours(connection: Connection, step: timedelta) -> ColumnElement[datetime]:
+    """The hour of a row of `hours`, or the beginning of some hours where these divide the day."""
+    if step <= HOUR or DAY % step:
+        return hours.c.hour
+    seconds = int(step.total_seconds())
+    if bulk.is_postgres(connection):
+        return func.to_timestamp(func.floor(func.extract("epoch", hours.c.hour) / seconds) * seconds)
+    begin = cast(func.strftime("%s", hours.c.hour), BigInteger) // seconds * seconds
+    return type_coerce(func.datetime(begin, "unixepoch"), UtcDateTime)
 
 
 def _day_or_week(connection: Connection, step: timedelta) -> ColumnElement[datetime]:
