@@ -2,7 +2,8 @@
 
 The labels of an alert are its identity. A failure is an event without duration, so its alert expires after a while; a
 verdict that is revised to another cause creates another alert, and the first one expires. What a message without a job
-is about (an incident, a report) is a label of its own; the alert of an incident ends when the incident is closed.
+is about (such as an incident) is a label of its own; the alert of an incident ends when the incident is closed. That a
+resubmitted job succeeded is not sent: the message lacks the failure's node and kind, which are labels of its alert.
 """
 
 from collections.abc import Mapping, Sequence

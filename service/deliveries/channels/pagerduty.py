@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import Outcome, ends_incident, node_of, summary, timestamp, verdict_of
+from service.deliveries.channels.channel import ALERTS, Outcome, ends_incident, node_of, summary, timestamp, verdict_of
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
 from service.deliveries.config import Dedup, Severity
@@ -13,10 +13,14 @@ from service.deliveries.records import DueDelivery
 
 LONGEST_KEY = 255
 UNKNOWN: Severity = "warning"
+TYPES = ALERTS | {"resubmission.succeeded"}
 
 
 class PagerDutyChannel:
-    """Opens incidents; a revised verdict updates the incident of the first one, and a closed incident is resolved."""
+    """Opens incidents; a revised verdict updates the incident of the first one.
+
+    An incident that is closed, and the incident of a failure whose job succeeded again, are resolved.
+    """
 
     bulk = False
 
