@@ -24,6 +24,7 @@ FRESH = 1_000  # unsealed verdicts that a page counts at most
 LOCK = 0x6661756C_7365616C
 _KIND = "verdicts"
 _PORTION = 500
+_SEALS = 10  # that are in memory at once while they are checked
 _Digests = tuple[str | None, str | None]
 
 
@@ -78,7 +79,7 @@ class VerdictSealReader:
         changed: list[tuple[int, int]] = []
         broken: list[int] = []
         before, number = START, 0
-        for row in self._connection.execute(select(seals).order_by(seals.c.id)).all():
+        for row in self._seals():
             chained = _chained(before, row.id, utc(row.since), utc(row.until), row.entries)
             if row.id != number + 1 or chained != row.hash:
                 broken.append(row.id)
@@ -94,6 +95,16 @@ class VerdictSealReader:
                 else:
                     intact += 1
         return Checked(intact, removed, tuple(changed), tuple(broken))
+
+    def _seals(self) -> Iterator[Row[Any]]:
+        last = 0
+        while True:
+            query = select(seals).where(seals.c.id > last).order_by(seals.c.id).limit(_SEALS)
+            rows = self._connection.execute(query).all()
+            yield from rows
+            if len(rows) < _SEALS:
+                return
+            last = rows[-1].id
 
     def _digests(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], _Digests]]:
         """The digests of each stored record: of the verdict and, for version 1, of its event.
