@@ -1,7 +1,7 @@
 """Seals of verdicts: a chained digest of every version as it was written, so that later changes are detected.
 
 A record holds the basis of an advice: the event (version 1), the evidence and features, model, rules and policy.
-retention removed can't be checked any more and is counted as removed; stored records must be unchanged.
+What retention removed can't be checked any more and is counted as removed; stored records must be unchanged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, tuple_
 
 from service.failures.tables import logs, models, seals, verdicts
-from service.people.repository.audit_log import START
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
-from service.sql.types import utc
+from service.sql.types import CHAIN_START, utc
 
 MOST = 2_000  # records of one seal
 FRESH = 1_000  # unsealed verdicts that a page counts at most
@@ -78,7 +77,7 @@ class VerdictSealReader:
         intact = removed = 0
         changed: list[tuple[int, int]] = []
         broken: list[int] = []
-        before, number = START, 0
+        before, number = CHAIN_START, 0
         for row in self._seals():
             chained = _chained(before, row.id, utc(row.since), utc(row.until), row.entries)
             if row.id != number + 1 or chained != row.hash:
@@ -163,7 +162,7 @@ class VerdictSealRepository(VerdictSealReader):
                 until=end,
                 records=len(entries),
                 entries=packed,
-                hash=_chained(START if last is None else last.hash, number, first, end, packed),
+                hash=_chained(CHAIN_START if last is None else last.hash, number, first, end, packed),
             )
         )
         self._count(found)
