@@ -13,6 +13,7 @@ from service.dead_letters.records import DeadLetter
 from service.errors import FaultlineError, FieldError, NotFound, TooLarge, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.jobs.same_job import RESTARTED_WITHIN
+from service.messaging import batching
 from service.messaging.batch_result import BatchOutcome
 from service.messaging.dead_letters import dead_letter
 from service.people.token_binding import Binding
@@ -140,12 +141,11 @@ def _batch(
     events: list[tuple[int, bytes, JobCompletion]] = []
     dead: list[DeadLetter] = []
     for number, raw in records:
-        try:
-            found = _permitted(services.parse(raw, attributes, cluster=cluster), sender)
-        except UnreadableRecord as error:
-            dead.append(_rejected(services, number, raw, error, done))
-            continue
-        if isinstance(found, Skipped):
+        read = batching.read(services.parse, raw, attributes, cluster=cluster, source=sender.source)
+        found = _permitted(read, sender)
+        if isinstance(found, UnreadableRecord):
+            dead.append(_rejected(services, number, raw, found, done))
+        elif isinstance(found, Skipped):
             done.skipped += 1
             services.telemetry.events.labels("skipped").inc()
         else:
@@ -181,18 +181,14 @@ def _of_other_teams(services: Services, events: Sequence[JobCompletion], teams: 
     ]
 
 
-def _permitted(found: JobCompletion | Skipped, sender: Sender) -> JobCompletion | Skipped:
-    """The record with its source.
-
-    Raises:
-        UnreadableRecord: the sender's token is not for this cluster or team; an operator may resend the dead letter.
-    """
-    if isinstance(found, Skipped):
+def _permitted(
+    found: JobCompletion | Skipped | UnreadableRecord, sender: Sender
+) -> JobCompletion | Skipped | UnreadableRecord:
+    """What was read; an error if the sender's token is not for its cluster or team: an operator may resend it."""
+    problem = sender.binding.problem(found) if isinstance(found, JobCompletion) else None
+    if problem is None:
         return found
-    problem = sender.binding.problem(found)
-    if problem is not None:
-        raise UnreadableRecord(f"the token {sender.name} may not send this: {problem.field}", (problem,))
-    return found.received_from(sender.source)
+    return UnreadableRecord(f"the token {sender.name} may not send this: {problem.field}", (problem,))
 
 
 def _store(

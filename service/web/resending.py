@@ -6,6 +6,7 @@ from service.dead_letters.records import StoredDeadLetter
 from service.errors import Conflict, UnreadableRecord
 from service.formats import node_events
 from service.formats.read_outcome import Skipped
+from service.messaging import batching
 from service.web.event_intake import NODE_PLACE
 from service.web.services import Services
 
@@ -53,17 +54,21 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
 def _handle_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
     topic = _topic(letter.place)
     named = cluster or _cluster_of(services.settings.get("kafka_topics", ""), topic)
-    found = services.parse(letter.text.encode(), cluster=named)
+    source = "resent" if topic is None else f"topic/{topic}"
+    found = batching.read(services.parse, letter.text.encode(), cluster=named, source=source)
+    if isinstance(found, UnreadableRecord):
+        raise found
     if isinstance(found, Skipped):
         return Resent(letter_id, "skipped", skipped=found.reason)
-    source = "resent" if topic is None else f"topic/{topic}"
-    [event] = services.ingest([found.received_from(source)]).events
+    [event] = services.ingest([found]).events
     return Resent(letter_id, event.kind, event.event_id, event.failure_id)
 
 
 def _handle_node_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
     named = cluster or services.settings.get("node_event_topic", "").partition("=")[2].strip() or _topic(letter.place)
-    found = node_events.parse(letter.text.encode(), cluster=named)
+    found = batching.read(node_events.parse, letter.text.encode(), cluster=named, source="resent")
+    if isinstance(found, UnreadableRecord):
+        raise found
     if isinstance(found, Skipped):
         return Resent(letter_id, "skipped", skipped=found.reason)
     taken = services.node_event_intake.take(found.events, places=found.places)

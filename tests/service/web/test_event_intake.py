@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -12,9 +13,13 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.contracts.event import LABELS_MOST, LOGS_MOST
+from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
 from service.dead_letters.records import DeadLetter
-from service.web.event_intake import lines_of
+from service.errors import Conflict
+from service.formats import node_events, recognise
+from service.formats.read_outcome import Skipped
+from service.web.api.node_events import submit as submit_node_events
+from service.web.event_intake import lines_of, submit
 from service.web.resending import resend
 from tests.service.web.world import NOW, World, event, lines, log
 
@@ -104,6 +109,38 @@ def test_who_waits_gets_the_verdicts_for_a_repeated_request_too(client: TestClie
         ]
         assert result["verdicts"][1]["decision"] == "resubmit_now"
         assert result["verdicts"][1]["exclude_nodes"] == ["gpu018"]
+
+
+def stumbling(value: bytes | None, *given: Any, **named: Any) -> JobCompletion | Skipped:
+    """A parser with a fault: it fails at the job 13."""
+    if b'"13"' in (value or b""):
+        raise ZeroDivisionError
+    return recognise.parse(value, *given, **named)
+
+
+def test_a_fault_of_the_parser_rejects_only_the_record_that_meets_it(world: World) -> None:
+    services = replace(world.services, parse=stumbling)
+    done = submit(services, lines(event("1"), event("13"), event("2")))
+    assert done.accepted == 2
+    [rejected] = done.rejected
+    assert (rejected.line, rejected.got) == (2, "ZeroDivisionError")
+    with world.store.reading() as reading:
+        [kept] = reading.dead_letters.page().items
+    assert (kept.place, kept.reason) == ("POST /api/v1/events line 2", "reading failed: ZeroDivisionError")
+    with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
+        resend(services, kept.id)
+    [_, second] = submit(world.services, lines(event("1"), event("2"))).failures
+    with world.store.reading() as reading:
+        assert reading.failures.get(second).logs[-1].event["intake_source"] == "api/this machine"
+
+
+def test_a_fault_of_the_parser_of_node_events_rejects_only_the_record_that_meets_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_events, "parse", Mock(side_effect=ZeroDivisionError))
+    assert submit_node_events(world.services, b"{}", {}).rejected[0].got == "ZeroDivisionError"
+    with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
+        resend(world.services, 1)
 
 
 def test_records_that_are_no_end_are_counted_and_skipped(client: TestClient) -> None:
