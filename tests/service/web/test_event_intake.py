@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 
 from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
 from service.dead_letters.records import DeadLetter
-from service.errors import Conflict
+from service.errors import Conflict, Unavailable
 from service.formats import node_events, recognise
 from service.formats.read_outcome import Skipped
+from service.messaging.batch_result import BatchOutcome
 from service.web.api.node_events import submit as submit_node_events
 from service.web.event_intake import lines_of, submit
 from service.web.resending import resend
@@ -141,6 +143,25 @@ def test_a_fault_of_the_parser_of_node_events_rejects_only_the_record_that_meets
     assert submit_node_events(world.services, b"{}", {}).rejected[0].got == "ZeroDivisionError"
     with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
         resend(world.services, 1)
+
+
+def test_an_event_that_fails_once_is_stored_at_the_second_try(world: World) -> None:
+    handle, failing = world.services.ingest, [ZeroDivisionError()]
+
+    def once(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        if failing:
+            raise failing.pop()
+        return handle(events, dead)
+
+    done = submit(replace(world.services, ingest=once), lines(event("1")))
+    assert (done.accepted, done.rejected) == (1, [])
+
+
+def test_a_database_that_does_not_answer_fails_the_request_at_once(world: World) -> None:
+    ingest = Mock(side_effect=Unavailable("the database does not answer"))
+    with pytest.raises(Unavailable):
+        submit(replace(world.services, ingest=ingest), lines(event("1"), event("2")))
+    ingest.assert_called_once()
 
 
 def test_records_that_are_no_end_are_counted_and_skipped(client: TestClient) -> None:
