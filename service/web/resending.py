@@ -1,5 +1,6 @@
 """Resends dead letters: their stored text is parsed again and handled as an event or a node event."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.dead_letters.records import StoredDeadLetter
@@ -53,7 +54,7 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
 
 def _handle_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
     topic = _topic(letter.place)
-    named = cluster or _cluster_of(services.settings.get("kafka_topics", ""), topic)
+    named = cluster or _cluster_of(services.topics, topic)
     source = "resent" if topic is None else f"topic/{topic}"
     found = batching.read(services.parse, letter.text.encode(), cluster=named, source=source)
     if isinstance(found, UnreadableRecord):
@@ -65,7 +66,7 @@ def _handle_event(services: Services, letter_id: int, letter: StoredDeadLetter, 
 
 
 def _handle_node_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
-    named = cluster or services.settings.get("node_event_topic", "").partition("=")[2].strip() or _topic(letter.place)
+    named = cluster or _cluster_of(services.node_event_topics, _topic(letter.place))
     found = batching.read(node_events.parse, letter.text.encode(), cluster=named, source="resent")
     if isinstance(found, UnreadableRecord):
         raise found
@@ -77,17 +78,12 @@ def _handle_node_event(services: Services, letter_id: int, letter: StoredDeadLet
 
 def _of_node(services: Services, place: str) -> bool:
     """Whether a dead letter came from the intake of node events."""
-    topic = services.settings.get("node_event_topic", "").partition("=")[0].strip()
-    return place.startswith(NODE_PLACE) or (topic != "" and _topic(place) == topic)
+    return place.startswith(NODE_PLACE) or _topic(place) in services.node_event_topics
 
 
-def _cluster_of(topics: str, topic: str | None) -> str | None:
-    """The cluster of the records of a topic, as the setting `topics` (topic or topic=cluster, ...) names it."""
-    for entry in topics.split(","):
-        name, _, cluster = (part.strip() for part in entry.partition("="))
-        if cluster and name == topic:
-            return cluster
-    return topic
+def _cluster_of(topics: Mapping[str, str], topic: str | None) -> str | None:
+    """The cluster of the records of a topic: its name if it is no longer in the settings."""
+    return None if topic is None else topics.get(topic, topic)
 
 
 def _topic(place: str) -> str | None:

@@ -227,9 +227,10 @@ def test_a_letter_from_a_topic_takes_the_topics_name_as_its_cluster(world: World
 
 
 def test_a_letter_from_a_topic_takes_the_cluster_that_the_settings_name_for_it(world: World) -> None:
-    services = replace(world.services, settings={"kafka_topics": "other,jobs=orion"})
+    shown = {"kafka_topics": "other,api_key=[redacted]"}  # as on the page of settings
+    services = replace(world.services, settings=shown, topics={"other": "other", "api_key": "orion"})
     nameless = {key: value for key, value in event().items() if key != "cluster"}
-    resend(services, letter(world, lines(nameless).decode()))
+    resend(services, letter(world, lines(nameless).decode(), "api_key/0/5"))
     assert world.client().get("/api/v1/failures").json()["items"][0]["cluster"] == "orion"
 
 
