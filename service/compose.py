@@ -209,7 +209,7 @@ class Services:
             KafkaSource(config, member=member),
             node_events.parse,
             self.node_event_intake.handle,
-            DeadLetterSender(Producer(config), self.settings.dead_letter_topic),
+            DeadLetterSender(self.producer, self.settings.dead_letter_topic),
             clock=self.clock,
             telemetry=self.telemetry,
             limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),

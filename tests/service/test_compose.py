@@ -53,6 +53,24 @@ def test_the_pages_know_the_clusters_of_topics(tmp_path: Path) -> None:
     services.close()
 
 
+def test_every_producer_is_closed_with_the_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Mock] = []
+
+    def producer(_config: object) -> Mock:
+        made.append(Mock())
+        return made[-1]
+
+    monkeypatch.setattr(compose, "Producer", producer)
+    monkeypatch.setattr(compose, "KafkaSource", Mock())
+    services = build(tmp_path, FAULTLINE_KAFKA_BOOTSTRAP_SERVERS="a:9092", FAULTLINE_NODE_EVENT_TOPIC="nodes")
+    assert services.node_event_kafka is not None
+    services.node_consumer(services.node_event_kafka, "member")
+    services.close()
+    assert made
+    for one in made:
+        one.close.assert_called_once()
+
+
 def test_an_invalid_delivery_file_is_reported_before_any_delivery(tmp_path: Path) -> None:
     file = tmp_path / "delivery.toml"
     file.write_text(
