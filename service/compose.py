@@ -35,7 +35,7 @@ from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
 from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.dead_letters import DeadLetterSender, DeadLetterTopic
-from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.config import KafkaConfig, topic_clusters
 from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource
@@ -209,7 +209,7 @@ class Services:
             KafkaSource(config, member=member),
             node_events.parse,
             self.node_event_intake.handle,
-            DeadLetterSender(Producer(config), self.settings.dead_letter_topic),
+            DeadLetterSender(self.producer, self.settings.dead_letter_topic),
             clock=self.clock,
             telemetry=self.telemetry,
             limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),
@@ -370,6 +370,8 @@ class Services:
             settings=self.settings.shown(),
             model=ModelInfo(found.model, found.rules, manifest, lambda: found.rules, lambda: found.model),
             signatures=self.signatures,
+            topics=topic_clusters(self.settings.kafka_topics),
+            node_event_topics=topic_clusters((topic,) if (topic := self.settings.node_event_topic) else ()),
             lag=lag,
             automation=self.automation,
             node_events=self.node_event_intake,

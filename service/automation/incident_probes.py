@@ -13,7 +13,8 @@ from service.recommend.policy import Policy
 from service.recommend.recent_activity import storm_key
 from service.requests.records import HOLD_TIME, AwaitedRequest, Request, StoredRequest
 
-_ALL = 100_000  # more than can be held at one time
+# At once, so that all are released at one pace, which takes days for so many. `housekeeping` releases those beyond it.
+_ALL = 100_000
 _SAID: Mapping[str, str] = {
     "succeeded": "succeeded",
     "got_past": "got past the point where it had failed",

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from service.clock import Clock
 from service.deliveries.channels.address_check import Resolve, resolve
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
-from service.deliveries.channels.channel import OWNER
+from service.deliveries.channels.channel import ALERTS, OWNER
 from service.deliveries.channels.chat import ChatChannel
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.mail_folder import MailFolderChannel
+from service.deliveries.channels.pagerduty import TYPES as PAGERDUTY_TYPES
 from service.deliveries.channels.pagerduty import PagerDutyChannel
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.channels.webhook import WebhookChannel
@@ -89,7 +90,7 @@ def _target(
             dedup=one.dedup,
             public_url=config.public_url,
         )
-        return Target(one.name, one.route, pagerduty, url)
+        return Target(one.name, one.route, pagerduty, url, types=PAGERDUTY_TYPES)
     alertmanager = AlertmanagerChannel(
         url,
         poster,
@@ -99,4 +100,4 @@ def _target(
         dedup=one.dedup,
         public_url=config.public_url,
     )
-    return Target(one.name, one.route, alertmanager, url)
+    return Target(one.name, one.route, alertmanager, url, types=ALERTS)

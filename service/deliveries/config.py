@@ -23,6 +23,7 @@ from service.errors import ConfigurationError
 VARIABLE = "FAULTLINE_DELIVERY_FILE"
 REFERENCE = "file:/path or env:NAME (secrets do not stand in this file)"
 Severity = Literal["critical", "error", "warning", "info"]
+DEFAULT_SEVERITY: Severity = "warning"  # of a message whose side has none
 Dedup = Literal["failure", "fingerprint"]
 _CENTURY_S = 3_153_600_000  # a time that is reckoned from now has to stay within the calendar
 Pause = Annotated[float, Field(ge=0, le=_CENTURY_S)]

@@ -40,7 +40,8 @@ class Target:
     """An endpoint ready for use. `address` is only compared, to detect a changed one.
 
     `digest_s`: messages of the same owner (where `to_owner`) and kind of failure are combined, at most one in this
-    time; 0: every message is sent separately.
+    time; 0: every message is sent separately. `types`: the messages that the endpoint takes at all, whatever the routes
+    say; None: all.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Target:
     address: str
     digest_s: float = 0.0
     to_owner: bool = False
+    types: frozenset[str] | None = None
 
     @property
     def digest(self) -> str:
@@ -59,6 +61,8 @@ class Target:
         """Whether the endpoint receives this message."""
         if kind == REPORT_SUBSCRIPTION:
             return payload.get("endpoint") == self.name
+        if self.types is not None and kind not in self.types:
+            return False
         verdict = payload.get("verdict")
         known = verdict if isinstance(verdict, Mapping) else {}
         return not self.routes or any(route.takes(kind, known, facts) for route in self.routes)

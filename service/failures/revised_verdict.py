@@ -1,7 +1,7 @@
 """New versions of the verdict of a stored failure: its event read again, its facts, and the verdict as stored."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
@@ -11,6 +11,8 @@ from service.contracts.event import JobCompletion
 from service.contracts.verdict_wire import wire_of
 from service.db.session import UnitOfWork
 from service.failures.records import AttemptLogs, FailureDetail
+
+LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
 
 
 class Advises(Protocol):
@@ -52,6 +54,10 @@ class VerdictFacts(Protocol):
     def abstained(self) -> bool:
         """Whether the verdict is undecided."""
 
+    @property
+    def confidence(self) -> float:
+        """The probability (0..1) that the side is right."""
+
 
 def logs_of_failed_attempt(detail: FailureDetail) -> AttemptLogs | None:
     """The event and logs of the attempt that failed; None where none are stored."""
@@ -77,6 +83,11 @@ def facts(verdict: VerdictFacts) -> tuple[Any, ...]:
         verdict.retry_outlook,
         verdict.abstained,
     )
+
+
+def differs(before: VerdictFacts, now: VerdictFacts) -> bool:
+    """Whether a new verdict says something else."""
+    return facts(before) != facts(now) or abs(before.confidence - now.confidence) >= LEAST_CHANGE
 
 
 def revised_wire(detail: FailureDetail, verdict: Verdict, event: JobCompletion, advice: Advice) -> dict[str, Any]:

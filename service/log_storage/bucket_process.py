@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from service.errors import ConfigurationError, FaultlineError, NotFound, Unavailable
@@ -105,6 +106,7 @@ class _Client:
     options: LogStorageOptions
     ended: bool = False
     waiting: dict[int, Future[tuple[Any, bytes]]] = field(default_factory=dict)
+    unsent: SimpleQueue[tuple[Mapping[str, Any], bytes] | None] = field(default_factory=SimpleQueue)  # None: the end
     lock: threading.Lock = field(default_factory=threading.Lock)
     calls: int = 0
 
@@ -129,6 +131,8 @@ class _Client:
             raise Unavailable(f"the client of the log storage could not be started: {error.strerror}") from None
         finally:
             theirs.close()
+        self.sending = threading.Thread(target=self._send_calls, name="log-storage-calls", daemon=True)
+        self.sending.start()
         threading.Thread(target=self._receive, name="log-storage-answers", daemon=True).start()
 
     def call(self, name: str, arguments: Mapping[str, Any], data: bytes, seconds: float) -> tuple[Any, bytes]:
@@ -140,8 +144,7 @@ class _Client:
             self.calls += 1
             number = self.calls
             self.waiting[number] = answer
-            with suppress(OSError):  # it has ended: the receiving thread sees that too
-                _send(self.connection, {"call": number, "name": name, **arguments}, data)
+            self.unsent.put(({"call": number, "name": name, **arguments}, data))
         try:
             return answer.result(seconds)
         except TimeoutError:
@@ -157,6 +160,12 @@ class _Client:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+    def _send_calls(self) -> None:
+        """Send calls until the process has ended; where it takes nothing, only this thread waits for it."""
+        with suppress(OSError):  # it has ended: the receiving thread sees that too
+            while (call := self.unsent.get()) is not None:
+                _send(self.connection, *call)
 
     def _receive(self) -> None:
         """Hand out answers until the process has ended."""
@@ -174,7 +183,9 @@ class _Client:
         with self.lock:
             self.ended = True
             left, self.waiting = self.waiting, {}
-            self.connection.close()
+        self.unsent.put(None)
+        self.sending.join()
+        self.connection.close()
         for one in left.values():
             one.set_exception(Unavailable(self._gone()))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
@@ -11,13 +11,14 @@ from service.formats.read_outcome import Skipped
 from service.messaging.record import Headers, Record, TopicPartition
 from service.nodes.records import NodeReport
 
+Found = TypeVar("Found", bound=JobCompletion | NodeReport | Skipped)
+Found_co = TypeVar("Found_co", bound=JobCompletion | NodeReport | Skipped, covariant=True)
 
-class Parse(Protocol):
+
+class ParseTo(Protocol[Found_co]):
     """Parses bytes to a job completion (formats.recognise.parse) or a node report (formats.node_events.parse)."""
 
-    def __call__(
-        self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
-    ) -> JobCompletion | NodeReport | Skipped:
+    def __call__(self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None) -> Found_co:
         """Parse one record.
 
         Raises:
@@ -25,6 +26,8 @@ class Parse(Protocol):
         """
         ...
 
+
+Parse = ParseTo[JobCompletion | NodeReport | Skipped]
 
 MAX_EVENTS = 500
 MAX_BYTES = 64 * 1024 * 1024
@@ -41,12 +44,12 @@ class BatchItem:
 
 
 def read(
-    parse: Parse, value: bytes | None, headers: Headers = (), *, cluster: str | None = None, source: str
-) -> JobCompletion | NodeReport | Skipped | UnreadableRecord:
+    parse: ParseTo[Found], value: bytes | None, headers: Headers = (), *, cluster: str | None = None, source: str
+) -> Found | UnreadableRecord:
     """Parse one record from a source such as "topic/NAME"; return the error if it is unreadable."""
     try:
         found = parse(value, headers, cluster=cluster)
-        return found.received_from(source) if isinstance(found, JobCompletion) else found
+        return cast("Found", found.received_from(source)) if isinstance(found, JobCompletion) else found
     except UnreadableRecord as error:
         error.__traceback__ = error.__context__ = None  # as a value, it should not keep the frames of the reader
         return error

@@ -11,14 +11,13 @@ from service.clock import Clock
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store
 from service.errors import Unavailable
+from service.failures.revised_verdict import differs
 from service.nodes.failure_evidence import FailedAttempt, read
 from service.nodes.records import JudgedFailure
 from service.nodes.settings import FleetSettings
 from service.times import bounded
 
 log = logging.getLogger(__name__)
-
-LEAST_CHANGE = 0.05  # smaller changes of the confidence are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,5 @@ def _around(one: JudgedFailure, verdict: Verdict) -> FailedAttempt:
 
 
 def _is_news(before: Verdict, now: Verdict) -> bool:
-    return (
-        (before.side, before.cause, before.abstained, before.disputed, before.retry_outlook, before.suspect)
-        != (now.side, now.cause, now.abstained, now.disputed, now.retry_outlook, now.suspect)
-    ) or abs(before.confidence - now.confidence) >= LEAST_CHANGE
+    """Whether it says something else, or evidence of the fleet disputes it or suspects another place."""
+    return differs(before, now) or (before.disputed, before.suspect) != (now.disputed, now.suspect)

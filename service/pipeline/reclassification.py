@@ -11,18 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from classifiers.contracts import Verdict
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
-from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
+from service.failures.revised_verdict import Advises, Revised, differs, revised_wire
 from service.learning.records import Reclassified
 from service.pipeline.stored_cases import Classifier, read_cases, verdicts_of
 
 AT_ONCE: Final = 200  # failures that are read, classified and stored together
 DEFAULT_PER_SECOND: Final = 50.0  # failures, so that live events have the processor
-LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
 _START: Final = ""  # the place of a run that begins; later it is the end of its last failure, as an ISO time
 
 
@@ -172,8 +170,3 @@ class Reclassification:
     def _name(self, filters: FailureFilter) -> str:
         wanted = hashlib.sha256(repr((self._classifier.model, filters)).encode()).hexdigest()[:16]
         return f"reclassify-{wanted}"
-
-
-def differs(before: FailureRow, now: Verdict) -> bool:
-    """Whether a new verdict says something else."""
-    return facts(before) != facts(now) or abs(before.confidence - now.confidence) >= LEAST_CHANGE

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 EVERY_S: Final = 30.0
 TASK: Final = "second reader"
 LEASE: Final = timedelta(minutes=15)
+LAST_QUESTION: Final = LEASE / 2  # into a turn; an answer takes 5 minutes at most
 HOUR: Final = timedelta(hours=1)
 NO_LONGER_WAITING: Final = timedelta(days=1)
 PER_TURN: Final = 5
@@ -76,8 +77,10 @@ class SecondReadings:
 
     def _ask_waiting(self) -> int:
         answered = 0
+        end = self._clock.monotonic() + LAST_QUESTION.total_seconds()
         for _ in range(PER_TURN):
-            candidate = self._next() if self._breaker.allows() else None
+            may_ask = self._breaker.allows() and self._clock.monotonic() < end
+            candidate = self._next() if may_ask else None
             if candidate is None or not self._ask(candidate):
                 break
             answered += 1

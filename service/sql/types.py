@@ -29,6 +29,8 @@ BigId = BigInteger().with_variant(Integer(), "sqlite")
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)
 
+CHAIN_START = b"\0" * 32  # what the first row of a chain of hashes (SHA-256) includes as the hash of the previous one
+
 
 def utc(at: datetime) -> datetime:
     """The same instant in UTC, clamped to the range of `datetime`."""

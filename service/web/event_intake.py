@@ -1,6 +1,5 @@
 """Intake of events by HTTP: request bodies become events and dead letters, handled like batches from Kafka."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,16 +9,17 @@ import orjson
 
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
-from service.errors import FaultlineError, FieldError, NotFound, TooLarge, UnreadableRecord
+from service.errors import FieldError, NotFound, TooLarge, Unavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.jobs.same_job import RESTARTED_WITHIN
+from service.messaging import batching
 from service.messaging.batch_result import BatchOutcome
+from service.messaging.batching import BatchItem
 from service.messaging.dead_letters import dead_letter
+from service.messaging.retrying_handler import RetryingHandler
 from service.people.token_binding import Binding
 from service.web import views
 from service.web.services import Services
-
-_log = logging.getLogger(__name__)
 
 BATCH = 500  # events per transaction
 # Each line is an event or a rejection with a dead letter; 16 MiB of empty objects would be millions.
@@ -138,14 +138,13 @@ def _batch(
     done: Submitted,
 ) -> None:
     events: list[tuple[int, bytes, JobCompletion]] = []
-    dead: list[DeadLetter] = []
+    dead: list[BatchItem] = []
     for number, raw in records:
-        try:
-            found = _permitted(services.parse(raw, attributes, cluster=cluster), sender)
-        except UnreadableRecord as error:
-            dead.append(_rejected(services, number, raw, error, done))
-            continue
-        if isinstance(found, Skipped):
+        read = batching.read(services.parse, raw, attributes, cluster=cluster, source=sender.source)
+        found = _permitted(read, sender)
+        if isinstance(found, UnreadableRecord):
+            dead.append(_rejected(services, number, raw, found, done))
+        elif isinstance(found, Skipped):
             done.skipped += 1
             services.telemetry.events.labels("skipped").inc()
         else:
@@ -160,11 +159,12 @@ def _batch(
         _store(services, events, dead, done)
 
 
-def _rejected(services: Services, number: int, raw: bytes, error: UnreadableRecord, done: Submitted) -> DeadLetter:
+def _rejected(services: Services, number: int, raw: bytes, error: UnreadableRecord, done: Submitted) -> BatchItem:
     """Note that a line was rejected; returns its dead letter."""
     first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
     done.rejected.append(Rejection(number, first.field, first.expected, first.got))
-    return dead_letter(raw, f"{PLACE} line {number}", error, services.clock.now())
+    place = f"{PLACE} line {number}"
+    return BatchItem(dead_letter(raw, place, error, services.clock.now()), raw, place)
 
 
 def _of_other_teams(services: Services, events: Sequence[JobCompletion], teams: Sequence[str]) -> list[int]:
@@ -181,42 +181,36 @@ def _of_other_teams(services: Services, events: Sequence[JobCompletion], teams: 
     ]
 
 
-def _permitted(found: JobCompletion | Skipped, sender: Sender) -> JobCompletion | Skipped:
-    """The record with its source.
-
-    Raises:
-        UnreadableRecord: the sender's token is not for this cluster or team; an operator may resend the dead letter.
-    """
-    if isinstance(found, Skipped):
+def _permitted(
+    found: JobCompletion | Skipped | UnreadableRecord, sender: Sender
+) -> JobCompletion | Skipped | UnreadableRecord:
+    """What was read; an error if the sender's token is not for its cluster or team: an operator may resend it."""
+    problem = sender.binding.problem(found) if isinstance(found, JobCompletion) else None
+    if problem is None:
         return found
-    problem = sender.binding.problem(found)
-    if problem is not None:
-        raise UnreadableRecord(f"the token {sender.name} may not send this: {problem.field}", (problem,))
-    return found.received_from(sender.source)
+    return UnreadableRecord(f"the token {sender.name} may not send this: {problem.field}", (problem,))
 
 
 def _store(
-    services: Services, events: Sequence[tuple[int, bytes, JobCompletion]], dead: Sequence[DeadLetter], done: Submitted
+    services: Services, events: Sequence[tuple[int, bytes, JobCompletion]], dead: Sequence[BatchItem], done: Submitted
 ) -> None:
-    """Store events and dead letters. An event that cannot be handled (found by bisection) is a dead letter."""
-    try:
-        _count(services.ingest([event for _, _, event in events], dead), done)
-    except FaultlineError:
-        raise
-    except Exception as error:
-        if not events:
-            raise
-        if len(events) > 1 or dead:
-            middle = len(events) // 2
-            for part, letters in ((events[:middle], dead), (events[middle:], ())):
-                if part or letters:
-                    _store(services, part, letters, done)
-            return
-        [(number, raw, _)] = events
-        _log.exception("line %d of a request cannot be handled", number)
-        reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
-        services.ingest([], [dead_letter(raw, f"{PLACE} line {number}", reason, services.clock.now())])
-        done.rejected.append(Rejection(number, "(whole record)", "a record that this version can handle"))
+    """Store events and dead letters. An event that cannot be handled is a dead letter."""
+
+    def store(events: Sequence[JobCompletion], dead: Sequence[DeadLetter]) -> None:
+        _count(services.ingest(events, dead), done)
+
+    items = {number: BatchItem(event, raw, f"{PLACE} line {number}") for number, raw, event in events}
+    became = RetryingHandler(store, _give_up).store_items([*items.values(), *dead])
+    places = {item.place for item in became}
+    done.rejected += [
+        Rejection(number, "(whole record)", "a record that this version can handle")
+        for number, item in items.items()
+        if item.place in places
+    ]
+
+
+def _give_up(error: Unavailable, _times: int) -> None:
+    raise error
 
 
 def _count(outcome: BatchOutcome, done: Submitted) -> None:

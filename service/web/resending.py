@@ -1,11 +1,13 @@
 """Resends dead letters: their stored text is parsed again and handled as an event or a node event."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.dead_letters.records import StoredDeadLetter
 from service.errors import Conflict, UnreadableRecord
 from service.formats import node_events
 from service.formats.read_outcome import Skipped
+from service.messaging import batching
 from service.web.event_intake import NODE_PLACE
 from service.web.services import Services
 
@@ -52,18 +54,22 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
 
 def _handle_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
     topic = _topic(letter.place)
-    named = cluster or _cluster_of(services.settings.get("kafka_topics", ""), topic)
-    found = services.parse(letter.text.encode(), cluster=named)
+    named = cluster or _cluster_of(services.topics, topic)
+    source = "resent" if topic is None else f"topic/{topic}"
+    found = batching.read(services.parse, letter.text.encode(), cluster=named, source=source)
+    if isinstance(found, UnreadableRecord):
+        raise found
     if isinstance(found, Skipped):
         return Resent(letter_id, "skipped", skipped=found.reason)
-    source = "resent" if topic is None else f"topic/{topic}"
-    [event] = services.ingest([found.received_from(source)]).events
+    [event] = services.ingest([found]).events
     return Resent(letter_id, event.kind, event.event_id, event.failure_id)
 
 
 def _handle_node_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
-    named = cluster or services.settings.get("node_event_topic", "").partition("=")[2].strip() or _topic(letter.place)
-    found = node_events.parse(letter.text.encode(), cluster=named)
+    named = cluster or _cluster_of(services.node_event_topics, _topic(letter.place))
+    found = batching.read(node_events.parse, letter.text.encode(), cluster=named, source="resent")
+    if isinstance(found, UnreadableRecord):
+        raise found
     if isinstance(found, Skipped):
         return Resent(letter_id, "skipped", skipped=found.reason)
     taken = services.node_event_intake.take(found.events, places=found.places)
@@ -72,17 +78,12 @@ def _handle_node_event(services: Services, letter_id: int, letter: StoredDeadLet
 
 def _of_node(services: Services, place: str) -> bool:
     """Whether a dead letter came from the intake of node events."""
-    topic = services.settings.get("node_event_topic", "").partition("=")[0].strip()
-    return place.startswith(NODE_PLACE) or (topic != "" and _topic(place) == topic)
+    return place.startswith(NODE_PLACE) or _topic(place) in services.node_event_topics
 
 
-def _cluster_of(topics: str, topic: str | None) -> str | None:
-    """The cluster of the records of a topic, as the setting `topics` (topic or topic=cluster, ...) names it."""
-    for entry in topics.split(","):
-        name, _, cluster = (part.strip() for part in entry.partition("="))
-        if cluster and name == topic:
-            return cluster
-    return topic
+def _cluster_of(topics: Mapping[str, str], topic: str | None) -> str | None:
+    """The cluster of the records of a topic: its name if it is no longer in the settings."""
+    return None if topic is None else topics.get(topic, topic)
 
 
 def _topic(place: str) -> str | None:

@@ -98,6 +98,8 @@ class Services:
         settings: the effective settings as text, without secrets.
         model: the classifier; None if none is loaded (the service is then not ready).
         parse: parser of records.
+        topics: the topics of events, each with the cluster of records that name none.
+        node_event_topics: the same for node events.
         people: login methods in addition to tokens and local accounts.
         intake_limit: requests of the intake by each token or account; default: no limit.
         exports: the exports that run now.
@@ -130,6 +132,8 @@ class Services:
     settings: Mapping[str, str] = field(default_factory=dict)
     model: ModelInfo | None = None
     parse: Parse = recognise.parse
+    topics: Mapping[str, str] = field(default_factory=dict)
+    node_event_topics: Mapping[str, str] = field(default_factory=dict)
     lag: Callable[[], Mapping[str, int] | None] | None = None
     people: LoginMethods = field(default_factory=LoginMethods)
     intake_limit: IntakeLimit = field(default_factory=IntakeLimit)

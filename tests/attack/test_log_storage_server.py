@@ -1,5 +1,7 @@
 """A server of log storage that hangs, lies or never stops: no log is lost, and neither worker nor service ends."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +15,7 @@ from classifiers.contracts import LogStream
 from service.errors import NotFound, Unavailable
 from service.log_storage import bucket_process, log_bodies
 from service.log_storage import build as log_storage
+from service.log_storage.bucket_process import IsolatedBucket
 from service.log_storage.log_bodies import LogBodies, Reference
 from service.log_storage.options import LogStorageOptions
 from service.log_storage.records import NewLogs
@@ -93,6 +96,26 @@ def test_a_list_without_end_is_given_up(
     logs.check()
     with pytest.raises(Unavailable, match="did not answer within 1 s"):
         logs.remove_before(date(2027, 1, 1))
+
+
+@pytest.mark.timeout(60)
+def test_a_client_that_takes_nothing_is_given_up_in_time(
+    storage: Callable[[Answer], LogBodies], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopped process is alive but takes no data; more data than a pipe holds wait for it."""
+    monkeypatch.setattr(bucket_process, "CALL_S", 1.0)
+    storage(sends(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
+    bucket = IsolatedBucket(LogStorageOptions("s3://logs", allow_http=True))
+    with pytest.raises(NotFound):
+        bucket.get("a", 1)
+    first = bucket._client
+    assert first is not None
+    os.kill(first.process.pid, signal.SIGSTOP)
+    with pytest.raises(Unavailable, match="did not answer within 1 s"):
+        bucket.put("a", bytes(8 << 20))
+    monkeypatch.setattr(bucket_process, "CALL_S", 20.0)
+    with pytest.raises(NotFound):  # of a new process
+        bucket.get("a", 1)
 
 
 def test_what_a_redirect_leads_to_is_not_shown_and_no_log_is_sent_there(

@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -42,6 +43,32 @@ def test_kafka_settings_reach_the_client(tmp_path: Path) -> None:
     assert config.clusters == {"slurm": "orion"}
     assert config.connection()["sasl_plain_password"] == "hunter2"
     assert "hunter2" not in repr(config)
+
+
+def test_the_pages_know_the_clusters_of_topics(tmp_path: Path) -> None:
+    services = build(tmp_path, FAULTLINE_KAFKA_TOPICS="jobs,api_key=orion12", FAULTLINE_NODE_EVENT_TOPIC="nodes = lyra")
+    object.__setattr__(services, "diagnoser", Mock())
+    web = services.web()
+    assert (web.topics, web.node_event_topics) == ({"jobs": "jobs", "api_key": "orion12"}, {"nodes": "lyra"})
+    services.close()
+
+
+def test_every_producer_is_closed_with_the_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Mock] = []
+
+    def producer(_config: object) -> Mock:
+        made.append(Mock())
+        return made[-1]
+
+    monkeypatch.setattr(compose, "Producer", producer)
+    monkeypatch.setattr(compose, "KafkaSource", Mock())
+    services = build(tmp_path, FAULTLINE_KAFKA_BOOTSTRAP_SERVERS="a:9092", FAULTLINE_NODE_EVENT_TOPIC="nodes")
+    assert services.node_event_kafka is not None
+    services.node_consumer(services.node_event_kafka, "member")
+    services.close()
+    assert made
+    for one in made:
+        one.close.assert_called_once()
 
 
 def test_an_invalid_delivery_file_is_reported_before_any_delivery(tmp_path: Path) -> None:

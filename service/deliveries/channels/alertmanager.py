@@ -2,7 +2,8 @@
 
 The labels of an alert are its identity. A failure is an event without duration, so its alert expires after a while; a
 verdict that is revised to another cause creates another alert, and the first one expires. What a message without a job
-is about (an incident, a report) is a label of its own; the alert of an incident ends when the incident is closed.
+is about (such as an incident) is a label of its own; the alert of an incident ends when the incident is closed. That a
+resubmitted job succeeded is not sent: the message lacks the failure's node and kind, which are labels of its alert.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,8 @@ from service.clock import Clock
 from service.deliveries.channels.channel import Outcome, ends_incident, node_of, summary, verdict_of
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
-from service.deliveries.channels.pagerduty import UNKNOWN, failure_link
-from service.deliveries.config import Dedup, Severity
+from service.deliveries.channels.links import failure_link
+from service.deliveries.config import DEFAULT_SEVERITY, Dedup, Severity
 from service.deliveries.records import DueDelivery
 
 
@@ -54,7 +55,7 @@ class AlertmanagerChannel:
         verdict, now = verdict_of(message), self._clock.now()
         labels = {
             "alertname": "FaultlineFailure",
-            "severity": self._severity.get(str(verdict.get("side")), UNKNOWN),
+            "severity": self._severity.get(str(verdict.get("side")), DEFAULT_SEVERITY),
             "cluster": verdict.get("cluster"),
             "side": verdict.get("side"),
             "cause": verdict.get("cause"),

@@ -34,6 +34,18 @@ class Outcome:
 
 SENT = Outcome("sent")
 
+# What people are paged for; any other message would be an alert about a report, or about good news.
+ALERTS = frozenset(
+    {
+        "failure.diagnosed",
+        "failure.revised",
+        "incident.opened",
+        "incident.closed",
+        "resubmission.failed",
+        "resubmission.demoted",
+    }
+)
+
 
 class Channel(Protocol):
     """One way to send messages. `bulk`: it sends a whole batch at once, otherwise one message at a time."""
@@ -79,7 +91,7 @@ def verdict_of(message: DueDelivery) -> Mapping[str, Any]:
 
 def ends_incident(message: DueDelivery) -> bool:
     """Whether the message ends what an earlier one with the same key began."""
-    return message.type == "incident.closed"
+    return message.type in {"incident.closed", "resubmission.succeeded"}
 
 
 def summary(message: DueDelivery) -> str:

@@ -7,7 +7,7 @@ from email.policy import default
 from pathlib import Path
 
 from service.deliveries.channels.channel import PLAIN_USER, SENT, Outcome, message_id
-from service.deliveries.channels.chat import report_html, text, title
+from service.deliveries.channels.message_text import report_html, text, title
 from service.deliveries.records import DueDelivery
 
 HOST = "localhost"  # of the addresses: no mail server is asked to send these mails

@@ -5,18 +5,22 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import Outcome, ends_incident, node_of, summary, timestamp, verdict_of
+from service.deliveries.channels.channel import ALERTS, Outcome, ends_incident, node_of, summary, timestamp, verdict_of
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
-from service.deliveries.config import Dedup, Severity
+from service.deliveries.channels.links import failure_link
+from service.deliveries.config import DEFAULT_SEVERITY, Dedup, Severity
 from service.deliveries.records import DueDelivery
 
 LONGEST_KEY = 255
-UNKNOWN: Severity = "warning"
+TYPES = ALERTS | {"resubmission.succeeded"}
 
 
 class PagerDutyChannel:
-    """Opens incidents; a revised verdict updates the incident of the first one, and a closed incident is resolved."""
+    """Opens incidents; a revised verdict updates the incident of the first one.
+
+    An incident that is closed, and the incident of a failure whose job succeeded again, are resolved.
+    """
 
     bulk = False
 
@@ -58,7 +62,7 @@ class PagerDutyChannel:
             "payload": {
                 "summary": summary(message),
                 "source": node_of(verdict) or message.key,
-                "severity": self._severity.get(str(verdict.get("side")), UNKNOWN),
+                "severity": self._severity.get(str(verdict.get("side")), DEFAULT_SEVERITY),
                 "timestamp": timestamp(message),
                 "group": verdict.get("cluster"),
                 "class": verdict.get("cause"),
@@ -79,9 +83,3 @@ def dedup_key(message: DueDelivery, dedup: Dedup) -> str:
     if dedup == "fingerprint" and verdict.get("fingerprint"):
         return f"faultline/{verdict.get('cluster')}/{verdict['fingerprint']}"[:LONGEST_KEY]
     return f"faultline/failure/{message.payload.get('failure_id')}/{message.key}"[:LONGEST_KEY]
-
-
-def failure_link(public_url: str | None, message: DueDelivery) -> str | None:
-    """The link to the failure's page, if the public address of the service is configured."""
-    failure_id = message.payload.get("failure_id")
-    return None if public_url is None or failure_id is None else f"{public_url.rstrip('/')}/failures/{failure_id}"

@@ -1,7 +1,7 @@
 """Seals of verdicts: a chained digest of every version as it was written, so that later changes are detected.
 
 A record holds the basis of an advice: the event (version 1), the evidence and features, model, rules and policy.
-retention removed can't be checked any more and is counted as removed; stored records must be unchanged.
+What retention removed can't be checked any more and is counted as removed; stored records must be unchanged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, tuple_
 
 from service.failures.tables import logs, models, seals, verdicts
-from service.people.repository.audit_log import START
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
-from service.sql.types import utc
+from service.sql.types import CHAIN_START, utc
 
 MOST = 2_000  # records of one seal
 FRESH = 1_000  # unsealed verdicts that a page counts at most
 LOCK = 0x6661756C_7365616C
 _KIND = "verdicts"
 _PORTION = 500
+_SEALS = 10  # that are in memory at once while they are checked
 _Digests = tuple[str | None, str | None]
 
 
@@ -77,8 +77,8 @@ class VerdictSealReader:
         intact = removed = 0
         changed: list[tuple[int, int]] = []
         broken: list[int] = []
-        before, number = START, 0
-        for row in self._connection.execute(select(seals).order_by(seals.c.id)).all():
+        before, number = CHAIN_START, 0
+        for row in self._seals():
             chained = _chained(before, row.id, utc(row.since), utc(row.until), row.entries)
             if row.id != number + 1 or chained != row.hash:
                 broken.append(row.id)
@@ -94,6 +94,16 @@ class VerdictSealReader:
                 else:
                     intact += 1
         return Checked(intact, removed, tuple(changed), tuple(broken))
+
+    def _seals(self) -> Iterator[Row[Any]]:
+        last = 0
+        while True:
+            query = select(seals).where(seals.c.id > last).order_by(seals.c.id).limit(_SEALS)
+            rows = self._connection.execute(query).all()
+            yield from rows
+            if len(rows) < _SEALS:
+                return
+            last = rows[-1].id
 
     def _digests(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], _Digests]]:
         """The digests of each stored record: of the verdict and, for version 1, of its event.
@@ -152,7 +162,7 @@ class VerdictSealRepository(VerdictSealReader):
                 until=end,
                 records=len(entries),
                 entries=packed,
-                hash=_chained(START if last is None else last.hash, number, first, end, packed),
+                hash=_chained(CHAIN_START if last is None else last.hash, number, first, end, packed),
             )
         )
         self._count(found)

@@ -11,6 +11,7 @@ from service.goodput.repository import expressions
 from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
+from service.sql import durations
 
 UNKNOWN = "unknown"
 _HOUR_S, _DAY_S = 3_600.0, 86_400.0
@@ -19,7 +20,7 @@ _HOUR_S, _DAY_S = 3_600.0, 86_400.0
 def sums(connection: Connection, bounds: Sequence[datetime], scope: Scope) -> tuple[AttemptSum, ...]:
     """Sums of the attempts that ended between the first and the last of `bounds`, by part, status, cause and size."""
     ids = expressions.ids_of_failures(connection, bounds[0], bounds[-1], scope)
-    ran = expressions.seconds(connection, jobs.c.ended_at, jobs.c.started_at)
+    ran = durations.seconds(connection, jobs.c.ended_at, jobs.c.started_at)
     held = ran * jobs.c.gpus / _HOUR_S
     known = expressions.measured()
     # A checkpoint or a clock can make the stored loss larger than the hours held.

@@ -8,7 +8,6 @@ from sqlalchemy import (
     JSON,
     ColumnElement,
     Connection,
-    Float,
     Integer,
     Select,
     Subquery,
@@ -30,15 +29,7 @@ from service.sql.types import utc
 
 LARGEST = 1 << 20  # GPUs; the last size
 SIZES = tuple(1 << power for power in range(21))
-_DAY_S = 86_400.0
 _HIGHEST_ID = 2**63 - 1
-
-
-def seconds(connection: Connection, end: ColumnElement[Any], start: ColumnElement[Any]) -> ColumnElement[float]:
-    """Seconds from `start` to `end`."""
-    if bulk.is_postgres(connection):
-        return cast(func.extract("epoch", end) - func.extract("epoch", start), Float)
-    return func.round((func.julianday(end) - func.julianday(start)) * _DAY_S, 3, type_=Float)
 
 
 def node_count(connection: Connection) -> ColumnElement[int]:

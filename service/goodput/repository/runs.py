@@ -12,6 +12,7 @@ from service.jobs.records import Scope
 from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.requests.tables import lineages
+from service.sql import durations
 
 LONG_S = 86_400.0  # Kokolis et al. 2024 give ETTR of runs of a day or more
 _HOUR_S = 3_600.0
@@ -21,13 +22,13 @@ _FAILED = tuple(sorted(FAILURE_STATUSES))
 def sums(connection: Connection, since: datetime, until: datetime, scope: Scope) -> RunSums:
     """Restarts and effective training time of the lineages with attempts that ended in a period."""
     attempts = _attempts(since, until, scope)
-    ran = expressions.seconds(connection, attempts.c.ended_at, attempts.c.started_at)
+    ran = durations.seconds(connection, attempts.c.ended_at, attempts.c.started_at)
     eligible = case(
         (attempts.c.previous_end.is_(None), attempts.c.submitted_at),
         (attempts.c.submitted_at > attempts.c.previous_end, attempts.c.submitted_at),
         else_=attempts.c.previous_end,
     )
-    waited = func.coalesce(expressions.seconds(connection, attempts.c.started_at, eligible), 0.0)
+    waited = func.coalesce(durations.seconds(connection, attempts.c.started_at, eligible), 0.0)
     queued = case((waited > 0, waited), else_=0.0)
     lost = attempts.c.lost * _HOUR_S / attempts.c.gpus
     productive = case((lost < ran, ran - lost), else_=0.0)
@@ -70,7 +71,7 @@ def sums(connection: Connection, since: datetime, until: datetime, scope: Scope)
 def times_to_restart(connection: Connection, since: datetime, until: datetime, scope: Scope) -> Quantiles:
     """Seconds from the end of a failed attempt to the start of the next one of its lineage."""
     attempts = _attempts(since, until, scope)
-    pause = expressions.seconds(connection, attempts.c.started_at, attempts.c.previous_end)
+    pause = durations.seconds(connection, attempts.c.started_at, attempts.c.previous_end)
     values = select(case((pause > 0, pause), else_=0.0).label("value")).where(
         attempts.c.previous_status.in_(_FAILED), attempts.c.started_at.is_not(None)
     )

@@ -19,10 +19,9 @@ from service.contracts.page import Page
 from service.people.tables import audit_log
 from service.sql import bulk
 from service.sql.packing import dump, unpack
-from service.sql.types import clean, utc
+from service.sql.types import CHAIN_START, clean, utc
 
 LOCK = 0x6661756C_61756474  # one writer at a time, so that each row includes the hash of the previous one
-START = b"\0" * 32
 _PORTION = 1_000
 _LONGEST_CURSOR = 18  # digits of an id that the database can compare
 
@@ -86,7 +85,7 @@ class AuditLogReader:
                 audit_log.c.id == select(func.max(audit_log.c.id)).scalar_subquery()
             )
         ).first()
-        return (0, START) if row is None else (row.id, bytes(row.hash))
+        return (0, CHAIN_START) if row is None else (row.id, bytes(row.hash))
 
     def hash_at(self, number: int) -> bytes | None:
         """The hash of an entry; None if there is none."""
@@ -108,7 +107,7 @@ class AuditLogReader:
 
     def verify(self) -> tuple[int, BrokenChain | None]:
         """Verify the chain; returns the number of valid entries and the first invalid one."""
-        before, number, keyed = START, 0, False
+        before, number, keyed = CHAIN_START, 0, False
         for row in self._rows():
             if row.id != number + 1:
                 return number, BrokenChain(row.id, f"expected entry {number + 1}: one was removed")

@@ -1,6 +1,7 @@
 """Resubmission requests: stored with their verdict, listed on pages, withdrawn when the verdict is revised."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast, get_args
 
@@ -27,6 +28,11 @@ from service.sql.types import short, utc
 # Every page reads the second. A statement that is made once is cheaper to execute.
 _BY_STATE = paging.bounded_counts(requests.c.state, get_args(RequestState))
 _OPEN_BY_STATE = paging.bounded_counts(requests.c.state, ("held", "waiting", "leased"))
+
+_STARTS = bulk.BulkStatement(
+    {"public_id": "text", "not_before": "timestamptz"},
+    "UPDATE requests SET not_before = given.not_before FROM {given} WHERE requests.public_id = given.public_id",
+)
 
 
 class RequestReader:
@@ -218,12 +224,18 @@ class RequestRepository(RequestReader):
         return taken
 
     def release(self, times: Mapping[str, datetime], *, expires_at: datetime) -> list[Request]:
-        """Release held requests: each may start at its given time and is valid until `expires_at`."""
-        changed: list[Request] = []
-        for request_id, at in times.items():
-            values = {"state": "waiting", "held_by": None, "not_before": utc(at), "expires_at": utc(expires_at)}
-            changed.extend(self._change([request_id], ("held", "waiting"), values))
-        return changed
+        """Release held requests: each may start at its given time and is valid until `expires_at`.
+
+        Returns those released, in the order of `times`.
+        """
+        values = {"state": "waiting", "held_by": None, "expires_at": utc(expires_at)}
+        released: list[Request] = []
+        for part in chunks(list(times)):
+            changed = {one.request_id: one for one in self._change(part, ("held", "waiting"), values)}
+            new = {one: utc(times[one]) for one in part if one in changed}
+            bulk.write(self._connection, _STARTS, [{"public_id": one, "not_before": new[one]} for one in new])
+            released += [replace(changed[one], not_before=at) for one, at in new.items()]
+        return released
 
     def retract(self, request_ids: Collection[str]) -> list[Request]:
         """Mark completed requests as based on a revised verdict."""

@@ -1,14 +1,14 @@
 """GPU-hours that successful requests rescued, and those of shadow mode could rescue: their definition and sums."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from service.contracts.advice import Outcome
 from service.jobs.tables import jobs
 from service.requests.tables import requests
+from service.sql import durations
 
 
 def gpu_hours_rescued(
@@ -32,40 +32,27 @@ def gpu_hours_rescued(
 
 def rescued(connection: Connection, *which: ColumnElement[bool]) -> float:
     """The GPU-hours rescued by those of the requests whose job succeeded again."""
-    rows = connection.execute(
-        select(requests.c.outcome, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpu_hours_lost)
+    wanted = (
+        select(func.coalesce(func.sum(_of_success(connection)), 0.0))
         .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
         .where(*which, requests.c.outcome == "succeeded")
     )
-    return sum(
-        gpu_hours_rescued(
-            row.outcome,
-            gpus=row.gpus,
-            started_at=row.started_at,
-            ended_at=row.ended_at,
-            gpu_hours_lost=row.gpu_hours_lost,
-        )
-        for row in rows
-    )
+    return float(connection.execute(wanted).scalar_one())
 
 
 def rescuable(connection: Connection, *which: ColumnElement[bool]) -> Mapping[tuple[str, str, str], float]:
     """The GPU-hours that these requests would rescue if each of their jobs succeeded, by cluster, cause and plan."""
+    keys = (requests.c.cluster, requests.c.cause, requests.c.plan)
     rows = connection.execute(
-        select(
-            *(requests.c.cluster, requests.c.cause, requests.c.plan),
-            *(jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpu_hours_lost),
-        )
+        select(*keys, func.sum(_of_success(connection)).label("hours"))
         .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
         .where(*which)
+        .group_by(*keys)
     )
-    found: dict[tuple[str, str, str], float] = defaultdict(float)
-    for row in rows:
-        found[row.cluster, row.cause, row.plan] += gpu_hours_rescued(
-            "succeeded",
-            gpus=row.gpus,
-            started_at=row.started_at,
-            ended_at=row.ended_at,
-            gpu_hours_lost=row.gpu_hours_lost,
-        )
-    return found
+    return {(row.cluster, row.cause, row.plan): float(row.hours) for row in rows}
+
+
+def _of_success(connection: Connection) -> ColumnElement[float]:
+    """`gpu_hours_rescued` of a success, in SQL: with an unknown size or start the hours are null, so not above 0."""
+    held = jobs.c.gpus * durations.seconds(connection, jobs.c.ended_at, jobs.c.started_at) / 3_600
+    return case((held - jobs.c.gpu_hours_lost > 0, held - jobs.c.gpu_hours_lost), else_=0.0)

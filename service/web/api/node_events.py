@@ -11,6 +11,7 @@ from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, Forbidden, TooLarge, UnreadableRecord
 from service.formats import node_events
 from service.formats.read_outcome import Skipped
+from service.messaging import batching
 from service.messaging.dead_letters import dead_letter
 from service.nodes.records import KnownPlace, NewNodeEvent, NodeReport
 from service.people.token_binding import Binding
@@ -93,14 +94,13 @@ def submit(
         places: list[KnownPlace] = []
         dead: list[DeadLetter] = []
         for number, raw in records[start : start + BATCH]:
-            try:
-                found = _permitted(node_events.parse(raw, attributes, cluster=cluster), binding or Binding(), named)
-            except UnreadableRecord as error:
-                first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
+            read = batching.read(node_events.parse, raw, attributes, cluster=cluster, source="api")
+            found = _permitted(read, binding or Binding(), named)
+            if isinstance(found, UnreadableRecord):
+                first = found.errors[0] if found.errors else FieldError("(whole record)", found.reason)
                 answer.rejected.append(Rejection(number, first.field, first.expected, first.got))
-                dead.append(dead_letter(raw, f"{event_intake.NODE_PLACE} line {number}", error, services.clock.now()))
-                continue
-            if isinstance(found, Skipped):
+                dead.append(dead_letter(raw, f"{event_intake.NODE_PLACE} line {number}", found, services.clock.now()))
+            elif isinstance(found, Skipped):
                 answer.skipped += 1
             else:
                 events.extend(found.events)
@@ -112,22 +112,23 @@ def submit(
     return answer
 
 
-def _permitted(found: NodeReport | Skipped, binding: Binding, named: int) -> NodeReport | Skipped:
-    """The record; `named` is the number of places in the request before it.
+def _permitted(
+    found: NodeReport | Skipped | UnreadableRecord, binding: Binding, named: int
+) -> NodeReport | Skipped | UnreadableRecord:
+    """What was read; an error if the token is not for its cluster, or if the request names too many places.
 
-    Raises:
-        UnreadableRecord: the sender's token is not for this cluster, or the request names too many places.
+    `named` is the number of places in the request before it.
     """
-    if isinstance(found, Skipped):
+    if not isinstance(found, NodeReport):
         return found
     if named + len(found.places) > PLACES_MOST:
         expected = f"at most {PLACES_MOST} nodes in one request"
-        raise UnreadableRecord(f"Nodes: expected {expected}", (FieldError("Nodes", expected),))
+        return UnreadableRecord(f"Nodes: expected {expected}", (FieldError("Nodes", expected),))
     clusters = dict.fromkeys([*(one.cluster for one in found.events), *(one.cluster for one in found.places)])
     other = next((one for one in clusters if not binding.allows(one)), None)
     if other is not None:
         expected = f"a cluster of this token: {', '.join(binding.clusters)}"
-        raise UnreadableRecord("the token may not send for this cluster", (FieldError("cluster", expected, other),))
+        return UnreadableRecord("the token may not send for this cluster", (FieldError("cluster", expected, other),))
     return found
 
 

@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from service.db.session import Store
-from service.deliveries.channels.chat import ChatChannel, text, title
+from service.deliveries.channels.chat import ChatChannel
+from service.deliveries.channels.message_text import text, title
 from service.deliveries.config import defaults
 from service.deliveries.drain import Target
 from service.deliveries.records import DueDelivery

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from service.deliveries.channels.chat import plain_text, text, title
+from service.deliveries.channels.message_text import plain_text, text, title
 from tests.service.deliveries.made import due, payload
 from tests.service.deliveries.receivers import Inbox
 from tests.service.deliveries.test_chat import channel, inbox, text_of

@@ -2,9 +2,11 @@
 
 from datetime import timedelta
 
-from sqlalchemy import text
+import pytest
+from sqlalchemy import event, text
 
 from service.db.session import Store
+from service.failures.repository import verdict_seals
 from tests.service.databases import engine_of
 from tests.service.sample_rows import NOON, job, put
 
@@ -30,6 +32,26 @@ def test_sealed_verdicts_are_intact_until_one_is_changed(store: Store) -> None:
         )
     with store.reading() as reading:
         assert reading.verdict_seals.check().changed == ((third, 1), (fourth, 1))
+
+
+def test_many_seals_are_checked_in_portions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict_seals, "MOST", 1)
+    monkeypatch.setattr(verdict_seals, "_SEALS", 2, raising=False)
+    put(store, [job(str(number)) for number in range(5)])
+    for _ in range(5):
+        with store.unit_of_work() as work:
+            assert work.verdict_seals.seal(LATER) == 1
+    with engine_of(store).begin() as connection:
+        connection.execute(text("UPDATE seals SET hash = entries WHERE id = 4"))
+    asked: list[str] = []
+    with store.reading() as reading:
+        connection = reading.verdict_seals._connection
+        event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
+        found = reading.verdict_seals.check()
+    assert (found.intact, found.broken) == (5, (4, 5))
+    of_seals = [one for one in asked if "FROM seals" in one]
+    assert len(of_seals) == 3
+    assert all("LIMIT" in one for one in of_seals)
 
 
 def test_verdicts_are_counted_by_model_before_and_after_sealing(store: Store) -> None:

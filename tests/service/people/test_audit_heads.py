@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from service.db.session import Store
 from service.people.audit_heads import AuditHeadExport, AuditHeads
-from service.people.repository.audit_log import START, chained
+from service.people.repository.audit_log import chained
+from service.sql.types import CHAIN_START
 from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW, make_world
@@ -47,7 +48,7 @@ def run(store: Store, statement: str) -> None:
 def chain_again(store: Store, key: bytes | None) -> None:
     """What somebody with access to the database can do: compute all hashes again."""
     with engine_of(store).begin() as connection:
-        before = START
+        before = CHAIN_START
         for row in connection.execute(text("SELECT * FROM audit_log ORDER BY id")).mappings().all():
             values: dict[str, Any] = dict(row)
             with store.reading() as reading:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from service.db.session import Store
 from service.errors import InvalidInput, NotFound
@@ -160,6 +161,26 @@ def _lease(store: Store, cluster: str) -> list[str]:
 def _all(store: Store) -> list[Request]:
     with store.reading() as reading:
         return list(reading.requests.page(limit=500).items)
+
+
+def test_many_requests_are_released_with_few_statements_each_at_its_own_time(store: Store) -> None:
+    made = add(store, *(new(number, state="held") for number in range(1_200)))
+    times = {one.request_id: NOON + timedelta(minutes=place) for place, one in enumerate(reversed(made))}
+    other, until = made[7].request_id, NOON + timedelta(days=30)
+    asked: list[str] = []
+    with store.unit_of_work() as work:
+        work.requests.end([other], "withdrawn", detail="x")
+        event.listen(work.requests._connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
+        released = work.requests.release(times, expires_at=until)
+    assert len(asked) <= 6
+    assert [one.request_id for one in released] == [one for one in times if one != other]
+    with store.reading() as reading:
+        for one in (released[0], released[600], released[-1]):
+            assert reading.requests.get(one.request_id) == one
+            assert (one.state, one.held_by) == ("waiting", None)
+            assert (one.not_before, one.expires_at) == (times[one.request_id], until)
+        left = reading.requests.get(other)
+        assert (left.state, left.not_before) == ("withdrawn", NOON)
 
 
 def test_times_out_of_range_are_clamped(store: Store) -> None:

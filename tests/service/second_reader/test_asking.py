@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from classifiers import taxonomy
 from classifiers.contracts import Verdict
 from service.contracts.event import from_object
-from service.second_reader.asking import SecondReadings
+from service.second_reader.asking import LEASE, SecondReadings
 from service.second_reader.openai_endpoint import OpenAIEndpoint
 from service.second_reader.opinion import Opinion
 from service.second_reader.question import Question
@@ -40,6 +40,17 @@ class Scripted:
         if self.silent:
             raise NoReply("status 503")
         return Reply(self.opinion, "local-model", None if self.opinion else "side: wrong", 900, 40)
+
+
+@dataclass
+class Slow(Scripted):
+    """Answers at the end of the longest permitted time."""
+
+    world: World = field(kw_only=True)
+
+    def ask(self, asked: Question) -> Reply:
+        self.world.clock.sleep(300)
+        return super().ask(asked)
 
 
 @pytest.fixture
@@ -116,6 +127,20 @@ def test_a_sure_verdict_of_a_known_kind_is_not_asked_about_and_a_new_kind_is(wor
     fail(world, "5", tail="Stale file handle")
     assert turn(world, task) == 1
     assert reader.asked[0].fingerprint == "1:nfs"
+
+
+def test_a_slow_reader_is_asked_no_longer_than_the_lease_lasts(world: World) -> None:
+    fail(world, "1")
+    fail(world, "2", tail="ModuleNotFoundError: No module named 'x'")
+    fail(world, "3", tail="NVRM: Xid 79")
+    fail(world, "4", tail="Stale file handle")
+    reader = Slow(world=world)
+    task = asking(world, reader)
+    began = world.clock.now()
+    assert turn(world, task) == 2
+    assert world.clock.now() - began < LEASE
+    assert turn(world, task) == 2
+    assert len(reader.asked) == 4
 
 
 @pytest.mark.parametrize("silent_at_first", [False, True])

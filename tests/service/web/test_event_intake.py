@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -12,9 +14,14 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.contracts.event import LABELS_MOST, LOGS_MOST
+from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
 from service.dead_letters.records import DeadLetter
-from service.web.event_intake import lines_of
+from service.errors import Conflict, Unavailable
+from service.formats import node_events, recognise
+from service.formats.read_outcome import Skipped
+from service.messaging.batch_result import BatchOutcome
+from service.web.api.node_events import submit as submit_node_events
+from service.web.event_intake import lines_of, submit
 from service.web.resending import resend
 from tests.service.web.world import NOW, World, event, lines, log
 
@@ -106,6 +113,57 @@ def test_who_waits_gets_the_verdicts_for_a_repeated_request_too(client: TestClie
         assert result["verdicts"][1]["exclude_nodes"] == ["gpu018"]
 
 
+def stumbling(value: bytes | None, *given: Any, **named: Any) -> JobCompletion | Skipped:
+    """A parser with a fault: it fails at the job 13."""
+    if b'"13"' in (value or b""):
+        raise ZeroDivisionError
+    return recognise.parse(value, *given, **named)
+
+
+def test_a_fault_of_the_parser_rejects_only_the_record_that_meets_it(world: World) -> None:
+    services = replace(world.services, parse=stumbling)
+    done = submit(services, lines(event("1"), event("13"), event("2")))
+    assert done.accepted == 2
+    [rejected] = done.rejected
+    assert (rejected.line, rejected.got) == (2, "ZeroDivisionError")
+    with world.store.reading() as reading:
+        [kept] = reading.dead_letters.page().items
+    assert (kept.place, kept.reason) == ("POST /api/v1/events line 2", "reading failed: ZeroDivisionError")
+    with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
+        resend(services, kept.id)
+    [_, second] = submit(world.services, lines(event("1"), event("2"))).failures
+    with world.store.reading() as reading:
+        assert reading.failures.get(second).logs[-1].event["intake_source"] == "api/this machine"
+
+
+def test_a_fault_of_the_parser_of_node_events_rejects_only_the_record_that_meets_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_events, "parse", Mock(side_effect=ZeroDivisionError))
+    assert submit_node_events(world.services, b"{}", {}).rejected[0].got == "ZeroDivisionError"
+    with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
+        resend(world.services, 1)
+
+
+def test_an_event_that_fails_once_is_stored_at_the_second_try(world: World) -> None:
+    handle, failing = world.services.ingest, [ZeroDivisionError()]
+
+    def once(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        if failing:
+            raise failing.pop()
+        return handle(events, dead)
+
+    done = submit(replace(world.services, ingest=once), lines(event("1")))
+    assert (done.accepted, done.rejected) == (1, [])
+
+
+def test_a_database_that_does_not_answer_fails_the_request_at_once(world: World) -> None:
+    ingest = Mock(side_effect=Unavailable("the database does not answer"))
+    with pytest.raises(Unavailable):
+        submit(replace(world.services, ingest=ingest), lines(event("1"), event("2")))
+    ingest.assert_called_once()
+
+
 def test_records_that_are_no_end_are_counted_and_skipped(client: TestClient) -> None:
     running = {"jobid": 5, "cluster": "orion", "state": "RUNNING", "event_type": "job_start"}
     result = post(client, running, event())
@@ -169,9 +227,10 @@ def test_a_letter_from_a_topic_takes_the_topics_name_as_its_cluster(world: World
 
 
 def test_a_letter_from_a_topic_takes_the_cluster_that_the_settings_name_for_it(world: World) -> None:
-    services = replace(world.services, settings={"kafka_topics": "other,jobs=orion"})
+    shown = {"kafka_topics": "other,api_key=[redacted]"}  # as on the page of settings
+    services = replace(world.services, settings=shown, topics={"other": "other", "api_key": "orion"})
     nameless = {key: value for key, value in event().items() if key != "cluster"}
-    resend(services, letter(world, lines(nameless).decode()))
+    resend(services, letter(world, lines(nameless).decode(), "api_key/0/5"))
     assert world.client().get("/api/v1/failures").json()["items"][0]["cluster"] == "orion"
 
 

@@ -2,15 +2,19 @@
 
 import html
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import orjson
 import pytest
 
+from service.dead_letters.records import DeadLetter
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
+from service.web.resending import resend
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=12, GPU has fallen off the bus."
@@ -184,6 +188,17 @@ def test_a_dead_letter_of_a_node_is_sent_again_as_what_it_is(world: World) -> No
     assert client.post(f"/api/v1/dead-letters/{broken['id']}:resend").status_code == 409
     again = client.post(f"/api/v1/dead-letters/{nameless['id']}:resend?cluster=orion")
     assert again.json()["outcome"] == "accepted"
+    with world.store.reading() as reading:
+        assert len(reading.node_events.page("orion", "gpu018").items) == 1
+
+
+def test_a_dead_letter_of_a_topic_of_nodes_takes_the_cluster_of_the_topic(world: World) -> None:
+    with world.store.unit_of_work() as work:
+        text = orjson.dumps(node_event(cluster=None)).decode()
+        [made] = work.dead_letters.add([DeadLetter(text, "0" * 64, "api_key/0/5", "had no cluster")])
+    shown = {"node_event_topic": "api_key=[redacted]"}
+    services = replace(world.services, settings=shown, node_event_topics={"api_key": "orion"})
+    assert resend(services, made).outcome == "accepted"
     with world.store.reading() as reading:
         assert len(reading.node_events.page("orion", "gpu018").items) == 1
 
