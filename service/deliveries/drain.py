@@ -53,8 +53,8 @@ class Target:
     types: frozenset[str] | None = None
 
     @property
-    def digest(self) -> str:
-        """A digest of the address for the store, because the address may be a secret."""
+    def address_sha256(self) -> str:
+        """The SHA-256 of the address for the store, because the address may be a secret."""
         return hashlib.sha256(self.address.encode()).hexdigest()
 
     def wants(self, kind: str, payload: Mapping[str, object], facts: FailureFacts | None) -> bool:
@@ -145,7 +145,7 @@ class Drain:
         Deliveries left when `stop` is set are released.
         """
         target = self.targets[name]
-        leased, own_pause = self._lease(target)
+        leased, probe_pause = self._lease(target)
         ends = self._clock.monotonic() + self._sending.lease_s
         tried = 0
         parts = self._parts(target, leased)
@@ -159,11 +159,11 @@ class Drain:
             outcome = _send(target, part)
             if target.digest_s and outcome.kind != "sent":
                 with self._store.unit_of_work() as work:
-                    work.digests.forget(name, together(part[0]))
+                    work.digests.forget(name, digest_key(part[0]))
             if len(part) > 1 and outcome.kind == "refused" and not target.digest_s:
                 for one in part:  # a failing message must not stop the others
-                    self._settle(target, [one], _send(target, [one]), own_pause)
-            elif not self._settle(target, part, outcome, own_pause):
+                    self._record_outcome(target, [one], _send(target, [one]), probe_pause)
+            elif not self._record_outcome(target, part, outcome, probe_pause):
                 break
         left = [one.message_id for part in parts for one in part][tried:]
         if left:
@@ -185,7 +185,7 @@ class Drain:
                 if one.type == REPORT_SUBSCRIPTION:
                     user = one.payload.get("user")
                 named = replace(one, payload={**one.payload, "user": user})
-                parts.setdefault(together(named) if target.digest_s else str(one.message_id), []).append(named)
+                parts.setdefault(digest_key(named) if target.digest_s else str(one.message_id), []).append(named)
             last = work.digests.last_until_now(target.name, parts)
             for key, part in list(parts.items()):
                 due = last[key] + timedelta(seconds=target.digest_s) if key in last else now
@@ -196,9 +196,9 @@ class Drain:
 
     def _begin_digest(self, target: Target, part: Sequence[DueDelivery]) -> bool:
         """Whether no other process has sent a message of this digest meanwhile; otherwise these wait for the next."""
-        now, key = self._clock.now(), together(part[0])
+        now, key = self._clock.now(), digest_key(part[0])
         with self._store.unit_of_work() as work:
-            work.endpoints.lock(target.name, target.digest)
+            work.endpoints.lock(target.name, target.address_sha256)
             last = work.digests.last_until_now(target.name, [key]).get(key)
             due = now if last is None else last + timedelta(seconds=target.digest_s)
             if due > now:
@@ -211,40 +211,40 @@ class Drain:
         """The leased deliveries, and the pause of the endpoint that is due to this process's test delivery alone."""
         now, until = self._clock.now(), None
         with self._store.unit_of_work() as work:
-            state = work.endpoints.lock(target.name, target.digest)
+            state = work.endpoints.lock(target.name, target.address_sha256)
             if (refusal := _refusal(state, target)) is not None:  # routed in the moment in which it was disabled
                 work.deliveries.give_up_all(target.name, refusal)
             if paused(state, now):
                 return [], None
-            ailing = state.failures >= self._sending.circuit_failures
-            limit = DIGEST_BATCH if target.digest_s else 1 if ailing else self._sending.batch
+            circuit_open = state.failures >= self._sending.circuit_failures
+            limit = DIGEST_BATCH if target.digest_s else 1 if circuit_open else self._sending.batch
             leased = work.deliveries.lease(target.name, self._owner, limit=limit, seconds=self._sending.lease_s)
-            if ailing and leased:  # one test delivery, by one process
+            if circuit_open and leased:  # one test delivery, by one process
                 until = now + timedelta(seconds=self._sending.lease_s)
                 work.endpoints.put(replace(state, paused_until=until))
         return [_without_secrets(one) for one in leased], until
 
-    def _settle(
-        self, target: Target, part: Sequence[DueDelivery], outcome: Outcome, own_pause: datetime | None
+    def _record_outcome(
+        self, target: Target, part: Sequence[DueDelivery], outcome: Outcome, probe_pause: datetime | None
     ) -> bool:
         """Store the outcome of a request; whether the next one may be sent.
 
-        A pause other than `own_pause` is due to a later answer to another process: it is kept.
+        A pause other than `probe_pause` is due to a later answer to another process: it is kept.
         """
         name, ids = target.name, [one.message_id for one in part]
         self._telemetry.deliveries.labels(name, outcome.kind).inc(len(part))
         with self._store.unit_of_work() as work:
-            state = work.endpoints.lock(name, target.digest)
+            state = work.endpoints.lock(name, target.address_sha256)
             now = self._clock.now()
-            kept = state.paused_until if paused(state, now) and state.paused_until != own_pause else None
+            later_pause = state.paused_until if paused(state, now) and state.paused_until != probe_pause else None
             if outcome.kind == "sent":
                 work.deliveries.sent(self._owner, name, ids)
                 if target.digest_s:
-                    work.digests.record_sent(name, together(part[0]))
-                return self._well(work.endpoints.put, state, kept)
+                    work.digests.record_sent(name, digest_key(part[0]))
+                return self._close_circuit(work.endpoints.put, state, later_pause)
             if outcome.kind == "refused":
                 work.deliveries.give_up(self._owner, name, ids, outcome.detail)
-                return self._well(work.endpoints.put, state, kept)
+                return self._close_circuit(work.endpoints.put, state, later_pause)
             if outcome.kind == "gone":
                 work.endpoints.put(replace(state, disabled_at=self._clock.now(), detail=outcome.detail))
                 work.deliveries.give_up_all(name, outcome.detail)
@@ -263,33 +263,37 @@ class Drain:
                 else:
                     later = now + timedelta(seconds=pause)
                     work.deliveries.retry(self._owner, name, one.message_id, available_at=later, detail=outcome.detail)
-            failed = self._failed(state, outcome, now, kept)
+            failed = self._failed(state, outcome, now, later_pause)
             work.endpoints.put(failed)
         if state.failures < self._sending.circuit_failures <= failed.failures:
             log.warning("endpoint %s is failing; other endpoints are not affected: %s", name, outcome.detail)
         return not paused(failed, now)
 
-    def _well(self, put: Callable[[EndpointState], None], state: EndpointState, kept: datetime | None) -> bool:
-        """Reset the circuit breaker, unless a pause is kept; whether the next request may be sent."""
-        if kept is not None:
+    def _close_circuit(
+        self, put: Callable[[EndpointState], None], state: EndpointState, later_pause: datetime | None
+    ) -> bool:
+        """Reset the circuit breaker, unless a later pause is in force; whether the next request may be sent."""
+        if later_pause is not None:
             return False
         if state.failures or state.paused_until is not None:
             put(replace(state, failures=0, paused_until=None, detail=None))
         return True
 
-    def _failed(self, state: EndpointState, outcome: Outcome, now: datetime, kept: datetime | None) -> EndpointState:
+    def _failed(
+        self, state: EndpointState, outcome: Outcome, now: datetime, later_pause: datetime | None
+    ) -> EndpointState:
         failures = state.failures + 1
         over = failures - self._sending.circuit_failures + 1
         wait = pause_after(over, self._sending.pause_s, self._sending.longest_pause_s) if over > 0 else 0.0
         if outcome.throttled and outcome.retry_after_s is not None:
             wait = max(wait, min(outcome.retry_after_s, LONGEST_RETRY_AFTER_S))
         until = now + timedelta(seconds=wait) if wait else None
-        if kept is not None and (until is None or until < kept):
-            until = kept
+        if later_pause is not None and (until is None or until < later_pause):
+            until = later_pause
         return replace(state, failures=failures, paused_until=until, detail=outcome.detail)
 
 
-def together(message: DueDelivery) -> str:
+def digest_key(message: DueDelivery) -> str:
     """The key of a digest: the owner and the kind of failure; other messages are not combined."""
     verdict = message.payload.get("verdict")
     if not isinstance(verdict, Mapping):
@@ -315,7 +319,12 @@ def _paused(state: EndpointState | None, target: Target, now: datetime) -> bool:
 
     None waits for a disabled one: what was routed to it in the moment in which it was disabled is given up.
     """
-    return state is not None and state.target == target.digest and state.disabled_at is None and paused(state, now)
+    return (
+        state is not None
+        and state.address_sha256 == target.address_sha256
+        and state.disabled_at is None
+        and paused(state, now)
+    )
 
 
 def _without_secrets(message: DueDelivery) -> DueDelivery:
@@ -338,6 +347,6 @@ def _failure_id(message: StoredMessage | DueDelivery) -> int | None:
 
 def _refusal(state: EndpointState | None, target: Target) -> str | None:
     """Why a new message is refused: the endpoint has rejected all messages at this address."""
-    if state is None or state.disabled_at is None or state.target != target.digest:
+    if state is None or state.disabled_at is None or state.address_sha256 != target.address_sha256:
         return None
     return f"the receiver answered 410 and accepts no more messages since {state.disabled_at:%Y-%m-%d %H:%M} UTC"

@@ -52,11 +52,12 @@ class StoredDelivery:
 class EndpointState:
     """The circuit breaker of an endpoint.
 
-    `failures` counts consecutive ones; the endpoint is paused until `paused_until`, and off while `disabled_at` is set.
+    `address_sha256` is that of its address: a changed address resets the rest. `failures` counts consecutive ones; the
+    endpoint is paused until `paused_until`, and off while `disabled_at` is set.
     """
 
     name: str
-    target: str
+    address_sha256: str
     failures: int = 0
     paused_until: datetime | None = None
     disabled_at: datetime | None = None

@@ -29,13 +29,13 @@ class EndpointReader:
 class EndpointRepository(EndpointReader):
     """Reads and writes endpoints."""
 
-    def lock(self, name: str, target: str) -> EndpointState:
-        """The endpoint's state, locked for this transaction; a changed target resets it."""
-        self._connection.execute(_INSERT, {"name": name, "target": target})
+    def lock(self, name: str, address_sha256: str) -> EndpointState:
+        """The endpoint's state, locked for this transaction; a changed address resets it."""
+        self._connection.execute(_INSERT, {"name": name, "target": address_sha256})
         row = self._connection.execute(select(endpoints).where(endpoints.c.name == name).with_for_update()).one()
-        if row.target == target:
+        if row.target == address_sha256:
             return _state(row)
-        fresh = EndpointState(name, target)
+        fresh = EndpointState(name, address_sha256)
         self.put(fresh)
         return fresh
 
@@ -45,7 +45,7 @@ class EndpointRepository(EndpointReader):
             update(endpoints)
             .where(endpoints.c.name == state.name)
             .values(
-                target=state.target,
+                target=state.address_sha256,
                 failures=state.failures,
                 paused_until=state.paused_until,
                 disabled_at=state.disabled_at,
