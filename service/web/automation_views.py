@@ -1,6 +1,6 @@
 """Queries and actions of automation that pages and API share.
 
-They call `services.automation_service` directly for what needs no check of the web, such as incidents and hooks.
+They call `services.automation` directly for what needs no check of the web, such as incidents and hooks.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ def overview(services: Services, tallied: Tallies | None = None) -> Overview:
     storms = tuple(HeldStorm(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
     at, counted = (None, ()) if tallied is None else tallied
     outcome_rates = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in counted)
-    return Overview(switch, services.automation_service.policy.version, counts, storms, outcome_rates, at)
+    return Overview(switch, services.automation.policy.version, counts, storms, outcome_rates, at)
 
 
 def tallies(services: Services) -> Tallies:
@@ -131,7 +131,7 @@ def resubmit(services: Services, failure_id: int, by: str, comment: str | None) 
         Conflict: automation is stopped, a hook is executing the request, or it is done.
     """
     views.failure(services, failure_id)
-    return services.automation_service.resubmit(failure_id, by, comment)
+    return services.automation.resubmit(failure_id, by, comment)
 
 
 def hold(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
@@ -142,7 +142,7 @@ def hold(services: Services, failure_id: int, by: str, comment: str | None) -> l
         Conflict: a hook is executing a request of this job.
     """
     views.failure(services, failure_id)
-    return services.automation_service.hold(failure_id, by, comment)
+    return services.automation.hold(failure_id, by, comment)
 
 
 def never(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
@@ -152,7 +152,7 @@ def never(services: Services, failure_id: int, by: str, comment: str | None) -> 
         NotFound: no such failure, or it is not visible to the caller.
     """
     views.failure(services, failure_id)
-    return services.automation_service.never(failure_id, by, comment)
+    return services.automation.never(failure_id, by, comment)
 
 
 def lift(services: Services, failure_id: int, by: str) -> list[Request]:
@@ -162,7 +162,7 @@ def lift(services: Services, failure_id: int, by: str) -> list[Request]:
         NotFound: no such failure, or it is not visible to the caller.
     """
     views.failure(services, failure_id)
-    return services.automation_service.lift(failure_id, by)
+    return services.automation.lift(failure_id, by)
 
 
 def check_owner(action: ActionRequest, failure_id: int) -> None:

@@ -28,7 +28,7 @@ def versions(services: Services) -> tuple[ModelVersion, ...]:
 
     Every version of a verdict counts for the model that produced it.
     """
-    loaded = None if services.model is None else (services.model.name_in_use[:100], services.model.rules_in_use[:100])
+    loaded = None if services.model is None else (services.model.name()[:100], services.model.rules()[:100])
     with services.reading() as reading:
         used = reading.verdict_seals.models()
     found = []

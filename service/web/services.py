@@ -26,10 +26,7 @@ from service.groups.service import GroupService
 from service.learning.promotion import Promotions
 from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.settings import FleetSettings
 from service.people.config import LoginMethods
-from service.recommend import policy
-from service.recommend.advisor import Advisor
 from service.reports.document import Report
 from service.reports.publish import ReportService
 from service.reports.subscriptions import Subscriptions
@@ -57,23 +54,17 @@ class Parse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The classifier in use. `manifest` is the manifest of the trained model, shown unchanged."""
+    """The classifier in use.
 
-    name: str
-    rules: str
+    Attributes:
+        name: gives name and version of the model: they change when a site layer is promoted or rolled back.
+        rules: gives the version of the rules: it changes when an operator's signatures are read again.
+        manifest: the manifest of the trained model, shown unchanged.
+    """
+
+    name: Callable[[], str]
+    rules: Callable[[], str]
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    current_rules: Callable[[], str] | None = None
-    current_name: Callable[[], str] | None = None
-
-    @property
-    def name_in_use(self) -> str:
-        """Name and version of the model now: it changes when a site layer is promoted or rolled back."""
-        return self.name if self.current_name is None else self.current_name()
-
-    @property
-    def rules_in_use(self) -> str:
-        """The version of the rules now: it changes when an operator's signatures are read again."""
-        return self.rules if self.current_rules is None else self.current_rules()
 
 
 Tallies = tuple[datetime, tuple[TallyRow, ...]]  # time of counting, and the counts
@@ -93,6 +84,10 @@ class Services:
         ingest: handles a batch of events; returns after the commit.
         clock: source of the current time.
         telemetry: metrics, served at /metrics.
+        automation: resubmissions and incidents.
+        feedback: records feedback on verdicts.
+        promotions: puts site layers in use.
+        node_event_intake: records node events and repairs.
         host: the address the server is bound to; beyond loopback, API tokens are required.
         timezone: IANA name of the zone in which pages show times and read dates.
         settings: the effective settings as text, without secrets.
@@ -105,10 +100,6 @@ class Services:
         exports: the exports that run now.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         lag: records not yet stored, by topic; None if this process does not consume; default: values of the metric.
-        feedback_service: records feedback; default: one with the built-in policy.
-        promotions: puts site layers in use; None: no model is loaded, and none can be promoted.
-        node_events: records node events; default: one with default fleet settings.
-        automation: the automation service; default: one with the built-in policy.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
         report_receivers: the endpoints that people can subscribe to the weekly report.
@@ -127,6 +118,10 @@ class Services:
     ingest: BatchHandler
     clock: Clock
     telemetry: Telemetry
+    automation: Automation
+    feedback: Feedback
+    promotions: Promotions
+    node_event_intake: NodeEventIntake
     host: str = "127.0.0.1"
     timezone: str = "UTC"
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -139,10 +134,6 @@ class Services:
     intake_limit: IntakeLimit = field(default_factory=IntakeLimit)
     exports: ExportLimit = field(default_factory=ExportLimit)
     viewer: Callable[[], Visibility | None] = unrestricted
-    feedback_service: Feedback | None = None
-    promotions: Promotions | None = None
-    node_events: NodeEventIntake | None = None
-    automation: Automation | None = None
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
     report_receivers: tuple[ReportReceiver, ...] = ()
@@ -184,16 +175,6 @@ class Services:
             yield replace(self, session=session)
 
     @property
-    def automation_service(self) -> Automation:
-        """The automation service."""
-        return self.automation or Automation(self.store, policy.built_in(), self.clock, self.telemetry)
-
-    @property
-    def promotion_service(self) -> Promotions:
-        """Puts site layers in use."""
-        return self.promotions or Promotions(self.store, "")
-
-    @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
@@ -212,18 +193,6 @@ class Services:
     def group_counts(self) -> GroupCountUpdater:
         """Updates the counts of groups; called if a person waits to see the result of an action."""
         return GroupCountUpdater(self.store, self.clock)
-
-    @property
-    def feedback(self) -> Feedback:
-        """Records feedback on verdicts."""
-        if self.feedback_service is not None:
-            return self.feedback_service
-        return Feedback(self.store, self.clock, Advisor(policy.built_in(), self.clock), zone=self.zone)
-
-    @property
-    def node_event_intake(self) -> NodeEventIntake:
-        """Records node events and repairs."""
-        return self.node_events or NodeEventIntake(self.store, self.clock, FleetSettings())
 
     @property
     def reports(self) -> ReportService:

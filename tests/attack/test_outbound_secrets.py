@@ -178,7 +178,7 @@ def test_no_receiver_gets_a_secret(world: World, outside: Outside, kind: str) ->
     with world.client() as client:
         answer = client.post("/api/v1/events", content=lines(*sent)).json()
         assert answer["accepted"] == len(sent), answer
-        world.services.automation_service.tick()
+        world.services.automation.tick()
         outside.send(world)
         metrics = client.get("/metrics").text
     arrived = outside.arrived()

@@ -147,7 +147,7 @@ def test_the_label_of_a_group_is_given_and_undone_in_place(page: Page, world: Wo
     expect_text(page.locator("[role=status]").first, "are labelled")
     expect_text(page.locator(".sure"), "labelled by a person")
     page.get_by_role("status").get_by_role("button", name="Undo").click()
-    expect_text(page.locator("[role=status]").last, "of 5 failures. Their verdicts before it are current again.")
+    expect_text(page.locator("[role=status]").last, "from 5 failures. Their previous verdicts apply again.")
     expect(page.locator(".sure")).not_to_contain_text("labelled by a person")
     with world.client() as client:
         causes = {one["cause"] for one in client.get("/api/v1/failures?user=user1").json()["items"]}
@@ -164,7 +164,7 @@ def test_an_earlier_label_of_a_group_is_undone_from_the_list_of_its_labels(page:
     rows = page.locator(".labels tbody tr")
     expect(rows).to_have_count(2)
     rows.filter(has_text="ana").get_by_role("button", name="Undo").click()
-    expect_text(page.locator("[role=status]").last, "5 keep their label, because they were judged again since then.")
+    expect_text(page.locator("[role=status]").last, "5 failures keep their label, because they were judged again later.")
     expect(rows).to_have_count(1)
     expect_text(rows.first, "bob")
     assert fits(page)

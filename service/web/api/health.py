@@ -33,7 +33,7 @@ def ready(services: InjectedServices) -> Ready:
     if services.model is None:
         raise Unavailable("no model is loaded", (FieldError("model", "a trained model"),))
     database = cast("Literal['sqlite', 'postgresql']", services.store.dialect)
-    return Ready(database=database, model=services.model.name_in_use)
+    return Ready(database=database, model=services.model.name())
 
 
 @router.get("/metrics", dependencies=[READ], response_class=PlainTextResponse, responses=answers(401, 403, 503))

@@ -40,22 +40,22 @@ def get_incident(services: InjectedServices, incident_id: IncidentId) -> Inciden
 @router.post("/incidents", status_code=201, responses=answers(401, 403, 409, 422, 503))
 def open_incident(services: InjectedServices, body: IncidentRequest, principal: Principal = ACT) -> Incident:
     """Open an incident manually; failures over the resource are held from now on. 409: it is already open."""
-    return services.automation_service.open_incident(body.cluster, body.kind, body.value, principal.name, body.comment)
+    return services.automation.open_incident(body.cluster, body.kind, body.value, principal.name, body.comment)
 
 
 @router.post("/incidents/{incident_id}:close", responses=answers(401, 403, 404, 409, 422, 503))
 def close_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """Close an incident whose cause is fixed; the requests it held are released gradually."""
-    return action.services.automation_service.close_incident(incident_id, action.actor, action.comment)
+    return action.services.automation.close_incident(incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
 def hold_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """Hold all its requests until a person releases the incident: no probe is sent."""
-    return action.services.automation_service.hold_incident(incident_id, action.actor, action.comment)
+    return action.services.automation.hold_incident(incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:release", responses=answers(401, 403, 404, 409, 422, 503))
 def release_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """End a manual hold: a probe job runs next, and its outcome decides."""
-    return action.services.automation_service.release_incident(incident_id, action.actor, action.comment)
+    return action.services.automation.release_incident(incident_id, action.actor, action.comment)

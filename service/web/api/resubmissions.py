@@ -66,7 +66,7 @@ def lease_resubmissions(
         raise Forbidden("this token may not lease on this cluster", (FieldError("cluster", expected, body.cluster),))
     # The name in the body is only a description: two hooks may use one token, and a token any name.
     hook = body.hook if principal.via == "open" else f"{body.hook} ({principal.name})"
-    return services.automation_service.lease(hook, body.cluster, limit=body.max, seconds=body.seconds)
+    return services.automation.lease(hook, body.cluster, limit=body.max, seconds=body.seconds)
 
 
 @router.post("/resubmissions/{request_id}:ack", responses=answers(401, 403, 404, 409, 422, 503))
@@ -78,7 +78,7 @@ def ack_resubmission(
     409: the request was withdrawn in the meantime (the result is recorded nevertheless), or another lease is active.
     """
     _check_cluster(services, principal, request_id)
-    return services.automation_service.ack(
+    return services.automation.ack(
         request_id, body.lease_token, body.result, new_job_id=body.new_job_id, detail=body.detail
     )
 
@@ -89,7 +89,7 @@ def fail_resubmission(
 ) -> Request:
     """Report that the request could not be carried out; 409 as with `:ack`."""
     _check_cluster(services, principal, request_id)
-    return services.automation_service.fail(request_id, body.lease_token, body.error, body.retry_after_s)
+    return services.automation.fail(request_id, body.lease_token, body.error, body.retry_after_s)
 
 
 @router.post("/failures/{failure_id}:resubmit", responses=answers(401, 403, 404, 409, 422, 503))

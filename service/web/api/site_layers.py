@@ -43,7 +43,7 @@ def get_site_layers(services: InjectedServices) -> SiteLayersAnswer:
     """The stored site layers with the gate's decision and its reasons."""
     with services.reading() as reading:
         return SiteLayersAnswer(
-            items=list(registry.layers(reading, services.promotion_service)),
+            items=list(registry.layers(reading, services.promotions)),
             promotions=list(reading.site_layers.promotions()),
         )
 
@@ -52,7 +52,7 @@ def get_site_layers(services: InjectedServices) -> SiteLayersAnswer:
 def get_site_layer(services: InjectedServices, layer_id: LayerId) -> SiteLayerDetail:
     """One site layer with the gate's figures and its shadow run."""
     with services.reading() as reading:
-        return registry.layer(reading, services.promotion_service, layer_id)
+        return registry.layer(reading, services.promotions, layer_id)
 
 
 @router.post("/site-layers/{layer_id}:promote", responses=answers(401, 403, 404, 409, 422, 503))
@@ -61,7 +61,7 @@ def promote_site_layer(
 ) -> SiteLayerDetail:
     """Put a layer in use that the gate did not refuse; all processes use it within ten seconds."""
     reason = None if body is None else body.reason
-    services.promotion_service.promote(layer_id, principal.name, reason=reason or BY_A_PERSON)
+    services.promotions.promote(layer_id, principal.name, reason=reason or BY_A_PERSON)
     return get_site_layer(services, layer_id)
 
 
@@ -70,12 +70,12 @@ def refuse_site_layer(
     services: InjectedServices, principal: Annotated[Principal, ADMIN], layer_id: LayerId, body: Reason | None = None
 ) -> SiteLayerDetail:
     """Refuse a candidate: it can't be promoted any more."""
-    services.promotion_service.refuse(layer_id, principal.name, reason=None if body is None else body.reason)
+    services.promotions.refuse(layer_id, principal.name, reason=None if body is None else body.reason)
     return get_site_layer(services, layer_id)
 
 
 @router.post("/site-layers:rollback", responses=answers(401, 403, 409, 503))
 def roll_back(services: InjectedServices, principal: Annotated[Principal, ACT]) -> RolledBack:
     """Return to the model before the one in use; all processes use it within ten seconds. Given verdicts stay."""
-    before, after = services.promotion_service.rollback(principal.name)
+    before, after = services.promotions.rollback(principal.name)
     return RolledBack(before=before, after=after)

@@ -92,28 +92,26 @@ def open_incident(
     value: Annotated[str, Form(min_length=1, max_length=200)],
 ) -> RedirectResponse:
     """Open an incident manually."""
-    opened = form.services.automation_service.open_incident(
-        cluster.strip(), kind, value.strip(), form.actor, form.comment
-    )
+    opened = form.services.automation.open_incident(cluster.strip(), kind, value.strip(), form.actor, form.comment)
     return redirect(f"/incidents/{opened.id}?notice=opened")
 
 
 @router.post("/incidents/{incident_id}/close")
 def close(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """Close an incident and release its jobs."""
-    form.services.automation_service.close_incident(incident_id, form.actor, form.comment)
+    form.services.automation.close_incident(incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=close")
 
 
 @router.post("/incidents/{incident_id}/hold")
 def hold(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """Hold an incident: no probe until a person releases it."""
-    form.services.automation_service.hold_incident(incident_id, form.actor, form.comment)
+    form.services.automation.hold_incident(incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=hold_incident")
 
 
 @router.post("/incidents/{incident_id}/release")
 def release(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """Release an incident: a probe job runs next."""
-    form.services.automation_service.release_incident(incident_id, form.actor, form.comment)
+    form.services.automation.release_incident(incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=release")

@@ -6,9 +6,8 @@ from dataclasses import replace
 from fastapi.testclient import TestClient
 
 from service.web.app import create_app
-from service.web.services import ModelInfo
 from tests.service.web.test_automation_pages import words
-from tests.service.web.world import World, event, lines
+from tests.service.web.world import World, by_hand, event, lines
 
 HOSTILE = "<script>alert(1)</script>{{ 7*7 }}\u202e"
 
@@ -23,7 +22,7 @@ def test_every_model_that_gave_verdicts_is_listed_with_its_figures(client: TestC
     page = words(client.get("/model").text)
     assert "by hand 1 active by hand 1 3 verdicts" in page
     assert "people (corrected or confirmed) 1 verdict" in page
-    newer = create_app(replace(world.services, model=ModelInfo(HOSTILE, "by hand 2")))
+    newer = create_app(replace(world.services, model=by_hand(HOSTILE, "by hand 2")))
     with TestClient(newer, base_url="http://127.0.0.1:8080") as later:
         items = later.get("/api/v1/models").json()["items"]
         assert [(one["verdicts"], one["in_use"]) for one in items] == [(0, True), (3, False), (1, False)]
@@ -42,7 +41,7 @@ def test_without_a_model_the_page_says_so(world: World) -> None:
 
 def test_the_head_says_how_sure_the_model_is_and_where_it_is_weak(world: World) -> None:
     manifest = {"held_out": {"side": 0.9508, "cause": 0.9118, "answered": 0.9019}}
-    sure = create_app(replace(world.services, model=ModelInfo("text 2", "rules 1", manifest)))
+    sure = create_app(replace(world.services, model=by_hand("text 2", "rules 1", manifest)))
     with TestClient(sure, base_url="http://127.0.0.1:8080") as client:
         page = client.get("/model").text
     head = words(page.partition("<h1>")[2].partition("<section>")[0]).replace("\u00a0", " ").replace(" ,", ",")

@@ -31,7 +31,7 @@ from tests.bench import fill
 from tests.bench.routes import ELSEWHERE, places, routes
 from tests.labs import postgres
 from tests.service.databases import engine_of
-from tests.service.web.world import HERE
+from tests.service.web.world import HERE, web_services
 
 pytestmark = pytest.mark.slow
 
@@ -71,9 +71,7 @@ class Steps:
 
 
 def services(store: Store) -> Services:
-    return Services(
-        store=store, ingest=lambda *_: pytest.fail("nothing is stored here"), clock=SystemClock(), telemetry=Telemetry()
-    )
+    return web_services(store, lambda *_: pytest.fail("nothing is stored here"), SystemClock(), Telemetry())
 
 
 @pytest.fixture(params=["sqlite", "postgresql"], scope="module")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
 from fastapi import FastAPI
@@ -12,14 +13,20 @@ from fastapi.testclient import TestClient
 
 from classifiers.contracts import Evidence, RawCase, Suspect, Verdict
 from service.automation.service import Automation
+from service.clock import Clock
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.dead_letters.records import DeadLetter
+from service.feedback.service import Feedback
 from service.groups.count_updater import GroupCountUpdater
+from service.learning.promotion import Promotions
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchHandler, BatchOutcome
+from service.nodes.event_intake import NodeEventIntake
+from service.nodes.settings import FleetSettings
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
+from service.recommend.advisor import Advisor
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import ModelInfo, Services
@@ -126,11 +133,27 @@ class Folding:
         return done
 
 
+def web_services(store: Store, ingest: BatchHandler, clock: Clock, telemetry: Telemetry, **given: Any) -> Services:
+    """Services of the web with the built-in policy, and no model, unless others are given."""
+    parts: dict[str, Any] = {
+        "automation": Automation(store, policy.built_in(), clock, telemetry),
+        "feedback": Feedback(store, clock, Advisor(policy.built_in(), clock), zone=ZoneInfo(given.get("timezone", "UTC"))),
+        "promotions": Promotions(store, ""),
+        "node_event_intake": NodeEventIntake(store, clock, FleetSettings()),
+    }
+    return Services(store, ingest, clock, telemetry, **(parts | given))
+
+
+def by_hand(name: str, rules: str, manifest: Mapping[str, Any] | None = None) -> ModelInfo:
+    """A model that is always the same."""
+    return ModelInfo(lambda: name, lambda: rules, manifest or {})
+
+
 def make_world(folder: Path, **changes: Any) -> World:
     clock = FrozenClock(NOW)
     store = Store(copy_migrated(folder / "store.sqlite3"), clock=clock)
     telemetry = Telemetry()
-    services = Services(
+    services = web_services(
         store=store,
         ingest=Folding(
             diagnose_with(
@@ -148,10 +171,12 @@ def make_world(folder: Path, **changes: Any) -> World:
         ),
         clock=clock,
         telemetry=telemetry,
-        settings={"database_url": "postgresql://***@db/faultline", "timezone": "UTC"},
-        model=ModelInfo("by hand 1", "by hand 1", {"name": "by hand", "digests": {"model": "abc"}}),
+        **{
+            "settings": {"database_url": "postgresql://***@db/faultline", "timezone": "UTC"},
+            "model": by_hand("by hand 1", "by hand 1", {"name": "by hand", "digests": {"model": "abc"}}),
+            **changes,
+        },
     )
-    services = replace(services, **changes)
     return World(store, clock, services, create_app(services))
 
 

@@ -22,7 +22,7 @@ def layers(request: Request, services: InjectedServices, notice: Text = None) ->
     """The stored layers, and the changes of the model in use."""
     with services.snapshot() as snapshot:
         with snapshot.reading() as reading:
-            found, changes = registry.layers(reading, services.promotion_service), reading.site_layers.promotions()
+            found, changes = registry.layers(reading, services.promotions), reading.site_layers.promotions()
         context = {"layers": found, "promotions": changes, "notice": notice}
         return render(request, "operations/site_layers.html", context, services=snapshot)
 
@@ -32,7 +32,7 @@ def layer(request: Request, services: InjectedServices, layer_id: LayerId, notic
     """One layer with the gate's figures and its shadow run."""
     with services.snapshot() as snapshot:
         with snapshot.reading() as reading:
-            context = {"detail": registry.layer(reading, services.promotion_service, layer_id), "notice": notice}
+            context = {"detail": registry.layer(reading, services.promotions, layer_id), "notice": notice}
         return render(request, "operations/site_layer.html", context, services=snapshot)
 
 
@@ -40,7 +40,7 @@ def layer(request: Request, services: InjectedServices, layer_id: LayerId, notic
 def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
     """Put a layer in use."""
     form.principal.require("admin")
-    form.services.promotion_service.promote(layer_id, form.actor, reason=reason.strip() or BY_A_PERSON)
+    form.services.promotions.promote(layer_id, form.actor, reason=reason.strip() or BY_A_PERSON)
     return redirect(f"/model/layers/{layer_id}?notice=layer_promoted")
 
 
@@ -48,12 +48,12 @@ def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectRespo
 def refuse(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
     """Refuse a candidate."""
     form.principal.require("admin")
-    form.services.promotion_service.refuse(layer_id, form.actor, reason=reason.strip() or None)
+    form.services.promotions.refuse(layer_id, form.actor, reason=reason.strip() or None)
     return redirect(f"/model/layers/{layer_id}?notice=layer_refused")
 
 
 @router.post("/model/rollback")
 def rollback(form: ActForm) -> RedirectResponse:
     """Return to the model before the one in use."""
-    form.services.promotion_service.rollback(form.actor)
+    form.services.promotions.rollback(form.actor)
     return redirect("/model/layers?notice=layer_rolled_back")

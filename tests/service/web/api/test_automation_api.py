@@ -39,9 +39,7 @@ def acting(tmp_path: Path) -> Iterator[World]:
             DiagnosisTools(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation)
         ),
         automation=automation,
-        feedback_service=Feedback(
-            store, clock, Advisor(policy, clock), automation.withdraw_unsupported, zone=ZoneInfo("UTC")
-        ),
+        feedback=Feedback(store, clock, Advisor(policy, clock), automation.withdraw_unsupported, zone=ZoneInfo("UTC")),
     )
     yield World(store, clock, services, create_app(services))
     store.close()

@@ -157,7 +157,7 @@ def test_the_page_lists_the_labels_and_undoes_any(client: TestClient, world: Wor
     page = client.get(f"/groups/{group}").text
     assert [page.count(f"<td>{who}</td>") for who in ("ana", "bob")] == [1, 1]
     page = post(client, f"/groups/{group}/labels/{anas}/undo")
-    assert "2 keep their label, because they were judged again since then." in words(page)
+    assert "2 failures keep their label, because they were judged again later." in words(page)
     assert [page.count(f"<td>{who}</td>") for who in ("ana", "bob")] == [0, 1]
     reader = world.client(world.token("read"))
     assert "<h2>Labels</h2>" in reader.get(f"/groups/{group}").text

@@ -13,12 +13,11 @@ from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.telemetry import Telemetry
 from service.web.app import create_app
-from service.web.services import Services
 from tests.service.automation.world import ByWord, job, rules
 from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.pipeline.diagnosis import diagnose_with
-from tests.service.web.world import HERE, NOW, World, lines
+from tests.service.web.world import HERE, NOW, World, lines, web_services
 
 REPLAY = "/api/v1/policy:replay"
 SHY = 'version = "shy"\n[limits]\ninfra_per_lineage = 0\n'
@@ -33,7 +32,7 @@ def api(tmp_path: Path) -> Iterator[TestClient]:
     handle = diagnose_with(
         DiagnosisTools(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation)
     )
-    services = Services(store, handle, clock, Telemetry(), automation=automation)
+    services = web_services(store, handle, clock, Telemetry(), automation=automation)
     with World(store, clock, services, create_app(services)).client(base_url=HERE) as client:
         yield client
     store.close()
