@@ -21,9 +21,10 @@ from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import logs_of_failed_attempt
 from service.feedback.records import FeedbackInput, Label, Labels, StoredFeedback
 from service.feedback.service import Feedback
+from service.logs.excerpt import TAIL_BYTES
 from service.people.roles import sees
 
-LONGEST_TAIL = 64 * 1024  # characters of the end of a stream
+LONGEST_TAIL = TAIL_BYTES  # characters of the end of a stream: as much as is read, so that no first error is cut off
 _PAGE = 20  # each with its logs, in memory at once
 
 
@@ -77,11 +78,14 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     logs = logs_of_failed_attempt(detail)
     if logs is None or not logs.event:
         return None
+    streams = _streams(logs)
+    if not streams and logs.event.get("logs"):
+        return None  # without its log it would stand for every failure without one
     verdict = detail.verdict or {}
     labels = label.labels
     shown = next((one for one in reversed(words) if one.who == label.who), None)
     event = {name: value for name, value in logs.event.items() if name != "logs"}
-    event["logs"] = [_log(stream) for stream in _streams(logs) if stream.missing is None]
+    event["logs"] = [_log(stream) for stream in streams if stream.missing is None]
     return {
         "schema": labelled_cases.SCHEMA,
         "id": f"faultline-{_plain(row.cluster)}-{row.id}",
