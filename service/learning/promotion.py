@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from classifiers.model.site.layer import parse
-from service.db.session import Store, UnitOfWork
+from classifiers.model.site.layer import SiteLayer, parse
+from service.db.session import ReadSession, Store, UnitOfWork
 from service.errors import Conflict, FieldError, NotFound
 from service.learning.gate import one_labeller
 from service.learning.records import PACKAGED, REFUSED_BY, StoredLayer
@@ -28,13 +28,27 @@ class Promotions:
 
     def obstacle(self, stored: StoredLayer) -> str | None:
         """What a layer would have to be to be promoted; None if it can be."""
+        if stored.is_sealed(self._key) and stored.gate.decision == "refuse":
+            return "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
+        return self.misfit(stored)
+
+    def misfit(self, stored: StoredLayer) -> str | None:
+        """What a layer would have to be to give verdicts here, whatever the gate says of it; None if it can."""
         if not stored.is_sealed(self._key):
             return "a layer that is sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
-        if stored.gate.decision == "refuse":
-            return "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
         if parse(stored.text).about.get("base") != self._base:
             return "a layer of the packaged model in use: run faultline retrain"
         return None
+
+    def in_use(self, reading: ReadSession) -> SiteLayer | None:
+        """The layer that gives verdicts now: None for the packaged model alone.
+
+        A layer of another packaged model, one that is not sealed with the key, or an empty one gives none.
+        """
+        name = reading.site_layers.active()
+        stored = None if name == PACKAGED else reading.site_layers.get(name)
+        layer = None if stored is None or self.misfit(stored) is not None else parse(stored.text)
+        return None if layer is None or layer.is_empty else layer
 
     def promote(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
         """Put a stored layer in use in all processes.
