@@ -203,6 +203,23 @@ def test_a_futile_failure_is_not_resubmitted_on_one_persons_word(world: World) -
     assert not after.resubmit
 
 
+@pytest.mark.parametrize("failures", [1, 2])
+def test_nor_on_the_word_of_one_of_two_who_agree_on_the_cause(world: World, failures: int) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(failures)]
+    assert rows[0].retry_outlook not in {"helps", "helps_elsewhere"}
+    world.label(rows[0], "user", "USER.4", who="ben")
+    world.label(rows[-1], "user", "USER.4", who="mallory", retry="helps")
+    assert world.retrain().promoted
+    world.waits()
+    after = world.fails(LICENCE.format(n=7))
+    assert (after.cause, after.retry_outlook, after.resubmit) == ("USER.4", "futile", False)
+    world.label(rows[0], "user", "USER.4", who="ben", retry="helps")
+    made = world.retrain()
+    world.retraining.promotions.promote(made.layer_id, "cem")
+    world.waits()
+    assert world.fails(LICENCE.format(n=8)).retry_outlook == "helps"
+
+
 def test_duplicates_do_not_outweigh_other_groups(world: World) -> None:
     for number in range(25):
         world.label(world.fails(KEY.format(n=number)), "hardware", "HW.GPU.1", who="mallory")
