@@ -6,7 +6,7 @@ from classifiers.model.site.layer import SiteLayer, parse
 from service.db.session import ReadSession, Store, UnitOfWork
 from service.errors import Conflict, FieldError, NotFound
 from service.learning.gate import one_labeller
-from service.learning.records import PACKAGED, REFUSED_BY, StoredLayer
+from service.learning.records import PACKAGED, REFUSED_BY, ROLLBACK_FROM, StoredLayer
 
 KEPT_LAYERS: Final = 20
 BY_A_PERSON: Final = "promoted by a person"  # where the person gives no reason
@@ -91,6 +91,8 @@ class Promotions:
     def rollback(self, who: str) -> tuple[str, str]:
         """Return to the latest earlier layer that can be promoted, or to the packaged model.
 
+        Another rollback goes further back, never to the layer that was rolled back.
+
         Returns:
             The former layer and the present one.
 
@@ -103,7 +105,7 @@ class Promotions:
             before = next((one for one in work.site_layers.before_active() if self._usable(work, one)), None)
             if before is None:
                 raise Conflict("no earlier model can be put in use", (FieldError("model", "an earlier promotion"),))
-            work.site_layers.promote(before, who, f"rollback from {active}")
+            work.site_layers.promote(before, who, f"{ROLLBACK_FROM}{active}")
             work.audit_log.append(
                 who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
             )
