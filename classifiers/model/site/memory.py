@@ -27,8 +27,9 @@ DISTINCTIVE_WORDS: Final = 4
 PEOPLE_TO_OVERRULE: Final = 2
 RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
-_NAMES: Final = re.compile(r"\b(?=[\w-]*(?:\d|#))[\w#.-]+\b")
+_NAMES: Final = re.compile(r"\b(?=\w*(?:\d|#))[\w#.-]+\b")
 _SEPARATOR: Final = " @ "
+_ANY_HOST: Final = "node0"  # masked as all names with a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,9 @@ def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
         told = _last_words(extracted.items)
         if not told:
             return FailureKeys(fingerprint, ((),))
-    return FailureKeys(fingerprint, tuple(_line_keys(one) for one in told[:KEY_LINES]))
+    # Of other names the mask takes all: a hyphen may also join words that tell failures apart.
+    hosts = [one for name in extracted.case.job.nodes for one in {name, name.partition(".")[0]} if "-" in one]
+    return FailureKeys(fingerprint, tuple(_line_keys(one, hosts) for one in told[:KEY_LINES]))
 
 
 def _is_report(item: EvidenceItem) -> bool:
@@ -122,8 +125,12 @@ def _is_of_unknown_form(item: EvidenceItem) -> bool:
     return of_log and item.role == "context" and not item.hits and training_progress.step_of(item.message) is None
 
 
-def _line_keys(item: EvidenceItem) -> tuple[str, ...]:
-    line = _masked(item.message)
+def _line_keys(item: EvidenceItem, hosts: Sequence[str]) -> tuple[str, ...]:
+    message = item.message
+    for host in hosts:
+        if host in message:
+            message = re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", _ANY_HOST, message)
+    line = _masked(message)
     return (f"{line}{_SEPARATOR}{_masked(item.raised_at)}", line) if item.raised_at else (line,)
 
 

@@ -131,7 +131,9 @@ def test_a_label_does_not_reach_other_failures_by_what_a_launcher_reports(model:
 def test_hosts_of_another_naming_scheme_are_recognised(model: Model) -> None:
     line = "{host} gridwarden: volume token of tenant 4711 lapsed while mounting pool"
     layer = fitted(model, case("token", line.format(host="gpu012"), {"side": "system", "cause": "SYS.5"})).layer
-    assert verdict(model, line.format(host="dgx-a7"), layer).cause == "SYS.5"
+    raw = case("new", line.format(host="dgx-a7"), {"side": "user"}).raw
+    raw = replace(raw, job=replace(raw.job, nodes=("dgx-a7.example.org",)))
+    assert Diagnoser(model, signatures.packaged(), layer).diagnose([raw])[0].cause == "SYS.5"
 
 
 def test_a_line_alone_does_not_overrule_a_confident_verdict_but_two_people_do(model: Model) -> None:
