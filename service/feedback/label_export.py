@@ -3,7 +3,7 @@
 An export holds what people said, never what the model said: an axis that no person named has no label.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +13,19 @@ from pydantic import ValidationError
 from classifiers.contracts import LogStream
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError
+from classifiers.model.site.memory import RESUBMITTED
 from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import logs_of_failed_attempt
-from service.feedback.records import FeedbackInput, Label, Labels, StoredFeedback
+from service.feedback.records import JUDGING, FeedbackInput, Label, Labels, StoredFeedback
 from service.feedback.service import Feedback
+from service.logs.excerpt import TAIL_BYTES
 from service.people.roles import sees
 
-LONGEST_TAIL = 64 * 1024  # characters of the end of a stream
+LONGEST_TAIL = TAIL_BYTES  # characters of the end of a stream: as much as is read, so that no first error is cut off
 _PAGE = 20  # each with its logs, in memory at once
 
 
@@ -77,11 +79,14 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     logs = logs_of_failed_attempt(detail)
     if logs is None or not logs.event:
         return None
+    streams = _streams(logs)
+    if not streams and logs.event.get("logs"):
+        return None  # without its log it would stand for every failure without one
     verdict = detail.verdict or {}
     labels = label.labels
     shown = next((one for one in reversed(words) if one.who == label.who), None)
     event = {name: value for name, value in logs.event.items() if name != "logs"}
-    event["logs"] = [_log(stream) for stream in _streams(logs) if stream.missing is None]
+    event["logs"] = [_log(stream) for stream in streams if stream.missing is None]
     return {
         "schema": labelled_cases.SCHEMA,
         "id": f"faultline-{_plain(row.cluster)}-{row.id}",
@@ -93,7 +98,7 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
             "cause": labels.cause,
             "category": labels.category,
             "symptom": labels.symptom,
-            "retry": labels.retry,
+            "retry": _agreed_retry(label, words),
             "root_rank": None,
             "root_line": None,
         },
@@ -110,6 +115,17 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
             "failure": {"cluster": row.cluster, "job_id": row.job_id, "attempt": row.attempt},
         },
     }
+
+
+def _agreed_retry(label: Label, words: Sequence[StoredFeedback]) -> str | None:
+    """The outlook of a retry; None where a retry helps by the word of one of several people who agree on the cause.
+
+    Whoever reads the label takes it for that of all of them.
+    """
+    retry = label.labels.retry
+    given = {one.who: one.labels.retry for one in words if one.kind in JUDGING}
+    alone = retry in RESUBMITTED and label.people > 1 and list(given.values()).count(retry) == 1
+    return None if alone else retry
 
 
 def _streams(logs: AttemptLogs) -> tuple[LogStream, ...]:

@@ -13,12 +13,12 @@ from typing import Final
 
 from service.db.session import ReadSession
 from service.failures.records import FailureRow
-from service.groups.records import GroupFilter, GroupRow
+from service.groups.records import GroupFilter, GroupRow, GroupSort
 
 WANTED_PER_WEEK: Final = 10
 REMEMBERED: Final = timedelta(days=365)  # labels that count for the novelty of a cause
 RECENT: Final = timedelta(days=28)  # groups without a failure since are not worth a label
-READ: Final = 200  # groups that are looked at, those that lost most first
+READ: Final = 200  # groups that are looked at: so many that lost most, and as many that failed last
 # A verdict that is as sure as it can be still leaves some doubt.
 LEAST_DOUBT: Final = 0.02
 _CLOSED: Final = frozenset({"resolved", "muted"})
@@ -77,7 +77,10 @@ def queue(reading: ReadSession, now: datetime, week_start: datetime, *, size: in
         week_start: since when labels count for this week.
         size: number of groups.
     """
-    rows = reading.groups.page(GroupFilter(), limit=READ, sort="-gpu_hours_lost").items
+    # Those that lost most since the beginning are labelled or over some day: new ones would never be among them.
+    orders: tuple[GroupSort, ...] = ("-gpu_hours_lost", "-last_at")
+    pages = (reading.groups.page(GroupFilter(), limit=READ, sort=one) for one in orders)
+    rows = list({row.id: row for page in pages for row in page.items}.values())
     labelled = sum(row.labelled_at is not None and row.labelled_at >= week_start for row in rows)
     waiting = [
         row for row in rows if row.labelled_at is None and row.last_at >= now - RECENT and row.state not in _CLOSED

@@ -3,16 +3,18 @@
 The verdicts before them are current again.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
 from service.errors import Conflict, NotFound
-from service.failures.records import FailureDetail
+from service.failures.records import FailureDetail, Source
 from service.failures.revised_verdict import Revised, facts
+from service.feedback import group_labels
 from service.feedback.records import JUDGING, StoredFeedback
 
 
@@ -73,13 +75,20 @@ def _restore(
     earlier = next((one for one in detail.versions if one.version == wanted != row.version), None)
     if earlier is None or earlier.body is None:
         return row.version
-    wire = earlier.body
-    restored = work.failures.revise(row.id, wire, source=earlier.source, over_person=True)
-    if facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict or {})):
-        work.outbox.add([verdict_message("failure.revised", row.id, wire)])
+    return _make_current(work, detail, earlier.body, earlier.source, revised) or row.version
+
+
+def _make_current(
+    work: UnitOfWork, detail: FailureDetail, wire: Mapping[str, Any], source: Source, revised: Revised | None
+) -> int | None:
+    """Store an earlier verdict as a new version, and tell hooks and channels if it says something else."""
+    number = detail.row.id
+    restored = work.failures.revise(number, wire, source=source, over_person=True)
+    if detail.verdict is not None and facts(stored_verdict(wire)) != facts(stored_verdict(detail.verdict)):
+        work.outbox.add([verdict_message("failure.revised", number, wire)])
     if revised is not None:
-        revised(work, {row.id: wire})
-    return restored or row.version
+        revised(work, {number: wire})
+    return restored
 
 
 def _before(detail: FailureDetail, version: int, withdrawn: Collection[int], left: Collection[int]) -> int:
@@ -101,8 +110,17 @@ class Withdrawn:
     verdicts: int
 
 
-def withdraw_labels(store: Store, who: str, since: datetime, *, by: str) -> Withdrawn:
+def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised: Revised | None = None) -> Withdrawn:
     """Withdraw a person's judgements since a time, one failure in a transaction. Other people's labels stay.
+
+    Labels of groups that consist of these judgements are withdrawn too.
+
+    Args:
+        store: the database.
+        who: the person.
+        since: since when.
+        by: who withdraws them.
+        revised: called with a verdict that is current again; None: not called.
 
     Raises:
         Unavailable: the database does not answer; calling again withdraws the rest.
@@ -110,7 +128,7 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str) -> With
     with store.reading() as reading:
         failure_ids = reading.feedback.judged_by(who, since)
     verdicts = 0
-    for failure_id in failure_ids:
+    for failure_id in reversed(failure_ids):  # a group without a label has the verdict of its newest failure
         with store.unit_of_work() as work:
             before = _judgements(work, failure_id)
             label = work.feedback.withdraw(failure_id, who, since, by)
@@ -118,7 +136,11 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str) -> With
                 detail = work.failures.get(failure_id)
             except NotFound:
                 continue
-            restored = _restore_machine(work, detail) if label is None else _restore_others(work, detail, before)
+            if label is None:
+                restored = _restore_machine(work, detail, revised)
+            else:
+                restored = _restore_others(work, detail, before, revised)
+            _remove_group_labels(work, detail, {one.id for one in before}, by)
             work.audit_log.append(
                 by, "label.withdrawn", f"failure/{failure_id}", before={"who": who}, after={"restored": restored}
             )
@@ -126,15 +148,31 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str) -> With
     return Withdrawn(len(failure_ids), verdicts)
 
 
-def _restore_machine(work: UnitOfWork, detail: FailureDetail) -> bool:
+def _remove_group_labels(work: UnitOfWork, detail: FailureDetail, before: Collection[int], by: str) -> None:
+    """Withdraw the labels of the group of a failure one of whose judgements was withdrawn.
+
+    `before`: the judgements of the failure before the withdrawal.
+    """
+    gone = {(detail.row.id, one) for one in before} - {
+        (detail.row.id, one.id) for one in _judgements(work, detail.row.id)
+    }
+    for group_id in work.groups.of([detail.row.fingerprint]).values():
+        for label in work.group_labels.of(group_id):
+            if not gone.isdisjoint(label.judgements):
+                group_labels.remove(work, label, by, len(label.judgements))
+
+
+def _restore_machine(work: UnitOfWork, detail: FailureDetail, revised: Revised | None) -> bool:
     """Make the machine's newest verdict current again; whether it was not."""
     machine = next((one.body for one in detail.versions if one.source == "machine" and one.body), None)
     if detail.row.source != "person" or machine is None:
         return False
-    return work.failures.revise(detail.row.id, machine, over_person=True) is not None
+    return _make_current(work, detail, machine, "machine", revised) is not None
 
 
-def _restore_others(work: UnitOfWork, detail: FailureDetail, before: Sequence[StoredFeedback]) -> bool:
+def _restore_others(
+    work: UnitOfWork, detail: FailureDetail, before: Sequence[StoredFeedback], revised: Revised | None
+) -> bool:
     """Make the verdict from other judgements current again if one of those withdrawn had replaced it; whether it had.
 
     `before`: the judgements before the withdrawal.
@@ -144,4 +182,4 @@ def _restore_others(work: UnitOfWork, detail: FailureDetail, before: Sequence[St
     gone = [one for one in before if one.id not in kept]
     if not gone or any(one > gone[-1].id for one in kept):
         return False
-    return _restore(work, detail, gone[-1], left, None) != detail.row.version
+    return _restore(work, detail, gone[-1], left, revised) != detail.row.version

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from classifiers.model.site.layer import parse
-from service.db.session import Store, UnitOfWork
+from classifiers.model.site.layer import SiteLayer, parse
+from service.db.session import ReadSession, Store, UnitOfWork
 from service.errors import Conflict, FieldError, NotFound
 from service.learning.gate import one_labeller
-from service.learning.records import PACKAGED, REFUSED_BY, StoredLayer
+from service.learning.records import PACKAGED, REFUSED_BY, ROLLBACK_FROM, StoredLayer
 
 KEPT_LAYERS: Final = 20
 BY_A_PERSON: Final = "promoted by a person"  # where the person gives no reason
@@ -28,13 +28,27 @@ class Promotions:
 
     def obstacle(self, stored: StoredLayer) -> str | None:
         """What a layer would have to be to be promoted; None if it can be."""
+        if stored.is_sealed(self._key) and stored.gate.decision == "refuse":
+            return "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
+        return self.misfit(stored)
+
+    def misfit(self, stored: StoredLayer) -> str | None:
+        """What a layer would have to be to give verdicts here, whatever the gate says of it; None if it can."""
         if not stored.is_sealed(self._key):
             return "a layer that is sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
-        if stored.gate.decision == "refuse":
-            return "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
         if parse(stored.text).about.get("base") != self._base:
             return "a layer of the packaged model in use: run faultline retrain"
         return None
+
+    def in_use(self, reading: ReadSession) -> SiteLayer | None:
+        """The layer that gives verdicts now: None for the packaged model alone.
+
+        A layer of another packaged model, one that is not sealed with the key, or an empty one gives none.
+        """
+        name = reading.site_layers.active()
+        stored = None if name == PACKAGED else reading.site_layers.get(name)
+        layer = None if stored is None or self.misfit(stored) is not None else parse(stored.text)
+        return None if layer is None or layer.is_empty else layer
 
     def promote(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
         """Put a stored layer in use in all processes.
@@ -77,6 +91,8 @@ class Promotions:
     def rollback(self, who: str) -> tuple[str, str]:
         """Return to the latest earlier layer that can be promoted, or to the packaged model.
 
+        Another rollback goes further back, never to the layer that was rolled back.
+
         Returns:
             The former layer and the present one.
 
@@ -89,7 +105,7 @@ class Promotions:
             before = next((one for one in work.site_layers.before_active() if self._usable(work, one)), None)
             if before is None:
                 raise Conflict("no earlier model can be put in use", (FieldError("model", "an earlier promotion"),))
-            work.site_layers.promote(before, who, f"rollback from {active}")
+            work.site_layers.promote(before, who, f"{ROLLBACK_FROM}{active}")
             work.audit_log.append(
                 who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
             )

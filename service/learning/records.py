@@ -11,6 +11,7 @@ from service.learning.shadow_figures import ShadowFigures
 
 GateDecision = Literal["promote", "ask", "refuse"]
 PACKAGED: Final = "packaged"  # stands for the packaged model alone
+ROLLBACK_FROM: Final = "rollback from "  # with the layer that was in use, the reason of a rollback
 REFUSED_BY: Final = "refused by "  # begins the first reason of a candidate that a person refused
 
 

@@ -14,7 +14,7 @@ from classifiers.model.artifact import Model
 from classifiers.model.keyed_seal import seal_of
 from classifiers.model.site import fitting
 from classifiers.model.site.fitting import SiteFit
-from classifiers.model.site.layer import SiteLayer, parse
+from classifiers.model.site.layer import SiteLayer
 from classifiers.signatures import Catalogue
 from service.clock import Clock
 from service.db.session import Store
@@ -22,7 +22,7 @@ from service.feedback import label_export
 from service.learning import gate
 from service.learning.gate import Comparison, LabelFacts
 from service.learning.promotion import Promotions
-from service.learning.records import PACKAGED, GateResult
+from service.learning.records import GateResult
 from service.pipeline.shadow_run import ShadowRun
 
 # Judgement: packaged cases of each cause that the gate measures.
@@ -109,16 +109,16 @@ class Retraining:
                 f"model/{fit.layer.id}",
                 after={"decision": result.decision, "reasons": list(result.reasons), "labels": len(labels)},
             )
-        promoted = promote and result.decision == "promote" and not fit.layer.is_empty
+        # Without a label nothing changes, except that labels which were withdrawn end to count.
+        promoted = promote and result.decision == "promote" and not (fit.layer.is_empty and active is None)
         if promoted:
             self.promotions.promote(fit.layer.id, who)
         return Candidate(fit.layer.id, fit, result, promoted)
 
     def active_layer(self) -> SiteLayer | None:
-        """The layer in use, None for the packaged model alone."""
+        """The layer that gives verdicts now, None for the packaged model alone."""
         with self._store.reading() as reading:
-            name = reading.site_layers.active()
-            return None if name == PACKAGED else parse(reading.site_layers.get(name).text)
+            return self.promotions.in_use(reading)
 
     def _judged(
         self,

@@ -164,7 +164,8 @@ def test_an_earlier_label_of_a_group_is_undone_from_the_list_of_its_labels(page:
     rows = page.locator(".labels tbody tr")
     expect(rows).to_have_count(2)
     rows.filter(has_text="ana").get_by_role("button", name="Undo").click()
-    expect_text(page.locator("[role=status]").last, "5 failures keep their label, because they were judged again later.")
+    kept = "5 failures keep their label, because they were judged again later."
+    expect_text(page.locator("[role=status]").last, kept)
     expect(rows).to_have_count(1)
     expect_text(rows.first, "bob")
     assert fits(page)

@@ -109,7 +109,8 @@ def fit(
     }
     if not used:
         return SiteFit(SiteLayer(about=about))
-    memory = Memory(tuple(label_groups.entry_of(one) for one in groups))
+    recurring = [one for one in groups if any(member.keys.can_recur for member in one.members)]
+    memory = Memory(tuple(label_groups.entry_of(one) for one in recurring))
     fitted = _Corrections(packaged, groups[-MOST_GROUPS:])
     verdicts = _cross_fitted_verdicts(packaged, fitted)
     calibration = platt_scaling.fit(verdicts.kept)

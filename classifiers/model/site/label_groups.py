@@ -1,7 +1,7 @@
 """Labels of a site as groups of failures: which labels agree, who gave them, and which are a random sample."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from zlib import crc32
@@ -11,7 +11,7 @@ import numpy as np
 from classifiers import taxonomy
 from classifiers.data.labelled_cases import AXES, LabelledCase
 from classifiers.model.packaged_scores import PackagedScores
-from classifiers.model.site.memory import FailureKeys, MemoryEntry
+from classifiers.model.site.memory import PEOPLE_TO_OVERRULE, RESUBMITTED, FailureKeys, MemoryEntry
 
 # Judgement: share of the labels of a group that must agree, or none of them counts.
 AGREEING_SHARE: Final = 2 / 3
@@ -68,7 +68,10 @@ def groups_of(labelled: Sequence[ScoredLabel]) -> tuple[list[LabelledGroup], set
             conflicts |= {one.case.id for one in members}
             continue
         conflicts |= {one.case.id for one in members if _judged(one.case) != best}
-        groups.append(LabelledGroup(agreeing, _agreed(agreeing), _people(agreeing), len(members) - count))
+        labels, people = _agreed(agreeing), _people(agreeing)
+        if people >= PEOPLE_TO_OVERRULE and _people_who_retry(agreeing, labels) < PEOPLE_TO_OVERRULE:
+            del labels["retry"]  # they agree on the cause; that a retry helps is the word of one of them
+        groups.append(LabelledGroup(agreeing, labels, people, len(members) - count))
     return groups, conflicts
 
 
@@ -94,6 +97,12 @@ def _agreed(members: Sequence[ScoredLabel]) -> dict[str, str]:
 def _people(members: Sequence[ScoredLabel]) -> int:
     names = {str(one.case.provenance.get("who")) for one in members}
     return max(len(names), *(int(one.case.provenance.get("people") or 1) for one in members))
+
+
+def _people_who_retry(members: Sequence[ScoredLabel], labels: Mapping[str, str]) -> int:
+    """People by whose word a retry helps, where this is the label; else all of them."""
+    retry = labels.get("retry")
+    return _people([one for one in members if retry not in RESUBMITTED or one.case.labels.best["retry"] == retry])
 
 
 def entry_of(group: LabelledGroup) -> MemoryEntry:

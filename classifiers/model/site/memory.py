@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from classifiers import taxonomy
+from classifiers.extraction import training_progress
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
+from classifiers.extraction.onset import Onset
 from classifiers.masking import mask
 
 # Judgement: initiating lines by which a failure is recognised, and characters of each.
@@ -27,6 +29,7 @@ RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _NAMES: Final = re.compile(r"\b(?=\w*(?:\d|#))[\w#.-]+\b")
 _SEPARATOR: Final = " @ "
+_ANY_HOST: Final = "node0"  # masked as all names with a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class FailureKeys:
     Attributes:
         fingerprint: the fingerprint.
         lines: of each initiating line its keys: the masked line with its place in the source, if known, then the line.
+            One line without a key where the failure shows nothing that it could be recognised by.
     """
 
     fingerprint: str
@@ -45,6 +49,11 @@ class FailureKeys:
     def all_lines(self) -> tuple[str, ...]:
         """All keys of lines, once each."""
         return tuple(dict.fromkeys(key for keys in self.lines for key in keys))
+
+    @property
+    def can_recur(self) -> bool:
+        """Whether a later failure can be recognised by these keys."""
+        return not self.lines or bool(self.all_lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +86,51 @@ class MemoryEntry:
 
 def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
     """What a failure is recognised by; `fingerprint` is that of the packaged model's verdict."""
-    initiating = [one for one in extracted.items if one.role == "initiating" and not one.derived][:KEY_LINES]
-    return FailureKeys(fingerprint, tuple(_line_keys(one) for one in initiating))
+    told = [one for one in extracted.items if one.role == "initiating" and not one.derived and not _is_report(one)]
+    if not told and any(_is_report(one) for one in extracted.items):
+        # A launcher reports the end of a process in the same words whatever ended it.
+        told = _last_words(extracted.items)
+        if not told:
+            return FailureKeys(fingerprint, ((),))
+    # Of other names the mask takes all: a hyphen may also join words that tell failures apart.
+    hosts = [one for name in extracted.case.job.nodes for one in {name, name.partition(".")[0]} if "-" in one]
+    return FailureKeys(fingerprint, tuple(_line_keys(one, hosts) for one in told[:KEY_LINES]))
 
 
-def _line_keys(item: EvidenceItem) -> tuple[str, ...]:
-    line = _masked(item.message)
+def _is_report(item: EvidenceItem) -> bool:
+    """Whether a line of a log reports that a process ended or was ended."""
+    if item.line_number is None or item.from_scheduler:
+        return False
+    return item.reports_exit or item.onset == Onset.LAUNCHER_REPORT or item.role == "teardown"
+
+
+def _last_words(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
+    """Of each log the last distinctive line before the end of a process is reported, without a known form."""
+    ends: dict[int, int] = {}
+    for one in items:
+        if _is_report(one):
+            ends[one.stream] = min(one.start_offset, ends.get(one.stream, one.start_offset))
+    last: dict[int, EvidenceItem] = {}
+    for one in items:
+        before = one.offset < ends.get(one.stream, one.offset + 1)
+        later = one.stream not in last or one.offset > last[one.stream].offset
+        if before and later and _is_of_unknown_form(one) and is_distinctive(_masked(one.message)):
+            last[one.stream] = one
+    return list(last.values())
+
+
+def _is_of_unknown_form(item: EvidenceItem) -> bool:
+    """Whether an item is a line of a log that no entry of the catalogue knows, other than progress."""
+    of_log = item.line_number is not None and not item.from_scheduler and not item.derived
+    return of_log and item.role == "context" and not item.hits and training_progress.step_of(item.message) is None
+
+
+def _line_keys(item: EvidenceItem, hosts: Sequence[str]) -> tuple[str, ...]:
+    message = item.message
+    for host in hosts:
+        if host in message:
+            message = re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", _ANY_HOST, message)
+    line = _masked(message)
     return (f"{line}{_SEPARATOR}{_masked(item.raised_at)}", line) if item.raised_at else (line,)
 
 

@@ -77,7 +77,9 @@ def _undo(services: compose.Services, who: str, since: str) -> int:
     except ValueError:
         raise InvalidInput(f"--since: expected an ISO 8601 date or time, got {since[:40]}") from None
     start = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
-    done = withdrawal.withdraw_labels(services.store, who, start, by=BY)
+    done = withdrawal.withdraw_labels(
+        services.store, who, start, by=BY, revised=services.automation.withdraw_unsupported
+    )
     output.line(f"{done.labels} labels of {who} withdrawn, {done.verdicts} verdicts returned to their earlier version")
     output.line("run faultline retrain to learn without them")
     return exit_codes.OK

@@ -13,7 +13,7 @@ from service.cli.output import add_json_option, json_document
 from service.cli.spans import span
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
-from service.learning.records import Reclassified
+from service.learning.records import PACKAGED, Reclassified
 from service.pipeline.range_reclassification import IDS_OF_RANGE
 from service.pipeline.reclassification import RunOptions
 
@@ -129,7 +129,8 @@ def _layer(services: compose.Services, name: str | None) -> str:
     if name is not None:
         return name
     with services.store.reading() as reading:
-        return reading.site_layers.active()
+        layer = services.retraining.promotions.in_use(reading)
+        return PACKAGED if layer is None else layer.id
 
 
 def _progress(done: Reclassified) -> None:

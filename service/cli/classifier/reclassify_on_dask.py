@@ -18,7 +18,7 @@ from classifiers.model.site.layer import parse
 from service import compose, settings
 from service.backoff import Backoff
 from service.db.session import Store
-from service.errors import ConfigurationError, Unavailable
+from service.errors import ConfigurationError, Conflict, FieldError, Unavailable
 from service.failures.records import FailureFilter
 from service.learning.records import PACKAGED, ReclassificationRun, Reclassified
 from service.pipeline.range_reclassification import IDS_OF_RANGE, Range, classify_range, ranges
@@ -49,10 +49,15 @@ def reclassification(services: compose.Services, layer: str) -> Reclassification
 
     Raises:
         NotFound: no such layer.
+        Conflict: the layer was fitted on another model, or is not sealed with the key.
         Unavailable: the database does not answer.
     """
     with services.store.reading() as reading:
-        chosen = None if layer == PACKAGED else parse(reading.site_layers.get(layer).text)
+        stored = None if layer == PACKAGED else reading.site_layers.get(layer)
+    expected = None if stored is None else services.retraining.promotions.misfit(stored)
+    if expected is not None:
+        raise Conflict(f"{layer}: expected {expected}", (FieldError("model", expected),))
+    chosen = None if stored is None else parse(stored.text)
     catalogue = services.signatures.current().layered.catalogue
     return Reclassification(
         services.store,

@@ -78,7 +78,7 @@ def lines(made: Candidate) -> list[str]:
     found += _review(made.fit)
     if made.promoted:
         found.append("in use in all processes within ten seconds; faultline model rollback returns to the one before")
-    elif made.fit.layer.is_empty:
+    elif made.fit.layer.is_empty and not about["parents"]:
         found.append("not in use: it rests on no label, and changes nothing")
     elif made.gate.decision != "refuse":
         found.append(f"not in use: faultline model promote {made.layer_id} puts it in use")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy import Connection, Row, case, delete, func, insert, literal, or_, select, tuple_, update
 
 from classifiers.data.labelled_cases import AXES
 from service.clock import Clock
@@ -18,7 +18,7 @@ from service.sql.bulk import upsert
 from service.sql.packing import pack
 from service.sql.types import UtcDateTime, clean, short, utc
 
-_WORDS = 200  # entries of one failure
+_WORDS = 200  # judgements of one failure, and as many votes
 _HELD = 200  # characters
 MOST_VIEWS = 200  # of one person, of all pages (judgement): more are no help, and a script could fill the database
 
@@ -31,13 +31,19 @@ class FeedbackReader:
         self._clock = clock
 
     def of(self, failure_id: int) -> tuple[StoredFeedback, ...]:
-        """The feedback on a failure that was not withdrawn, oldest first."""
-        found = self._connection.execute(
-            select(feedback)
-            .where(feedback.c.failure_id == failure_id, feedback.c.withdrawn_by.is_(None))
-            .order_by(feedback.c.id)
-            .limit(_WORDS)
-        )
+        """The feedback on a failure that was not withdrawn, oldest first: the newest judgements and the newest votes.
+
+        The last judgement and the last vote of each person are always among them, however much there is.
+        """
+        of_failure = (feedback.c.failure_id == failure_id, feedback.c.withdrawn_by.is_(None))
+        is_vote = case((feedback.c.kind.in_(VOTES), 1), else_=0)
+        last = select(func.max(feedback.c.id)).where(*of_failure).group_by(feedback.c.who, feedback.c.kind)
+        newest = [
+            select(feedback.c.id).where(*of_failure, is_vote == vote).order_by(feedback.c.id.desc()).limit(_WORDS)
+            for vote in (0, 1)
+        ]
+        shown = or_(feedback.c.id.in_(last), *(feedback.c.id.in_(one.subquery().select()) for one in newest))
+        found = self._connection.execute(select(feedback).where(*of_failure, shown).order_by(feedback.c.id))
         return tuple(_stored_feedback(row) for row in found)
 
     def withdrawn_versions(self, failure_id: int) -> frozenset[int]:

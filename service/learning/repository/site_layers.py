@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from service.clock import Clock
 from service.errors import NotFound
-from service.learning.records import PACKAGED, GateResult, Promotion, StoredLayer
+from service.learning.records import PACKAGED, ROLLBACK_FROM, GateResult, Promotion, StoredLayer
 from service.learning.shadow_figures import ShadowFigures
 from service.learning.tables import model_promotions, site_layers
 from service.sql import bulk
@@ -57,13 +57,19 @@ class SiteLayerReader:
         return next((one.layer for one in self.promotions(limit=1)), PACKAGED)
 
     def before_active(self) -> tuple[str, ...]:
-        """The other layers that were in use, each once, latest first; the packaged model is the last if not among them.
+        """The other layers that a rollback may return to, each once, latest first; the packaged model is the last one.
 
-        Layers that were deleted since are among them.
+        Layers that were rolled back are not among them, unless they were promoted again since; those that were deleted
+        since are.
         """
-        active = self.active()
-        used = [one.layer for one in self.promotions(limit=1_000)]
-        return tuple(one for one in dict.fromkeys([*used, PACKAGED]) if one != active)
+        used = [PACKAGED]
+        for one in reversed(self.promotions(limit=1_000)):
+            if one.reason == f"{ROLLBACK_FROM}{used[-1]}" and one.layer in used:
+                while used[-1] != one.layer:
+                    used.pop()
+            else:
+                used.append(one.layer)
+        return tuple(one for one in dict.fromkeys([*reversed(used), PACKAGED]) if one != used[-1])
 
 
 class SiteLayerRepository(SiteLayerReader):
@@ -168,7 +174,7 @@ class SiteLayerRepository(SiteLayerReader):
         return self.get(layer_id)
 
     def prune(self, keep: int) -> int:
-        """Delete all but the newest `keep` layers and the last `keep` that were in use; returns how many.
+        """Delete all but the newest `keep` layers and the last `keep` that a rollback finds; returns how many.
 
         The one in use and the one before it are always kept.
         """

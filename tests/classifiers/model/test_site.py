@@ -117,6 +117,25 @@ def test_a_label_does_not_reach_other_failures_of_one_catalogue_entry(model: Mod
     assert verdict(model, other, layer).side == verdict(model, other).side == "system"
 
 
+def test_a_label_does_not_reach_other_failures_by_what_a_launcher_reports(model: Model) -> None:
+    ended = "\nsrun: error: gpu012: task 0: Exited with exit code 1"
+    line = "gpu012 gridwarden: volume token of tenant {n} lapsed while mounting pool"
+    other = "vaultling: the table of leases for the corpus is not open any longer"
+    labels = {"side": "system", "cause": "SYS.5"}
+    layer = fitted(model, case("token", line.format(n=4711) + ended, labels)).layer
+    alone, before = (verdict(model, other + ended, one) for one in (layer, None))
+    assert (alone.side, alone.cause, alone.confidence) == (before.side, before.cause, before.confidence)
+    assert verdict(model, line.format(n=93) + ended, layer).cause == "SYS.5"
+
+
+def test_hosts_of_another_naming_scheme_are_recognised(model: Model) -> None:
+    line = "{host} gridwarden: volume token of tenant 4711 lapsed while mounting pool"
+    layer = fitted(model, case("token", line.format(host="gpu012"), {"side": "system", "cause": "SYS.5"})).layer
+    raw = case("new", line.format(host="dgx-a7"), {"side": "user"}).raw
+    raw = replace(raw, job=replace(raw.job, nodes=("dgx-a7.example.org",)))
+    assert Diagnoser(model, signatures.packaged(), layer).diagnose([raw])[0].cause == "SYS.5"
+
+
 def test_a_line_alone_does_not_overrule_a_confident_verdict_but_two_people_do(model: Model) -> None:
     limit = "slurmstepd: error: *** JOB 12 ON n1 CANCELLED DUE TO TIME LIMIT ***"
     labels = {"side": "hardware", "cause": "HW.NODE.1", "retry": "helps_elsewhere"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from service.feedback import label_queue
 from tests.service.web.world import World, event, lines, log, make_world
 
 
@@ -46,6 +47,18 @@ def test_doubtful_groups_that_lose_much_come_first_and_labelled_ones_go(world: W
         found = client.get("/api/v1/label-queue").json()
     assert first["group"] not in [one["group"] for one in found["items"]]
     assert found["labelled"] == 1
+
+
+def test_new_groups_are_suggested_though_labelled_ones_lost_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_queue, "READ", 2)
+    send(world, event("dear", gpus=64), event("dearer", gpus=128, logs=[log("Xid 79, GPU has fallen off the bus")]))
+    with world.client() as client:
+        for one in client.get("/api/v1/label-queue").json()["items"]:
+            label = {"kind": "correct", "cause": "SYS.5"}
+            assert client.post(f"/api/v1/groups/{one['group']}/feedback", json=label).status_code == 200
+    assert titles(world) == []
+    send(world, event("new", gpus=1, logs=[log("SomethingError: nobody has seen this before")]))
+    assert titles(world) == ["SomethingError: nobody has seen this before"]
 
 
 def test_a_group_of_undeterminable_cause_leaves_the_queue(world: World) -> None:

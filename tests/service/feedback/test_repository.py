@@ -52,6 +52,21 @@ def test_disagreement_and_contests_are_listed_until_settled(store: Store, clock:
         assert reading.feedback.labelled(open_only=True).items == ()
 
 
+@pytest.mark.parametrize("kind", ["contest", "correct"])
+def test_a_label_counts_after_hundreds_of_entries(store: Store, kind: str) -> None:
+    [outcome] = put(store, [job("e1")])
+    number = outcome.failure_id or 0
+    say(store, number, "bo", side="user", cause="USER.4")
+    for _ in range(201):
+        say(store, number, "mallory", kind, side="hardware", cause="HW.GPU.1")
+    _, label = say(store, number, "ana", side="user", cause="USER.4")
+    assert (label.labels.cause, label.contested) == ("USER.4", False)
+    assert (label.people, label.disputed) == ((2, False) if kind == "contest" else (3, True))
+    with store.reading() as reading:
+        shown = reading.feedback.of(number)
+    assert [(one.who, one.labels.cause) for one in (shown[0], shown[-1])] == [("bo", "USER.4"), ("ana", "USER.4")]
+
+
 def test_a_protected_label_stays_and_dissent_shows(store: Store) -> None:
     [outcome] = put(store, [job("e1")])
     number = outcome.failure_id or 0

@@ -40,6 +40,21 @@ def test_a_rollback_returns_to_the_packaged_model_if_all_earlier_layers_were_ref
     assert promotions.rollback("ana") == (second, PACKAGED)
 
 
+def test_a_second_rollback_does_not_return_to_the_layer_that_was_rolled_back(world: World) -> None:
+    first, second = promoted(world, 1, "ana"), promoted(world, 2, "ben")
+    promotions = world.retraining.promotions
+    assert promotions.rollback("ana") == (second, first)
+    assert promotions.rollback("ana") == (first, PACKAGED)
+    with pytest.raises(Conflict):
+        promotions.rollback("ana")
+    promotions.promote(second, "ana")
+    assert promotions.rollback("ana") == (second, PACKAGED)
+    promotions.promote(first, "ana")
+    promotions.promote(second, "ana")
+    promotions.promote(first, "ana")
+    assert promotions.rollback("ana") == (first, second), "a promotion by a person is no rollback"
+
+
 def test_a_candidate_stays_refused_when_the_same_is_fitted_again(world: World) -> None:
     world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
     first = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark)

@@ -12,6 +12,7 @@ from service.errors import Conflict, NotFound
 from service.failures.records import FailureFilter
 from service.feedback import label_export, withdrawal
 from service.feedback.records import FeedbackInput, Labels
+from service.groups.count_updater import GroupCountUpdater
 from service.learning import gate
 from service.learning.gate import LabelFacts
 from service.learning.records import PACKAGED, GateResult
@@ -203,6 +204,23 @@ def test_a_futile_failure_is_not_resubmitted_on_one_persons_word(world: World) -
     assert not after.resubmit
 
 
+@pytest.mark.parametrize("failures", [1, 2])
+def test_nor_on_the_word_of_one_of_two_who_agree_on_the_cause(world: World, failures: int) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(failures)]
+    assert rows[0].retry_outlook not in {"helps", "helps_elsewhere"}
+    world.label(rows[0], "user", "USER.4", who="ben")
+    world.label(rows[-1], "user", "USER.4", who="mallory", retry="helps")
+    assert world.retrain().promoted
+    world.waits()
+    after = world.fails(LICENCE.format(n=7))
+    assert (after.cause, after.retry_outlook, after.resubmit) == ("USER.4", "futile", False)
+    world.label(rows[0], "user", "USER.4", who="ben", retry="helps")
+    made = world.retrain()
+    world.retraining.promotions.promote(made.layer_id, "cem")
+    world.waits()
+    assert world.fails(LICENCE.format(n=8)).retry_outlook == "helps"
+
+
 def test_duplicates_do_not_outweigh_other_groups(world: World) -> None:
     for number in range(25):
         world.label(world.fails(KEY.format(n=number)), "hardware", "HW.GPU.1", who="mallory")
@@ -225,6 +243,29 @@ def test_the_labels_of_one_person_are_undone(world: World) -> None:
         assert (detail.row.side, detail.row.source, detail.row.version) == ("user", "machine", 3)
         assert reading.feedback.label(row.id) is None
     assert len(list(label_export.cases(world.store))) == 1
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"], indirect=True)
+def test_a_group_whose_label_is_undone_has_no_label_any_more(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(3)]
+    GroupCountUpdater(world.store, world.clock)()
+    with world.store.reading() as reading:
+        [group] = reading.groups.of([rows[0].fingerprint]).values()
+    world.feedback.add_to_group(group, "mallory", FeedbackInput("correct", Labels("hardware", "HW.GPU.1")))
+    with world.store.unit_of_work() as work:
+        assert work.groups.row(group).cause == "HW.GPU.1"
+        work.outbox.done("test", [one.id for one in work.outbox.lease("test", limit=100, seconds=60.0)])
+    told: list[int] = []
+    withdrawal.withdraw_labels(
+        world.store, "mallory", world.clock.now(), by="admin", revised=lambda _, wires: told.extend(wires)
+    )
+    with world.store.unit_of_work() as work:
+        found = work.groups.row(group)
+        assert (found.side, found.cause, found.labelled_at) == (rows[0].side, rows[0].cause, None)
+        assert not work.group_labels.of(group)
+        messages = work.outbox.lease("test", limit=100, seconds=60.0)
+    assert [one.type for one in messages] == ["failure.revised"] * 3
+    assert sorted(told) == [row.id for row in rows]
 
 
 def test_a_verdict_that_an_undone_label_had_replaced_is_current_again(world: World) -> None:

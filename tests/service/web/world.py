@@ -135,9 +135,10 @@ class Folding:
 
 def web_services(store: Store, ingest: BatchHandler, clock: Clock, telemetry: Telemetry, **given: Any) -> Services:
     """Services of the web with the built-in policy, and no model, unless others are given."""
+    zone = ZoneInfo(given.get("timezone", "UTC"))
     parts: dict[str, Any] = {
         "automation": Automation(store, policy.built_in(), clock, telemetry),
-        "feedback": Feedback(store, clock, Advisor(policy.built_in(), clock), zone=ZoneInfo(given.get("timezone", "UTC"))),
+        "feedback": Feedback(store, clock, Advisor(policy.built_in(), clock), zone=zone),
         "promotions": Promotions(store, ""),
         "node_event_intake": NodeEventIntake(store, clock, FleetSettings()),
     }
