@@ -25,6 +25,7 @@ from service.messaging.kafka.topics import ensure_topic
 from service.messaging.supervisor import Supervisor
 from service.setting_checks import LAST_PORT
 from service.shutdown import ShutdownFlag, SignalShutdownFlag
+from service.telemetry import Telemetry
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -133,7 +134,7 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
     name = member if slot is None else instance_id(config.group_id, host, slot.number)
     try:
         consumer = services.consumer(name)
-        if not _ready(services.store.check, stop):
+        if not _ready(services.store.check, stop, services.telemetry):
             return
         services.store.log_bodies.check()
         _make_dead_letter_topic(config)
@@ -202,17 +203,19 @@ def configure_logging() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-def _ready(check: Callable[[], None], stop: ShutdownFlag) -> bool:
+def _ready(check: Callable[[], None], stop: ShutdownFlag, telemetry: Telemetry) -> bool:
     """Wait until the database answers; False if stopped before."""
     backoff = Backoff()
     while not stop.is_set():
         try:
             check()
         except Unavailable as error:
+            telemetry.database_up.set(0)
             pause = backoff.next()
             log.warning("%s; trying again in %.1f s", error.detail, pause)
             stop.wait(pause)
         else:
+            telemetry.database_up.set(1)
             return True
     return False
 
