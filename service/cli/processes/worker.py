@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 FATAL_CODES = frozenset({exit_codes.USAGE, exit_codes.NO_MODEL, exit_codes.TOO_MANY_DEAD_LETTERS})
 MAX_PROCESSES = 64
 GC_THRESHOLDS = (100_000, 50, 50)
+METRICS_ADDRESS = "127.0.0.1"
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -44,7 +45,16 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="consumer processes (default 1)")
     parser.add_argument("--name", help="prefix of the consumer names (default: this host's name)")
     parser.add_argument(
-        "--metrics-port", type=between(1, LAST_PORT), metavar="PORT", help="serve metrics on 127.0.0.1:PORT and up"
+        "--metrics-port",
+        type=between(1, LAST_PORT),
+        metavar="PORT",
+        help="serve metrics at this port, and those of further processes at the next ports",
+    )
+    parser.add_argument(
+        "--metrics-address",
+        default=METRICS_ADDRESS,
+        metavar="ADDRESS",
+        help=f"where, without a login (default {METRICS_ADDRESS})",
     )
 
 
@@ -69,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     services.node_event_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     with claimed(_name_scope(config, host), args.processes) as numbers:
-        return _run_members(services, args.metrics_port, host, numbers)
+        return _run_members(services, (args.metrics_address, args.metrics_port), host, numbers)
 
 
 @contextmanager
@@ -88,14 +98,15 @@ def claimed(scope: str, count: int) -> Iterator[list[int]]:
         yield numbers
 
 
-def _run_members(services: compose.Services, metrics_port: int | None, host: str, numbers: list[int]) -> int:
+def _run_members(services: compose.Services, metrics: tuple[str, int | None], host: str, numbers: list[int]) -> int:
     config = services.kafka
+    address, port = metrics
     stop = SignalShutdownFlag()
     stop.listen()
 
     def one(number: int, stop: ShutdownFlag) -> int:
         member = instance_id(config.group_id, host, number)
-        return consume(services, stop, member, None if metrics_port is None else metrics_port + number)
+        return consume(services, stop, member, None if port is None else (address, port + number))
 
     if len(numbers) == 1:
         return one(numbers[0], stop)
@@ -103,10 +114,10 @@ def _run_members(services: compose.Services, metrics_port: int | None, host: str
     return Supervisor(numbers, one, FATAL_CODES).run(stop)
 
 
-def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics_port: int | None) -> int:
+def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics: tuple[str, int] | None) -> int:
     """Run one group member and return its exit code; an error is printed as one clear line."""
     try:
-        with _metrics(services, metrics_port):
+        with _metrics(services, metrics):
             run_worker(services, stop, member=member)
     except FaultlineError as error:
         output.problem(error.detail)
@@ -221,23 +232,24 @@ def _ready(check: Callable[[], None], stop: ShutdownFlag, telemetry: Telemetry) 
 
 
 class _metrics:  # noqa: N801 - reads as a with statement's function
-    """Serves the metrics of one process on loopback, if a port is given."""
+    """Serves the metrics of one process at an address and port, if they are given."""
 
-    def __init__(self, services: compose.Services, port: int | None) -> None:
+    def __init__(self, services: compose.Services, place: tuple[str, int] | None) -> None:
         self._services = services
-        self._port = port
+        self._place = place
 
     def __enter__(self) -> None:
-        if self._port is None:
+        if self._place is None:
             return
+        address, port = self._place
         try:
-            self._server, _ = start_http_server(self._port, "127.0.0.1", self._services.telemetry.registry)
+            self._server, _ = start_http_server(port, address, self._services.telemetry.registry)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ConfigurationError(f"--metrics-port: {self._port} can't be used: {reason}") from None
+            raise ConfigurationError(f"--metrics-port: {address}:{port} can't be used: {reason}") from None
 
     def __exit__(self, *exception: object) -> None:
-        if self._port is not None and hasattr(self, "_server"):
+        if hasattr(self, "_server"):
             self._server.shutdown()
             self._server.server_close()
 
