@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from service.__main__ import main
-from service.cli.exit_codes import NO_MODEL
 from service.cli.commands import COMMANDS
+from service.cli.exit_codes import NO_MODEL
 
 
 def test_help_names_every_command_and_imports_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
