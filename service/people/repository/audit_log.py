@@ -106,7 +106,7 @@ class AuditLogReader:
         before = bytes(rows[1].hash) if len(rows) > 1 else START
         if rows and chained(before, rows[0]._mapping) != bytes(rows[0].hash):  # noqa: SLF001 - as in `verify`
             raise ConfigurationError(
-                "FAULTLINE_AUDIT_KEY: expected the key of the service, since the last entry of the audit log was written"
+                "FAULTLINE_AUDIT_KEY: expected the key of the service, since the last entry of the audit log was made"
                 " with a key (FAULTLINE_AUDIT_KEY_FILE), or was changed since (faultline audit verify)"
             )
 
