@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from classifiers import garbage_collection
 from service import native_modules
@@ -23,12 +24,20 @@ def exit_code_of(error: FaultlineError) -> int:
     return exit_codes.FAILED
 
 
+def open_closed_streams() -> None:
+    """Connect standard streams that the caller closed to the null device; Python sets them to None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for the whole process
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (see `service.cli.exit_codes`)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in arguments if word in COMMANDS), None)
     # pydantic would search all installed packages for plugins, a tenth of a second; the program uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    open_closed_streams()
     try:
         with garbage_collection.paused():
             args = parser_for(command).parse_args(arguments)

@@ -1,5 +1,7 @@
 """Metrics of the service, exposed at /metrics."""
 
+import math
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -36,7 +38,7 @@ class Telemetry:
         )
         self.logs_missing = Counter(
             "faultline_logs_missing",
-            "Log streams that could not be read when their job was diagnosed",
+            "Failures with a log that could not be read when they were diagnosed",
             registry=self.registry,
         )
         self.log_storage = Counter(
@@ -48,7 +50,7 @@ class Telemetry:
         self.stage_seconds = Histogram(
             "faultline_stage_seconds",
             "Time a batch spent in each stage",
-            ["stage"],  # known, logs, context, classify, log_storage, store
+            ["stage"],  # known, logs, classify, store
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -104,9 +106,11 @@ class Telemetry:
             registry=self.registry,
         )
         self.database_up = Gauge(
-            "faultline_database_up", "0 while a consumer waits for the database, else 1", registry=self.registry
+            "faultline_database_up",
+            "1 while the database answers the consumer, 0 while it does not, NaN in a process that does not consume",
+            registry=self.registry,
         )
-        self.database_up.set(1)  # a process that consumes nothing must not look like one that waits
+        self.database_up.set(math.nan)  # 0, the default, would be an outage
 
     def render(self) -> bytes:
         """The metrics in the Prometheus text format."""

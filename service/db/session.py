@@ -270,6 +270,17 @@ class Store:
         """
         schema.check(self._engine)
 
+    def check_for_changes(self) -> None:
+        """`check`, for a command that changes what the audit log records.
+
+        Raises:
+            ConfigurationError: as `check`; or the key of the audit log is missing.
+            Unavailable: the database does not answer.
+        """
+        self.check()
+        with self.reading() as reading:
+            reading.audit_log.check_key()
+
     def prepare_months(self) -> None:
         """Create the partitions of logs for this month and the next ones (PostgreSQL); see `log_months.create`.
 

@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import get_args
 
 from classifiers.redaction import has_secret, redact, redact_json
 from service.backoff import pause_after
 from service.clock import Clock
 from service.db.session import Store
-from service.deliveries.channels.channel import Channel, Outcome
+from service.deliveries.channels.channel import Channel, Outcome, OutcomeKind
 from service.deliveries.config import Sending
 from service.deliveries.records import (
     REPORT_SUBSCRIPTION,
@@ -95,6 +96,9 @@ class Drain:
         self._clock = clock
         self._telemetry = telemetry
         self._chance = chance
+        for name in self.targets:
+            for kind in get_args(OutcomeKind):  # an increase is seen only of a series that was there before
+                telemetry.deliveries.labels(name, kind)
 
     def due(self) -> set[str]:
         """Endpoints with due deliveries that may be tried now, or are to be given up; reads only."""

@@ -65,17 +65,14 @@ class HookOptions(BaseModel):
     def _address(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
+        if not _is_address(value):
             raise ValueError("an address such as https://faultline.example, without user, password and query")
         return value
 
     @field_validator("slurmrestd")
     @classmethod
     def _where(cls, value: str | None) -> str | None:
-        parts = urlsplit(value or "")
-        by_network = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.query
-        if value is not None and not by_network and not re.fullmatch(r"unix:/.+", value):
+        if value is not None and not _is_address(value) and not re.fullmatch(r"unix:/.+", value):
             raise ValueError("unix:/PATH or http(s)://HOST:PORT, without user, password and query")
         return value
 
@@ -126,6 +123,15 @@ class HookOptions(BaseModel):
         except (OSError, ssl.SSLError) as error:
             raise ConfigurationError(f"ca_file, cert_file, key_file: {error.strerror or error}") from None
         return context
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.query
+        return bool(usable) and parts.port != 0
+    except ValueError:  # brackets without an address in them, or a port that is none
+        return False
 
 
 def read(flags: Mapping[str, Any], environ: Mapping[str, str]) -> HookOptions:

@@ -147,6 +147,8 @@ class ObjectLogs:
     def __init__(self, objects: Objects, telemetry: Telemetry) -> None:
         self._objects = objects
         self._counts = telemetry.log_storage
+        for outcome in ("stored", "kept_in_database"):  # an increase is seen only of a series that was there before
+            self._counts.labels("write", outcome)
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="log-storage")
         self._paused_until = 0.0
 

@@ -10,7 +10,7 @@ from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 from joserfc import jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
+from joserfc.jwk import Key, KeySet
 
 from service.errors import Forbidden, Unavailable
 from service.people.config import PendingLogin
@@ -61,6 +61,8 @@ class Provider:
             raise Unavailable(f"the identity provider does not answer: {type(error).__name__}") from None
         except OAuthError as error:
             raise Forbidden(f"the identity provider refuses: {str(error)[:200]}") from None
+        except (TypeError, ValueError, AttributeError):  # JSON, but no answer of RFC 6749
+            raise Unavailable("the identity provider's answer to the code can't be read") from None
         try:
             token = self._decoded(str(answer.get("id_token", "")))
             jwt.JWTClaimsRegistry(
@@ -71,7 +73,7 @@ class Provider:
                 nonce={"essential": True, "value": nonce},
             ).validate(token.claims)
         except (JoseError, ValueError) as error:
-            raise Forbidden(f"the identity provider's token is invalid: {type(error).__name__}") from None
+            raise Forbidden(f"the identity provider's token is invalid: {_reason(error)}") from None
         self._check_party(token.claims)
         return dict(token.claims)
 
@@ -115,17 +117,14 @@ class Provider:
             if self._known is not None and time.monotonic() - self._known[0] < METADATA_S:
                 return self._known[1], self._known[2]
             metadata = self._get(f"{self._issuer}/.well-known/openid-configuration")
-            if metadata.get("issuer", "").rstrip("/") != self._issuer:
+            if str(metadata.get("issuer", "")).rstrip("/") != self._issuer:
                 raise Unavailable(
                     f"the identity provider's metadata has another issuer: {str(metadata.get('issuer'))[:120]}"
                 )
             missing = {"authorization_endpoint", "token_endpoint", "jwks_uri"} - metadata.keys()
             if missing:
                 raise Unavailable(f"the identity provider's metadata lacks {', '.join(sorted(missing))}")
-            try:
-                keys = KeySet.import_key_set(self._get(metadata["jwks_uri"]))  # type: ignore[arg-type]  # JSON from outside
-            except (JoseError, ValueError, KeyError, TypeError) as error:
-                raise Unavailable(f"the identity provider's keys can't be read: {type(error).__name__}") from None
+            keys = _usable_keys(self._get(metadata["jwks_uri"]))
             self._known = (time.monotonic(), metadata, keys)
             return metadata, keys
 
@@ -143,3 +142,30 @@ class Provider:
     def _forget(self) -> None:
         with self._lock:
             self._known = None
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a token, with the claim if there is one."""
+    name, claim = type(error).__name__, getattr(error, "claim", None)
+    if claim in {"iat", "nbf", "exp"}:
+        return f"{name} ({claim}; the clocks of this machine and of the provider may differ by {LEEWAY_S} s)"
+    return name if claim is None else f"{name} ({claim})"
+
+
+def _usable_keys(found: dict[str, Any]) -> KeySet:
+    """The keys that can be read; others are ignored (RFC 7517, section 5), such as those of an unknown curve or use.
+
+    Raises:
+        Unavailable: there is none.
+    """
+    keys: list[Key] = []
+    problem: Exception = ValueError()
+    given = found.get("keys")
+    for one in given if isinstance(given, list) else ():
+        try:
+            keys.extend(KeySet.import_key_set({"keys": [one]}).keys)
+        except (JoseError, ValueError, KeyError, TypeError, AttributeError) as error:
+            problem = error
+    if not keys:
+        raise Unavailable(f"the identity provider's keys can't be read: {type(problem).__name__}")
+    return KeySet(keys)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from classifiers.case_builder import unknown_kind
 from classifiers.contracts import Verdict
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
@@ -42,6 +43,11 @@ class _Item:
     logs: FetchedLogs | None = None
     verdict: Verdict | None = None
     stored_logs: LogsToStore = ()
+
+    def lacks_log(self) -> bool:
+        """Whether a log could not be read; those of kinds that are never read do not count."""
+        missing = sum(one.missing is not None for one in self.logs.streams) if self.logs is not None else 0
+        return missing > sum(unknown_kind(ref.kind) is not None for ref in self.event.logs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +121,6 @@ class Diagnose:
             return good
         with self._timed("logs"):
             fetched = self._tools.logs.fetch_all([item.event for item in failed], self._tools.log_deadline_s)
-        self._tools.telemetry.logs_missing.inc(
-            sum(stream.missing is not None for logs in fetched for stream in logs.streams)
-        )
         for item, logs in zip(failed, fetched, strict=True):
             item.logs = logs
         read = [(item.event, logs.streams) for item, logs in zip(failed, fetched, strict=True)]
@@ -233,6 +236,7 @@ class Diagnose:
                 self._tools.telemetry.event_problems.labels(item.event.intake_source or "file").inc()
             if verdict is not None:
                 self._tools.telemetry.verdicts.labels(verdict["side"], str(verdict["abstained"]).lower()).inc()
+                self._tools.telemetry.logs_missing.inc(item.lacks_log())
         if letters:
             self._tools.telemetry.dead_letters.inc(len(letters))
         return BatchOutcome(tuple(events), letters)

@@ -16,6 +16,23 @@ from tests.service.databases import copy_migrated
 KEY = "k" * 40
 
 
+def test_a_command_without_the_key_does_not_break_the_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Its entry counted as altered for ever."""
+    url = copy_migrated(tmp_path / "attacked.sqlite3")
+    set_environment(monkeypatch, tmp_path)
+    assert main(["token", "create", "first", "--purpose", "read"]) == 0, "there is no key yet"
+    with closing(Store(url, audit_key=KEY.encode())) as store, store.unit_of_work() as work:
+        work.audit_log.append("ana", "token.made", "token/a")
+    for command in (["token", "create", "b", "--purpose", "read"], ["model", "rollback"], ["account", "disable", "x"]):
+        assert main(command) == 2
+        assert "FAULTLINE_AUDIT_KEY: expected the key of the service" in capsys.readouterr().err
+    monkeypatch.setenv("FAULTLINE_AUDIT_KEY", KEY)
+    assert main(["token", "create", "c", "--purpose", "read"]) == 0
+    assert main(["audit", "verify"]) == 0
+
+
 @pytest.mark.parametrize(
     ("statement", "key"),
     [

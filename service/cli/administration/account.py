@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     """
     services = compose.build(settings.read())
     try:
-        services.store.check()
+        services.store.check_for_changes()
         {"create": _create, "change": _change, "disable": _disable, "list": _list}[args.action](services.store, args)
     finally:
         services.close()

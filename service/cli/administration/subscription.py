@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """
     services = compose.build(settings.read())
     try:
-        services.store.check()
+        services.store.check_for_changes()
         receivers = report_receivers(services.delivery)
         subscriptions = Subscriptions(services.store, services.zone, services.clock, receivers)
         if args.action == "add":

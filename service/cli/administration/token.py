@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     """
     services = compose.build(settings.read())
     try:
-        services.store.check()
+        services.store.check_for_changes()
         if args.action == "create":
             _create(services.store, services.clock, args)
         elif args.action == "revoke":

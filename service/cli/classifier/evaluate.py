@@ -79,12 +79,16 @@ def _read(file: Path) -> list[LabelledCase]:
     check_readable([str(file)])
     try:
         if file.name.endswith(".zst"):
-            return labelled_cases.read_file(file)
-        return case_files.read_cases(file.read_bytes(), file.name)
+            cases = labelled_cases.read_file(file)
+        else:
+            cases = case_files.read_cases(file.read_bytes(), file.name)
     except OSError as error:
         raise InvalidInput(f"{file}: {error.strerror}") from error
     except DatasetError as error:
         raise InvalidInput(str(error), (FieldError(error.field, error.expected, error.got),)) from error
+    if not cases:
+        raise InvalidInput(f"{file}: expected at least one case")
+    return cases
 
 
 def run(args: argparse.Namespace) -> int:

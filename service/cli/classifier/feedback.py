@@ -90,8 +90,13 @@ def _vote(args: argparse.Namespace) -> dict[str, Any]:
 
 def _client(args: argparse.Namespace) -> ApiClient:
     url = args.url or os.environ.get(URL) or "http://127.0.0.1:8080"
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.query
+        usable = usable and parts.port != 0
+    except ValueError:  # brackets without an address in them, or a port that is none
+        usable = False
+    if not usable:
         raise ConfigurationError("--url: expected an address such as https://faultline.example, without user and query")
     given = os.environ.get(TOKEN_FILE)
     path = args.token_file or (Path(given) if given else None)

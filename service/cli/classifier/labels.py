@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         check_readable([args.file])
     services = compose.build(settings.read())
     try:
-        services.store.check()
+        services.store.check_for_changes()
         if args.action == "undo":
             return _undo(services, args.who, args.since)
         return _export(services, args) if args.action == "export" else _import(services, args.file)

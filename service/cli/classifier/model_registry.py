@@ -137,7 +137,7 @@ def promote(services: compose.Services, layer_id: str) -> None:
         NotFound: no such layer.
         Conflict: the gate refused it, or it is of another model.
     """
-    services.store.check()
+    services.store.check_for_changes()
     services.retraining.promotions.promote(layer_id, BY, reason=BY_A_PERSON)
     output.line(f"{layer_id} is in use in all processes within ten seconds")
 
@@ -148,7 +148,7 @@ def rollback(services: compose.Services) -> None:
     Raises:
         Conflict: there was none before.
     """
-    services.store.check()
+    services.store.check_for_changes()
     active, before = services.retraining.promotions.rollback(BY)
     output.line(f"{before} is in use again instead of {active}")
 

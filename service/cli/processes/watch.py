@@ -111,8 +111,7 @@ def _sender(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Objec
         return _to_topics(args)
     if args.topic is not None:
         raise ConfigurationError("--topic and --url: expected one of them")
-    address = urlsplit(args.url)
-    if address.scheme not in {"http", "https"} or not address.netloc:
+    if not _is_address(args.url):
         raise ConfigurationError(f"--url: expected http(s)://..., got {args.url}")
     sender = ApiSender(args.url, None if args.token_file is None else _token(args.token_file))
 
@@ -136,12 +135,25 @@ def _to_topics(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Ob
     return sender, tell if nodes_topic and not args.no_nodes else None
 
 
+def _is_address(url: str) -> bool:
+    try:
+        address = urlsplit(url)
+        return address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
+    except ValueError:  # brackets without an address in them, or a port that is none
+        return False
+
+
 def _token(path: Path) -> Callable[[], str]:
     def read() -> str:
         try:
-            return path.read_text(encoding="utf-8").strip()
+            token = path.read_text(encoding="ascii").strip()
         except OSError as error:
             raise ConfigurationError(f"--token-file: {path}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            token = ""
+        if not token or not token.isprintable() or " " in token:
+            raise ConfigurationError(f"--token-file: {path}: expected one API token and nothing else")
+        return token
 
     read()
     return read

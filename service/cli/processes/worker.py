@@ -5,7 +5,7 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,10 @@ from service.messaging.kafka.topics import ensure_topic
 from service.messaging.supervisor import Supervisor
 from service.setting_checks import LAST_PORT
 from service.shutdown import ShutdownFlag, SignalShutdownFlag
+from service.telemetry import Telemetry
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-MetricsAddress = tuple[str, int]  # host and port
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +36,7 @@ log = logging.getLogger(__name__)
 FATAL_CODES = frozenset({exit_codes.USAGE, exit_codes.NO_MODEL, exit_codes.TOO_MANY_DEAD_LETTERS})
 MAX_PROCESSES = 64
 GC_THRESHOLDS = (100_000, 50, 50)
+METRICS_ADDRESS = "127.0.0.1"
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -45,10 +45,16 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="consumer processes (default 1)")
     parser.add_argument("--name", help="prefix of the consumer names (default: this host's name)")
     parser.add_argument(
-        "--metrics-port", type=between(1, LAST_PORT), metavar="PORT", help="serve metrics at this port, one a process"
+        "--metrics-port",
+        type=between(1, LAST_PORT),
+        metavar="PORT",
+        help="serve metrics at this port, and those of further processes at the next ports",
     )
     parser.add_argument(
-        "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="address of the metrics (default 127.0.0.1)"
+        "--metrics-address",
+        default=METRICS_ADDRESS,
+        metavar="ADDRESS",
+        help=f"where, without a login (default {METRICS_ADDRESS})",
     )
 
 
@@ -73,8 +79,7 @@ def run(args: argparse.Namespace) -> int:
     services.node_event_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     with claimed(_name_scope(config, host), args.processes) as numbers:
-        metrics = None if args.metrics_port is None else (args.metrics_host, args.metrics_port)
-        return _run_members(services, metrics, host, numbers)
+        return _run_members(services, (args.metrics_address, args.metrics_port), host, numbers)
 
 
 @contextmanager
@@ -93,14 +98,15 @@ def claimed(scope: str, count: int) -> Iterator[list[int]]:
         yield numbers
 
 
-def _run_members(services: compose.Services, metrics: MetricsAddress | None, host: str, numbers: list[int]) -> int:
+def _run_members(services: compose.Services, metrics: tuple[str, int | None], host: str, numbers: list[int]) -> int:
     config = services.kafka
+    address, port = metrics
     stop = SignalShutdownFlag()
     stop.listen()
 
     def one(number: int, stop: ShutdownFlag) -> int:
         member = instance_id(config.group_id, host, number)
-        return consume(services, stop, member, None if metrics is None else (metrics[0], metrics[1] + number))
+        return consume(services, stop, member, None if port is None else (address, port + number))
 
     if len(numbers) == 1:
         return one(numbers[0], stop)
@@ -108,7 +114,7 @@ def _run_members(services: compose.Services, metrics: MetricsAddress | None, hos
     return Supervisor(numbers, one, FATAL_CODES).run(stop)
 
 
-def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics: MetricsAddress | None) -> int:
+def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics: tuple[str, int] | None) -> int:
     """Run one group member and return its exit code; an error is printed as one clear line."""
     try:
         with _metrics(services, metrics):
@@ -139,7 +145,7 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
     name = member if slot is None else instance_id(config.group_id, host, slot.number)
     try:
         consumer = services.consumer(name)
-        if not _ready(services, stop):
+        if not _ready(services.store.check, stop, services.telemetry):
             return
         services.store.log_bodies.check()
         _make_dead_letter_topic(config)
@@ -208,39 +214,39 @@ def configure_logging() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-def _ready(services: compose.Services, stop: ShutdownFlag) -> bool:
+def _ready(check: Callable[[], None], stop: ShutdownFlag, telemetry: Telemetry) -> bool:
     """Wait until the database answers; False if stopped before."""
     backoff = Backoff()
     while not stop.is_set():
         try:
-            services.store.check()
+            check()
         except Unavailable as error:
-            services.telemetry.database_up.set(0)
+            telemetry.database_up.set(0)
             pause = backoff.next()
             log.warning("%s; trying again in %.1f s", error.detail, pause)
             stop.wait(pause)
         else:
-            services.telemetry.database_up.set(1)
+            telemetry.database_up.set(1)
             return True
     return False
 
 
 class _metrics:  # noqa: N801 - reads as a with statement's function
-    """Serves the metrics of one process, if an address is given."""
+    """Serves the metrics of one process at an address and port, if they are given."""
 
-    def __init__(self, services: compose.Services, address: MetricsAddress | None) -> None:
+    def __init__(self, services: compose.Services, place: tuple[str, int] | None) -> None:
         self._services = services
-        self._address = address
+        self._place = place
 
     def __enter__(self) -> None:
-        if self._address is None:
+        if self._place is None:
             return
-        host, port = self._address
+        address, port = self._place
         try:
-            self._server, _ = start_http_server(port, host, self._services.telemetry.registry)
+            self._server, _ = start_http_server(port, address, self._services.telemetry.registry)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ConfigurationError(f"--metrics-host, --metrics-port: {host}:{port} can't be used: {reason}") from None
+            raise ConfigurationError(f"--metrics-port: {address}:{port} can't be used: {reason}") from None
 
     def __exit__(self, *exception: object) -> None:
         if hasattr(self, "_server"):

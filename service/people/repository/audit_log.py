@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, RowMapping, func, insert,
 
 from service.clock import Clock
 from service.contracts.page import Page
+from service.errors import ConfigurationError
 from service.people.tables import audit_log
 from service.sql import bulk
 from service.sql.packing import dump, unpack
@@ -91,6 +92,22 @@ class AuditLogReader:
         """The hash of an entry; None if there is none."""
         row = self._connection.execute(select(audit_log.c.hash).where(audit_log.c.id == number)).first()
         return None if row is None else bytes(row.hash)
+
+    def check_key(self) -> None:
+        """Return unless an entry without a key would follow one with a key, which `verify` reports as altered for ever.
+
+        Raises:
+            ConfigurationError: there is no key, and the last entry was written with one (or changed since).
+        """
+        if self._key is not None:
+            return
+        rows = self._connection.execute(select(audit_log).order_by(audit_log.c.id.desc()).limit(2)).all()
+        before = bytes(rows[1].hash) if len(rows) > 1 else CHAIN_START
+        if rows and chained(before, rows[0]._mapping) != bytes(rows[0].hash):  # noqa: SLF001 - as in `verify`
+            raise ConfigurationError(
+                "FAULTLINE_AUDIT_KEY: expected the key of the service, since the last entry of the audit log was made"
+                " with a key (FAULTLINE_AUDIT_KEY_FILE), or was changed since (faultline audit verify)"
+            )
 
     def page(self, *, limit: int, cursor: str | None = None, wanted: AuditFilter = _ALL) -> Page[AuditEntry]:
         """Entries, newest first."""

@@ -109,6 +109,10 @@ def test_an_output_file_that_cannot_be_written_is_a_usage_error_in_one_line(
         ["explain", "x", "--status", "foo"],
         ["serve", "--port", "70000"],
         ["labels", "export", "--golden", "--no-golden"],
+        ["evaluate", "--cases", "/dev/null"],
+        ["feedback", "7", "--right", "--url", "http://["],
+        ["feedback", "7", "--right", "--url", "http://127.0.0.1:port"],
+        ["hook", "slurm", "--cluster", "x", "--url", "http://127.0.0.1:port", "--once"],
     ],
     ids=" ".join,
 )

@@ -8,6 +8,7 @@ import pytest
 
 from service.__main__ import main
 from service.cli.commands import COMMANDS
+from service.cli.exit_codes import NO_MODEL
 
 
 def test_help_names_every_command_and_imports_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,4 +57,13 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         check=False,
     )
     os.close(write)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["config show >&-", "config show 2>&-", "classify - <&-"])
+def test_a_closed_standard_stream_is_like_the_null_device(command: str) -> None:
+    """Some programs start others with these descriptors closed."""
+    script = f'exec "{sys.executable}" -m service {command}'
+    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode in {0, NO_MODEL}, done.stderr
     assert "Traceback" not in done.stderr

@@ -43,6 +43,20 @@ def test_a_wrong_option_is_named(given: list[str], output: str, capsys: pytest.C
     assert output in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("url", ["http://[", "http://x:99999", "http://:80", "https://x:port"])
+def test_an_address_that_is_none_is_named(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*HERE, "--url", url]) == USAGE
+    assert f"--url: expected http(s)://..., got {url}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"flt_one\nflt_two\n", b"flt_\xff", "flt_ä".encode()])
+def test_a_file_without_a_token_is_named(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    assert main([*HERE, "--url", "http://x", "--token-file", str(path)]) == USAGE
+    assert capsys.readouterr().err == f"faultline: --token-file: {path}: expected one API token and nothing else\n"
+
+
 def test_a_place_for_metrics_that_is_none_is_named(
     nowhere: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

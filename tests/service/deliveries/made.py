@@ -52,14 +52,22 @@ def target(name: str, channel: Channel, *routes: Route) -> Target:
     return Target(name, routes, channel, name)
 
 
-def drain(store: Store, clock: FrozenClock, targets: Sequence[Target], *, owner: str = "a", **sending: Any) -> Drain:
+def drain(
+    store: Store,
+    clock: FrozenClock,
+    targets: Sequence[Target],
+    *,
+    owner: str = "a",
+    telemetry: Telemetry | None = None,
+    **sending: Any,
+) -> Drain:
     return Drain(
         store,
         targets,
         SENDING.model_copy(update=sending),
         owner=f"{owner}-{os.getpid()}",
         clock=clock,
-        telemetry=Telemetry(),
+        telemetry=telemetry or Telemetry(),
         chance=lambda: 0.0,
     )
 

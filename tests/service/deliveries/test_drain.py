@@ -13,6 +13,7 @@ from service.deliveries.channels.channel import SENT, Outcome
 from service.deliveries.drain import Drain
 from service.deliveries.records import DueDelivery, StoredDelivery
 from service.deliveries.routing import Route
+from service.telemetry import Telemetry
 from tests.service.deliveries.made import SECRET, SENDING, drain, put, target, webhook
 from tests.service.deliveries.receivers import Receiver, receiver
 from tests.service.frozen_clock import FrozenClock
@@ -147,6 +148,22 @@ def test_410_ends_the_endpoint_until_it_is_sent_again(store: Store, clock: Froze
         unit.endpoints.enable("e")
         unit.deliveries.send_again(lost[0].message_id, "e")
     assert drained(work) == 1
+
+
+def test_the_answer_410_is_counted_from_zero(store: Store, clock: FrozenClock, good: Receiver) -> None:
+    """An endpoint answers it once: `increase()` of the alert sees nothing of a counter that begins with 1."""
+    telemetry = Telemetry()
+
+    def gone() -> float | None:
+        labels = {"endpoint": "e", "outcome": "gone"}
+        return telemetry.registry.get_sample_value("faultline_deliveries_total", labels)
+
+    put(store, 1)
+    good.status = 410
+    work = drain(store, clock, [webhook("e", good.url, clock)], telemetry=telemetry)
+    assert gone() == 0
+    drained(work)
+    assert gone() == 1
 
 
 def test_an_endpoint_at_a_new_address_starts_afresh(store: Store, clock: FrozenClock, good: Receiver) -> None:

@@ -49,6 +49,9 @@ def test_an_object_is_compressed_and_its_key_names_day_cluster_and_job(world: Wo
 
 
 def test_logs_stay_in_the_database_while_the_storage_fails(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    labels = {"operation": "write", "outcome": "kept_in_database"}
+    name = "faultline_log_storage_operations_total"
+    assert world.telemetry.registry.get_sample_value(name, labels) == 0, "an alert asks for the increase"
     world.objects.down = True
     with caplog.at_level(logging.WARNING):
         assert world.logs.put([NEW]) == [STREAMS]

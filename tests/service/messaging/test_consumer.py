@@ -1,6 +1,7 @@
 """The loop: nothing lost, nothing twice, offsets last, whatever happens on the way."""
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
@@ -123,6 +124,13 @@ def test_waits_for_a_database_that_is_down_and_stays_a_member() -> None:
     assert 4 < scene.clock.seconds < 120
     assert 0.0 in ups
     assert scene.telemetry.registry.get_sample_value("faultline_database_up") == 1.0
+
+
+def test_a_process_that_has_not_consumed_reports_no_database_as_down() -> None:
+    """`min(faultline_database_up) == 0` alerts; web processes have the metric too."""
+    up = Telemetry().registry.get_sample_value("faultline_database_up")
+    assert up is not None
+    assert math.isnan(up)
 
 
 def test_nothing_is_committed_while_the_database_is_down_and_the_end_can_be_asked_for() -> None:

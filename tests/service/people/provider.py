@@ -26,6 +26,8 @@ class IdentityProvider:
     signing: RSAKey | None = None
     codes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     claims: dict[str, Any] = field(default_factory=dict)
+    further_keys: list[dict[str, Any]] = field(default_factory=list)
+    odd_answer: Any = None
 
     def grant(self, url: str, **claims: Any) -> str:
         """The code that a login at `url` (the authorization request) ends in."""
@@ -56,7 +58,8 @@ def running() -> Iterator[IdentityProvider]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path == "/keys":
-                return self._answer(200, KeySet([provider.key]).as_dict(private=False))
+                keys = KeySet([provider.key]).as_dict(private=False)["keys"]
+                return self._answer(200, {"keys": [*provider.further_keys, *keys]})
             known = {
                 "issuer": provider.issuer,
                 "authorization_endpoint": f"{provider.issuer}/authorize",
@@ -67,7 +70,7 @@ def running() -> Iterator[IdentityProvider]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            answer = provider.token(parse_qs(body))
+            answer = provider.odd_answer or provider.token(parse_qs(body))
             self._answer(200 if answer else 400, answer or {"error": "invalid_grant"})
 
         def _answer(self, status: int, body: Any) -> None:

@@ -64,6 +64,40 @@ def test_an_invalid_token_is_refused(world: World, issuer: IdentityProvider, wro
         assert client.get("/failures").status_code == 303
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"iat": 4_000_000_000}, "(iat; the clocks of"), ({"exp": 1}, "(exp; the clocks of"), ({"aud": "x"}, "(aud)")],
+)
+def test_a_refused_token_is_explained(
+    world: World, issuer: IdentityProvider, wrong: dict[str, object], said: str
+) -> None:
+    issuer.claims = wrong
+    with world.client() as client:
+        assert said in log_in(client, issuer, preferred_username="ana", groups=["sre"])[1]
+
+
+def test_a_login_succeeds_although_the_provider_has_keys_of_kinds_that_are_unknown(
+    world: World, issuer: IdentityProvider
+) -> None:
+    own = issuer.key.as_dict(private=False)
+    issuer.further_keys = [
+        {"kty": "EC", "crv": "P-999", "x": "AAAA", "y": "AAAA", "kid": "two"},
+        {"kid": "three"},
+        {**own, "kid": "four", "use": "tls"},
+    ]
+    with world.client() as client:
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 200
+
+
+@pytest.mark.parametrize("answer", ["x", {"access_token": "a", "expires_in": "soon"}], ids=str)
+def test_an_answer_that_is_none_is_a_failure_of_the_provider(
+    world: World, issuer: IdentityProvider, answer: object
+) -> None:
+    issuer.odd_answer = answer
+    with world.client() as client:
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 503
+
+
 def test_a_token_with_a_foreign_signature_is_refused(world: World, issuer: IdentityProvider) -> None:
     issuer.signing = RSAKey.generate_key(2048, {"kid": "one"})
     with world.client() as client:

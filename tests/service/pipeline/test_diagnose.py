@@ -294,6 +294,15 @@ def test_dead_letters_are_stored_with_the_batch(bench: Bench) -> None:
         assert reading.dead_letters.get(outcome.dead_letters[0]).place == "jobs/0/17"
 
 
+def test_failures_whose_logs_could_not_be_read_are_counted(bench: Bench) -> None:
+    """The alert about logs compares them with all verdicts."""
+    unread = [{"rank": rank, "uri": f"/scratch/{rank}.log"} for rank in range(3)]
+    bench.diagnose.handle([event("1"), event("2", logs=unread), event("3", status="succeeded", logs=unread)])
+    bench.diagnose.handle([event("2", logs=unread)])
+    registry = bench.tools.telemetry.registry
+    assert registry.get_sample_value("faultline_logs_missing_total") == 1
+
+
 def test_a_database_failure_leaves_no_partial_data(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Callable[..., Any]:
         raise Unavailable("the database does not answer")
@@ -324,9 +333,3 @@ def test_a_signed_address_is_not_stored(bench: Bench, tmp_path: Path) -> None:
     bench.store.close()
     assert all(("9f" * 32).encode() not in path.read_bytes() for path in tmp_path.iterdir())
     assert ("9f" * 32) not in str(only_failure(bench.store).logs[0].event)
-
-
-def test_logs_that_cannot_be_read_are_counted(bench: Bench) -> None:
-    bench.diagnose.handle([event(logs=[{"rank": 0, "uri": "/logs/0"}, {"rank": 1, "tail": "x"}])])
-    bench.diagnose.handle([event("8", status="succeeded", logs=[{"rank": 0, "uri": "/logs/1"}])])
-    assert bench.tools.telemetry.registry.get_sample_value("faultline_logs_missing_total") == 1
