@@ -25,6 +25,7 @@ from classifiers.suspected_place import suspect_of_job
 SHOWN_EVIDENCE = 12
 _RULE_WEIGHT = 9.0
 _SHOWN_FEATURES_WITH_RULE = 5
+_SHOWN_SYMPTOMS = 3
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Diagnoser:
             cause_top=tuple(code for code, _ in labels.causes),
             category=category,
             symptom=symptom,
-            symptom_top=tuple(code for code, _ in labels.symptoms if code != NONE),
+            symptom_top=tuple(code for code, _ in labels.symptoms if code != NONE)[:_SHOWN_SYMPTOMS],
             platform_symptom=platform_symptom,
             confidence=confidence,
             abstained=abstained,

@@ -38,6 +38,8 @@ def test_a_verdict_s_axes_agree(diagnoser: Diagnoser, cases: list[LabelledCase])
         assert 0 <= verdict.confidence <= 1
         assert verdict.category is None or verdict.category in axes.categories
         assert all(code in axes.symptoms for code in verdict.symptom_top)
+        assert len(verdict.symptom_top) <= 3
+        assert verdict.symptom in {None, *verdict.symptom_top[:1]}
         assert verdict.fingerprint.startswith("v2:")
         assert verdict.explanation
 
@@ -55,6 +57,22 @@ def test_a_batch_answers_as_each_alone_and_in_order(diagnoser: Diagnoser, cases:
 def test_one_process_has_no_symptom_of_distributed_training(diagnoser: Diagnoser) -> None:
     [verdict] = diagnoser.diagnose([raw("RuntimeError: CUDA out of memory 5", gpus=1, nodes=("n1",))])
     assert verdict.symptom is None
+
+
+def test_a_verdict_shows_three_symptoms_and_the_chosen_one_first(
+    diagnoser: Diagnoser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = PackagedClassifier.scores
+    symptoms = (("D.1.2", 0.4), ("none", 0.2), ("D.1.3", 0.15), ("B.2", 0.1), ("D.1.1", 0.1))
+
+    def with_symptoms(self: PackagedClassifier, cases: Sequence[RawCase]) -> PackagedScores:
+        found = scores(self, cases)
+        return replace(found, labels=[replace(one, symptoms=symptoms) for one in found.labels])
+
+    monkeypatch.setattr(PackagedClassifier, "scores", with_symptoms)
+    [verdict] = diagnoser.diagnose([labelled("oom", 3).raw])
+    assert verdict.symptom == "D.1.2"
+    assert verdict.symptom_top == ("D.1.2", "D.1.3", "B.2")
 
 
 def test_the_owner_reads_where_and_what(diagnoser: Diagnoser) -> None:
