@@ -276,9 +276,14 @@ def leads_stated(entries: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*(rule.leads_stated for rule in rules_of(entries)))
 
 
+def source() -> bytes:
+    """The content of the file of the rules."""
+    return files("classifiers.relevance").joinpath(_FILE).read_bytes()
+
+
 @cache
 def _read() -> Mapping[str, Any]:
-    return tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
+    return tomllib.loads(source().decode())
 
 
 @cache
