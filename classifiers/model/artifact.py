@@ -85,7 +85,9 @@ class Model:
     @cached_property
     def id(self) -> str:
         """`model-` and twelve hexadecimal digits, a digest of what the model computes with."""
-        fitted = (self.calibration, self.category_threshold, sorted(self.fusion.items()))
+        lines = (sorted(self.lines.words.items()), self.lines.intercept)
+        outlooks = sorted((code, sorted(shares.items())) for code, shares in self.retry_by_cause.items())
+        fitted = (self.calibration, self.category_threshold, sorted(self.fusion.items()), lines, outlooks)
         parameters = [self.text.names, *fitted, self.text.heads]
         content = self.text.weights.astype(np.float16).tobytes() + self.text.intercept.tobytes()
         return "model-" + _digest(repr(parameters).encode() + content)[:12]
