@@ -107,7 +107,7 @@ def _versions() -> dict[str, Any]:
     }
 
 
-def seal_of(manifest: Mapping[str, Any]) -> str:
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
     """SHA-256 over the manifest without its seal."""
     body = {key: value for key, value in manifest.items() if key != "seal"}
     return _digest(json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode())
@@ -141,7 +141,7 @@ def save(model: Model, folder: Path, key: bytes | None = None) -> None:
         **_versions(),
         "files": {name: {"bytes": len(data), "sha256": _digest(data)} for name, data in contents.items()},
     }
-    manifest["seal"] = seal_of(manifest)
+    manifest["seal"] = manifest_digest(manifest)
     contents[MANIFEST] = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
     if key is not None:
         contents[KEYED_SEAL] = _keyed_seal_line(contents[MANIFEST], key)
@@ -205,7 +205,7 @@ def manifest_of(folder: Path, key: bytes | None = None) -> dict[str, Any]:
                 "run faultline train"
             )
         raise ModelError(f"{path}: expected format {FORMAT!r}: not a model of this program")
-    if manifest.get("seal") != seal_of(manifest):
+    if manifest.get("seal") != manifest_digest(manifest):
         raise ModelError(f"{path}: its content does not agree with its seal: altered")
     for what, expected in _versions().items():
         if manifest.get(what) != expected:

@@ -92,7 +92,7 @@ def test_a_model_of_another_version_asks_for_training(folder: Path, key: str, va
     file = folder / "manifest.json"
     manifest = json.loads(file.read_text())
     manifest[key] = value
-    manifest["seal"] = artifact.seal_of(manifest)
+    manifest["seal"] = artifact.manifest_digest(manifest)
     file.write_text(json.dumps(manifest))
     with pytest.raises(ModelError, match=f"{key} differ.*run faultline train"):
         artifact.load(folder)
