@@ -126,8 +126,8 @@ def find_exits(line: str, following: str = "") -> Sequence[ProcessExit]:
         line: the line.
         following: the text after it, for notices of several lines.
     """
-    for launcher in _LAUNCHERS:
-        found = launcher(line, following)
+    for read in _READERS:
+        found = read(line, following)
         if found is not None:
             return found
     return ()
@@ -241,7 +241,7 @@ def _plain(line: str, _following: str) -> Sequence[ProcessExit] | None:
 
 
 # The first that knows a line decides.
-_LAUNCHERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
+_READERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
     _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _spawn, _plain,
 )  # fmt: skip
 

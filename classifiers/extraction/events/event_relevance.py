@@ -53,7 +53,7 @@ _LIKELY: Final = 0.2
 _POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
-_LAUNCHERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
+_REPORTERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
 def judge_node_events(
@@ -278,7 +278,7 @@ def _nodes_of(items: Iterable[EvidenceItem], streams: Sequence[StreamText]) -> f
     found: set[str] = set()
     for item in items:
         source = streams[item.stream].source
-        if source.rank is None or source.node is None or item.message.lstrip().startswith(_LAUNCHERS):
+        if source.rank is None or source.node is None or item.message.lstrip().startswith(_REPORTERS):
             return frozenset()  # a launcher reports what other nodes say
         found.add(short_name(source.node))
     return frozenset(found)
