@@ -49,6 +49,8 @@ _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
 )
+# Judgement: the weights from which a cause of a catalogue entry counts: of an event, which has to stand for it, and of
+# the job's own lines, which need not rule it out.
 _LIKELY: Final = 0.2
 _POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
