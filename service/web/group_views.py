@@ -89,8 +89,10 @@ def why_together(
     row = detail.row
     line = formatting.whole_words(row.title, LINE)
     reasons = [
-        "They have the same first error line after ids, paths, hosts and numbers are masked, "
-        f"or first error lines of the same signature: {line}"
+        (
+            "They have the same first error line after ids, paths, hosts and numbers are masked, "
+            f"or first error lines of the same signature: {line}"
+        )
     ]
     if signatures:
         reasons.append(f"This line matches the {_signatures(signatures)} {', '.join(signatures[:3])}.")
