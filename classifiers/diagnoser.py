@@ -1,9 +1,10 @@
 """From raw cases to verdicts: extract evidence, compute features, classify a whole batch at once, fuse labels."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from classifiers import input_measures, owner_summary, signatures
 from classifiers.contracts import Evidence, RawCase, Verdict
@@ -18,13 +19,15 @@ from classifiers.model.packaged_scores import PackagedClassifier
 from classifiers.model.site.layer import SiteLayer
 from classifiers.model.site.verdicts import SiteClassifier
 from classifiers.own_frame import own_frame
-from classifiers.signatures import Catalogue
+from classifiers.relevance import event_rules
+from classifiers.signatures import Catalogue, LinePattern, When
 from classifiers.suspected_place import suspect_of_job
 
 # Lines of evidence in a verdict, and the weight that a decisive catalogue entry is shown with. Judgement.
 SHOWN_EVIDENCE = 12
 _RULE_WEIGHT = 9.0
 _SHOWN_FEATURES_WITH_RULE = 5
+_SHOWN_SYMPTOMS = 3
 
 
 @dataclass(frozen=True)
@@ -50,24 +53,20 @@ class Diagnosis:
 
 
 def rules_version(catalogue: Catalogue) -> str:
-    """Name and version of a catalogue. It changes with the content."""
-    total = hashlib.sha256()
+    """Name and version of a catalogue with the rules of node events. It changes with the content of either."""
+    total = hashlib.sha256(event_rules.source())
     for entry in catalogue.entries:
-        pattern = entry.pattern.pattern if entry.pattern else ""
-        total.update(
-            repr(
-                (
-                    entry.id,
-                    entry.literals,
-                    pattern,
-                    entry.role,
-                    entry.strength,
-                    *(sorted(w.items()) for w in (entry.causes, entry.categories, entry.symptoms)),
-                    entry.retry,
-                )
-            ).encode()
-        )
+        total.update(repr([_content(getattr(entry, one.name)) for one in fields(entry)]).encode())
     return f"signatures {len(catalogue.entries)}-{total.hexdigest()[:8]}"
+
+
+def _content(value: Any) -> Any:
+    """The value of an entry's field in a form whose text is the same in every process."""
+    if isinstance(value, LinePattern):
+        return value.pattern
+    if isinstance(value, When):
+        return [sorted(getattr(value, one.name)) for one in fields(value)]
+    return sorted(value.items()) if isinstance(value, Mapping) else value
 
 
 def _shown(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -160,7 +159,7 @@ class Diagnoser:
             cause_top=tuple(code for code, _ in labels.causes),
             category=category,
             symptom=symptom,
-            symptom_top=tuple(code for code, _ in labels.symptoms if code != NONE),
+            symptom_top=tuple(code for code, _ in labels.symptoms if code != NONE)[:_SHOWN_SYMPTOMS],
             platform_symptom=platform_symptom,
             confidence=confidence,
             abstained=abstained,

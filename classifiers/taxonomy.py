@@ -18,6 +18,8 @@ Decision = Literal["resubmit_now", "resubmit_after", "hold", "stop", "ask"]
 Role = Literal["initiating", "cascade", "teardown", "context"]
 
 SIDES: tuple[Side, ...] = ("hardware", "system", "user")
+# What is labelled and predicted of a failure: beside the codes of the three axes, the side and what a retry brings.
+AXES = ("side", "cause", "category", "symptom", "retry")
 
 
 @dataclass(frozen=True, slots=True)

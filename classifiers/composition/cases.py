@@ -11,6 +11,8 @@ from classifiers.composition.template_text import Part, RoutineLines, write
 
 # Share of cases with facts of the scheduler; they are missing if only a log was provided (judgement).
 KEEP_FACTS = 0.5
+# Judgement, without counts of jobs: shares of cases whose node events stand in the log, and of those with a framework
+# whose event names it. Both forms are then frequent in training.
 INLINE = 0.5
 TELL_FRAMEWORK = 0.6
 FRAMEWORKS = {"pytorch", "deepspeed", "tensorflow", "horovod", "jax", "ray"}

@@ -15,6 +15,9 @@ from classifiers.composition.made_values import World
 from classifiers.data import noise_data
 from classifiers.data.noise_data import LineRole, Use
 
+# Judgement, without counts of logs: shares of logs with a banner, colours, time stamps, about one progress bar; of
+# survived warnings that are repeated; of the lines of a coloured log that have a colour. Each form is frequent enough to
+# be measured, and many logs are without it.
 _SHARE_BANNER: Final = 0.5
 _SHARE_COLOUR: Final = 0.25
 _SHARE_STAMP: Final = 0.25

@@ -14,7 +14,8 @@ from classifiers.data.noise_data import Reason, Use
 MOST_EVENTS: Final = 200
 _BLOCKS: Final = 12  # of neutral lines for each log
 _LAST_KNOWN: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)  # end of a job without times
-_FAULT_BEFORE_END: Final = (1.0, 40.0)  # seconds, of a node event without a time
+# Judgement: seconds before the end, of a node event without a time. What a job dies of happens just before its end.
+_FAULT_BEFORE_END: Final = (1.0, 40.0)
 _FRAMEWORKS_WITH_PEERS: Final = frozenset({"pytorch", "deepspeed"})
 
 

@@ -15,10 +15,11 @@ SIGNALS = {
     -7: ("7 (Bus error)", 135),
     -15: ("15 (Terminated)", 143),
 }
+# Judgement, without counts of jobs: the usual form is frequent and the other one is not rare.
 APART = 0.75  # share of runs whose node events are separate from the logs
 IN_ORDER = 0.85  # share of merged logs in which the failing rank's lines come first
 
-MAX_STREAMS = 16
+MAX_STREAMS = 16  # ranks with a log each; the logs of more are merged, which keeps cases small (judgement)
 
 
 def compose_run(

@@ -58,7 +58,8 @@ from classifiers.taxonomy import RetryOutlook
 
 SCHEMA = "labelled-case/1"
 NONE = "none"
-AXES = ("side", "cause", "category", "symptom", "retry")
+AXES = taxonomy.AXES
+WEAK_CLASS = 10  # a class with fewer cases is one of few cases (judgement)
 ORIGINS = ("captured", "composed", "operator")
 MAX_WEIGHT = 100.0
 

@@ -35,8 +35,8 @@ from typing import Any, Final, TypeAlias
 
 from classifiers import taxonomy
 from classifiers.data import labelled_cases
-from classifiers.data.labelled_cases import LabelledCase
-from classifiers.evaluation.metrics import BINS, WEAK_CLASS, Answer
+from classifiers.data.labelled_cases import WEAK_CLASS, LabelledCase
+from classifiers.evaluation.metrics import BINS, Answer
 
 SCHEMA: Final = "faultline-measured/1"
 _OUTCOMES_LIMIT: Final = 40

@@ -12,11 +12,10 @@ from typing import Final
 import numpy as np
 
 from classifiers.contracts import LogStream, Verdict
-from classifiers.data.labelled_cases import AXES, NONE, LabelledCase
+from classifiers.data.labelled_cases import AXES, NONE, WEAK_CLASS, LabelledCase
 from classifiers.extraction.scan import tidy
 from classifiers.report_detection import is_report
 
-WEAK_CLASS: Final = 10
 BINS: Final = 10
 
 

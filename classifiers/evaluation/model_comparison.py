@@ -41,7 +41,7 @@ from classifiers.model.samples import Sample
 from classifiers.model.training_table import TrainingTable, table_for
 from classifiers.signatures import Catalogue
 
-AXES: Final = ("side", "cause", "category", "symptom")
+_COMPARED: Final = ("side", "cause", "category", "symptom")
 FOLDS: Final = 3
 _COMPONENTS: Final = 200
 _LANDMARKS: Final = 300
@@ -254,7 +254,7 @@ class _Comparison:
         self._add_answers(
             "signatures alone", outside_cases, baselines.signatures_only([one.raw for one in outside_cases], catalogue)
         )
-        for axis in AXES:
+        for axis in _COMPARED:
             fitted: dict[str, Fitted] = {}
             for name, family in FAMILIES.items():
                 began = time.monotonic()
@@ -278,14 +278,14 @@ class _Comparison:
             self._sums.add(name, axis, case, label)
 
     def _add_answers(self, name: str, outside_cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> None:
-        for axis in AXES:
+        for axis in _COMPARED:
             self._add(name, axis, outside_cases, [one.labels[axis] for one in answers])
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table as Markdown."""
-    lines = ["| | " + " | ".join(AXES) + " | seconds |", "|---|" + "---|" * (len(AXES) + 1)]
+    lines = ["| | " + " | ".join(_COMPARED) + " | seconds |", "|---|" + "---|" * (len(_COMPARED) + 1)]
     for row in rows:
-        cells = [f"{row.right[axis]:.3f}" if axis in row.right else "–" for axis in AXES]
+        cells = [f"{row.right[axis]:.3f}" if axis in row.right else "–" for axis in _COMPARED]
         lines.append(f"| {row.name} | {' | '.join(cells)} | {row.seconds:.1f} |")
     return "\n".join(lines)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
+from classifiers.data.labelled_cases import WEAK_CLASS
 from classifiers.evaluation.figures import ALL, TITLES, PartFigures
-from classifiers.evaluation.metrics import WEAK_CLASS, AxisFigures, Evaluation
+from classifiers.evaluation.metrics import AxisFigures, Evaluation
 from classifiers.evaluation.text_tables import constant_note, is_of_labels, shown
 
 _STYLE: Final = (

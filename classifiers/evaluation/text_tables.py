@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from classifiers.data.labelled_cases import WEAK_CLASS
 from classifiers.evaluation.baselines import BUGGY_CODE
 from classifiers.evaluation.figures import ALL, TITLES, PartFigures
-from classifiers.evaluation.metrics import WEAK_CLASS
 from classifiers.evaluation.resampling import Estimate
 
 SCHEMA: Final = "faultline-evaluation/1"

@@ -59,8 +59,9 @@ class Extractor:
 
     Args:
         scanner: the scanner.
-        log_odds: by the words of a line, the log odds that a failure began with it, None without words. It is asked
-            only where no line shows a failure by a known sign; without it, such a case has no beginning.
+        log_odds: by the words of a line, the log odds that a failure began with it, None without words. It decides
+            where no line shows a failure by a known sign, and where the words of the line that does speak against it;
+            without it, a case of the first kind has no beginning.
     """
 
     def __init__(self, scanner: Scanner, log_odds: LogOdds | None = None) -> None:

@@ -74,7 +74,7 @@ _INNER_RANK: Final = re.compile(
     r"\[(?:PG (?:ID )?\d+[^\]]{0,40} )?[Rr]ank:? (?P<a>\d{1,6})[\],]|\brank[ =:]{1,3}(?P<b>\d{1,6})\b(?! of)"
     r"|\[rank(?P<c>\d{1,6})\]|\"rank\": {0,2}(?P<d>\d{1,6})\b"
 )
-_NCCL_HEAD: Final = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
+_NCCL_HEAD: Final = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d{1,4})\] ")
 _LEVEL: Final = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
 _GLOG_BELOW_ERROR: Final = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
 # Times of loggers, of syslog with the journal's "host program[pid]:", of container runtimes with "stdout F", of glog.

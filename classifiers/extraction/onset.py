@@ -50,7 +50,7 @@ class Onset(IntEnum):
     ERROR_WORDS = auto()
     """General words of failure."""
     TELLING_WORDS = auto()
-    """No known sign, but words as the first lines of failures have them, where no other line shows a failure."""
+    """No known sign, but words as first lines of failures have them, where no other line shows a failure better."""
     SURVIVED_DECISIVE_ENTRY = auto()
     """`DECISIVE_ENTRY`, after which the run went on."""
     SCHEDULER_WEAK_ENTRY = auto()

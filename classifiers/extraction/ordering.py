@@ -11,7 +11,7 @@ from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import names_timeout, relays_timeout
 from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.withdrawn.harmless import is_harmless
+from classifiers.extraction.withdrawn.harmless import is_harmless_item
 from classifiers.relevance.event_rules import ended_by_request
 from classifiers.taxonomy import Role
 
@@ -133,7 +133,7 @@ def _most_telling(items: Sequence[EvidenceItem], least: float, log_odds: LogOdds
             odds = log_odds(item.message)
             if odds is None or odds <= least or _went_on(item):
                 continue
-            if not is_harmless(item) and not is_variable(item.message):
+            if not is_harmless_item(item) and not is_variable(item.message):
                 best, least = item, odds
     return best
 
@@ -303,7 +303,7 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     earlier = [
         item
         for item in complaints
-        if not is_harmless(item)
+        if not is_harmless_item(item)
         and not _says_less(item, first)
         and (
             (

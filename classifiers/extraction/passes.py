@@ -307,7 +307,7 @@ def promote_first_sign(extraction: Extraction) -> None:
 
 
 def promote_telling_line(extraction: Extraction) -> None:
-    """Choose a beginning by its words where no line shows a failure by a known sign."""
+    """Choose a beginning by its words where no known sign, or none that its own words agree with, shows a failure."""
     if extraction.log_odds is not None:
         ordering.promote_telling_line(extraction.items, extraction.log_odds)
 

@@ -18,37 +18,45 @@ _SIGNALS: Final = {
     "sigill": 4, "interrupt": 2, "sigint": 2, "out of memory": 9, "hangup": 1,
 }  # fmt: skip
 _SIGNAL_NAMES: Final = tuple(_SIGNALS)
-_ELASTIC: Final = re.compile(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+)")
+# Longer numbers are neither ranks nor exit codes; nor would they fit where verdicts are stored.
+_RANK: Final = r"\d{1,6}(?!\d)"
+_CODE: Final = r"\d{1,10}(?!\d)"
+_ELASTIC: Final = re.compile(rf"failed \(exitcode: (?P<code>-?{_CODE})\) local_rank: (?P<local>{_RANK})")
 _SRUN: Final = re.compile(
     r"(?:srun|slurmstepd|mpiexec|prun): (?:error: )?(?P<node>[\w.-]+): tasks? (?P<ranks>[\d,\-\[\]]+): "
     r"(?P<how>[A-Z][^\n]{0,60})"
 )
 _MPI_SIGNAL: Final = re.compile(
-    r"process rank (?P<rank>\d+) with PID \d+ on node (?P<node>\S+) exited on signal (?P<signal>\d+)"
+    rf"process rank (?P<rank>{_RANK}) with PID \d+ on node (?P<node>\S+) exited on signal (?P<signal>{_RANK})"
 )
 _MPI_NAME: Final = re.compile(
-    r"Process name: (?:\[(?:\[\d+,\d+\]|[^\[\]]{1,80}),(?P<mpi>\d+)\]|(?P<plain>\d+)[ \t]*$)", re.MULTILINE
+    rf"Process name: (?:\[(?:\[\d+,\d+\]|[^\[\]]{{1,80}}),(?P<mpi>{_RANK})\]|(?P<plain>{_RANK})[ \t]*$)", re.MULTILINE
 )
-_DEEPSPEED: Final = re.compile(r"--local_rank=(?P<local>\d+)\b.{0,2000}exits with return code = (?P<code>-?\d+)")
+_DEEPSPEED: Final = re.compile(
+    rf"--local_rank=(?P<local>{_RANK})\b.{{0,2000}}exits with return code = (?P<code>-?{_CODE})"
+)
 _LIGHTNING: Final = re.compile(
-    r"\[rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)"
+    rf"\[rank: (?P<rank>{_RANK})\] Child process with PID \d+ terminated with code (?P<code>-?{_CODE})"
 )
-_HOROVOD: Final = re.compile(r"\bProcess (?P<rank>\d{1,5}) exit with status code (?P<code>\d+)")
-_MPICH: Final = re.compile(r"^=\s{1,8}EXIT CODE: (?P<code>\d+)")
+_HOROVOD: Final = re.compile(rf"\bProcess (?P<rank>\d{{1,5}}) exit with status code (?P<code>{_CODE})")
+_MPICH: Final = re.compile(rf"^=\s{{1,8}}EXIT CODE: (?P<code>{_CODE})")
 _SPAWN: Final = re.compile(
-    r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with (?:(?P<sig>signal \w+)|exit code (?P<code>\d+)|the following)"
+    r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with "
+    rf"(?:(?P<sig>signal \w+)|exit code (?P<code>{_CODE})|the following)"
 )
 # Composer: "Rank 3 crashed with exit code -9." and "Global rank 3 (PID 91) exited with code 1".
 _PLAIN: Final = re.compile(
     r"\b[Rr]ank (?P<rank>\d{1,6})(?: \([^)\n]{1,40}\))? (?:crashed|exited|died|failed|terminated) with "
     r"(?:exit |return )?(?:code|status):? (?P<code>-?\d{1,5})\b"
 )
-_EXIT_CODE: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
+_EXIT_CODE: Final = re.compile(rf"(?i)exit(?:ed with exit)? code:?\s+(?P<code>{_CODE})")
 _MPI_NOTICE: Final = "detected that one or more processes"
 _MPI_ERROR: Final = re.compile(r"reported by process \[\d{1,12},(?P<rank>\d{1,6})\]")
-_MPI_DUE: Final = re.compile(r"due to process rank (?P<rank>\d+)\b")
+_MPI_DUE: Final = re.compile(rf"due to process rank (?P<rank>{_RANK})\b")
 _ROOT_CAUSE: Final = "Root Cause (first observed failure)"
 _ROOT_CAUSE_FIELD: Final = re.compile(r"^[^\n]{0,40}?\b(time|host|rank|exitcode)\s*: (\S+)", re.MULTILINE)
+_ONLY_RANK: Final = re.compile(_RANK)
+_ONLY_CODE: Final = re.compile(f"-?{_CODE}")
 # Signals that a process does not send itself when others fail.
 _VIOLENT: Final = frozenset({SIGILL, SIGBUS, SIGFPE, SIGKILL, SIGSEGV})
 # Exit codes 128 + n: a shell's report of signal n. Above 31 come Linux's real-time signals, which nothing here sends.
@@ -57,7 +65,7 @@ _SIGNAL_END: Final = 160
 # Characters after a line that belong to its notice, and of a root-cause report (judgement).
 _NOTICE_RANGE: Final = 300
 _ROOT_CAUSE_RANGE: Final = 1_500
-_MAX_RANK_RANGE: Final = 4_096  # larger ranges are no lists of tasks (judgement)
+_MAX_RANKS: Final = 4_096  # larger ranges are no lists of tasks (judgement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +108,15 @@ def signal_of(exit_code: int | None) -> int | None:
 
 
 def parse_ranks(listed: str) -> list[int]:
-    """The ranks of a list as Slurm writes it: `1,4-6`, `[0, 2]`."""
+    """The ranks of a list as Slurm writes it: `1,4-6`, `[0, 2]`; at most 4,096."""
     out: list[int] = []
     for part in listed.strip("[]").replace(" ", ",").split(","):
         first, dash, last = part.partition("-")
-        if not dash and part.isdigit():
+        if not dash and _ONLY_RANK.fullmatch(part) is not None:
             out.append(int(part))
-        elif first.isdigit() and last.isdigit() and int(last) - int(first) < _MAX_RANK_RANGE:
+        elif _ONLY_RANK.fullmatch(first) and _ONLY_RANK.fullmatch(last) and int(last) - int(first) < _MAX_RANKS:
             out += range(int(first), int(last) + 1)
-    return out
+    return out[:_MAX_RANKS]
 
 
 def find_exits(line: str, following: str = "") -> Sequence[ProcessExit]:
@@ -118,8 +126,8 @@ def find_exits(line: str, following: str = "") -> Sequence[ProcessExit]:
         line: the line.
         following: the text after it, for notices of several lines.
     """
-    for launcher in _LAUNCHERS:
-        found = launcher(line, following)
+    for read in _READERS:
+        found = read(line, following)
         if found is not None:
             return found
     return ()
@@ -233,7 +241,7 @@ def _plain(line: str, _following: str) -> Sequence[ProcessExit] | None:
 
 
 # The first that knows a line decides.
-_LAUNCHERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
+_READERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
     _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _spawn, _plain,
 )  # fmt: skip
 
@@ -247,10 +255,10 @@ def root_cause_exit(text: str, offset: int) -> ProcessExit | None:
     """The root cause of the torchelastic report whose headline is at `offset`: the first exit that one agent saw."""
     found = _ROOT_CAUSE_FIELD.finditer(text, offset, offset + _ROOT_CAUSE_RANGE)
     fields = dict(reversed([(one[1], one[2]) for one in found]))
-    if not fields.get("rank", "").isdigit():
+    if _ONLY_RANK.fullmatch(fields.get("rank", "")) is None:
         return None
     written = fields.get("exitcode", "")
-    code = int(written) if written.lstrip("-").isdigit() else None
+    code = int(written) if _ONLY_CODE.fullmatch(written) is not None else None
     return ProcessExit(
         rank=int(fields["rank"]),
         node=fields.get("host"),

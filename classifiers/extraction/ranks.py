@@ -44,7 +44,7 @@ _MISSING_PARTS: Final = (
     "rank", "missing worker", "missing task", "absent worker", "absent task", " not join", " not respon",
     "/default_pg/", "heartbeat timeout",
 )  # fmt: skip
-_TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task:(?P<rank>\d+)")
+_TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task:(?P<rank>\d{1,6})(?!\d)")
 _STALLED: Final = re.compile(r"Missing ranks:\s{0,8}\n(?:[^\n]{0,80}?[>\]:\s])?(?P<rank>\d{1,6}): \[")
 _LOST_WORDS: Final = (
     "remote target", "straggler", "set to error", "unhealthy", "heartbeat", "lost", "stopped", "disconnected",

@@ -85,7 +85,9 @@ class Model:
     @cached_property
     def id(self) -> str:
         """`model-` and twelve hexadecimal digits, a digest of what the model computes with."""
-        fitted = (self.calibration, self.category_threshold, sorted(self.fusion.items()))
+        lines = (sorted(self.lines.words.items()), self.lines.intercept)
+        outlooks = sorted((code, sorted(shares.items())) for code, shares in self.retry_by_cause.items())
+        fitted = (self.calibration, self.category_threshold, sorted(self.fusion.items()), lines, outlooks)
         parameters = [self.text.names, *fitted, self.text.heads]
         content = self.text.weights.astype(np.float16).tobytes() + self.text.intercept.tobytes()
         return "model-" + _digest(repr(parameters).encode() + content)[:12]
@@ -105,7 +107,7 @@ def _versions() -> dict[str, Any]:
     }
 
 
-def seal_of(manifest: Mapping[str, Any]) -> str:
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
     """SHA-256 over the manifest without its seal."""
     body = {key: value for key, value in manifest.items() if key != "seal"}
     return _digest(json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode())
@@ -139,7 +141,7 @@ def save(model: Model, folder: Path, key: bytes | None = None) -> None:
         **_versions(),
         "files": {name: {"bytes": len(data), "sha256": _digest(data)} for name, data in contents.items()},
     }
-    manifest["seal"] = seal_of(manifest)
+    manifest["seal"] = manifest_digest(manifest)
     contents[MANIFEST] = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
     if key is not None:
         contents[KEYED_SEAL] = _keyed_seal_line(contents[MANIFEST], key)
@@ -203,7 +205,7 @@ def manifest_of(folder: Path, key: bytes | None = None) -> dict[str, Any]:
                 "run faultline train"
             )
         raise ModelError(f"{path}: expected format {FORMAT!r}: not a model of this program")
-    if manifest.get("seal") != seal_of(manifest):
+    if manifest.get("seal") != manifest_digest(manifest):
         raise ModelError(f"{path}: its content does not agree with its seal: altered")
     for what, expected in _versions().items():
         if manifest.get(what) != expected:

@@ -7,9 +7,10 @@ of failure that were held out of training.
 from collections.abc import Mapping
 from typing import Final
 
+from classifiers import taxonomy
 from classifiers.taxonomy import Role
 
-AXES: Final = ("side", "cause", "category", "symptom", "retry")
+AXES: Final = taxonomy.AXES
 
 # --- Features ---------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,8 @@ class FusedLabels:
         side: hardware, system or user.
         causes: at most three causes with their probabilities, best first; the first one is of the chosen side.
         category: the failure category, or "none".
-        symptoms: the likeliest symptoms with their probabilities, best first; "none" among them.
+        symptoms: the likeliest symptoms and "none" with their probabilities: the chosen one, then the others, best
+            first.
         retry: the retry outlook.
         confidence_features: what calibration reads (`calibration.CONFIDENCE_FEATURES`).
         deciding_entry: the id of a decisive catalogue entry on the first line, None without one.
@@ -206,7 +207,9 @@ class LabelFusion:
             others = [(codes[column], row[column]) for column in order[: _TOP + 1] if codes[column] != NONE]
             none = (NONE, row[codes.index(NONE)] if NONE in codes else 0.0)
             leads = one.single_process or not others or none[1] >= constants.NO_SYMPTOM_THRESHOLD
-            found.append((none, *others) if leads else (others[0], none, *others[1:]))
+            first = none if leads else others[0]
+            rest = others if leads else sorted([none, *others[1:]], key=lambda one: -one[1])
+            found.append((first, *rest))
         return found
 
     def _outlooks(self, shares: Floats, text: Floats, sides: Sequence[str], inputs: Sequence[FusionInput]) -> list[str]:

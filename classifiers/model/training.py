@@ -19,7 +19,7 @@ import sklearn
 
 from classifiers import signatures, taxonomy
 from classifiers.data import labelled_cases
-from classifiers.data.labelled_cases import LabelledCase
+from classifiers.data.labelled_cases import WEAK_CLASS, LabelledCase
 from classifiers.model import constants
 from classifiers.model.artifact import Model
 from classifiers.model.fitting import fit_text, rounded, with_site_prior
@@ -29,7 +29,6 @@ from classifiers.signatures import Catalogue
 
 NAME: Final = "faultline-text"
 VERSION: Final = "2"
-WEAK_CLASS: Final = 10
 _OUTLOOKS: Final = ("helps", "helps_elsewhere", "after_repair", "futile")
 
 

@@ -245,7 +245,7 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
-    has_hit = (_is_just_before(one, failed) or _is_when_stopped(one, job)) and one.fits
+    has_hit = (_is_just_before(one, failed) or _ended_progress(one, job)) and one.fits
     for end, objects in ends:
         if has_hit and not objects.is_repair:
             continue
@@ -302,7 +302,7 @@ def _is_just_before(one: Candidate, failed: float | None) -> bool:
     return time is not None and failed is not None and 0 <= failed - time <= BUFFERED_S
 
 
-def _is_when_stopped(one: Candidate, job: JobSeen) -> bool:
+def _ended_progress(one: Candidate, job: JobSeen) -> bool:
     """Whether a run whose failure has no time of its own made no progress after the event, but until then."""
     time, last = one.event.time, job.last_progress
     return job.failed is None and time is not None and last is not None and 0 <= time - last <= READ_AHEAD_S

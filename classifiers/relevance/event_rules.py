@@ -43,9 +43,10 @@ CHANGES: Final = "changes."
 ANY_CHANGE: Final = "changes.other"
 """Its entry of words that are telling only in a report of changes."""
 NAMED_OBJECT: Final = "events.named-object"
-# An event with it counts where it quotes the error of the job, and says nothing else of that error.
-MANY_AFFECTED: Final = "nodes.many-affected"
 """The entry of general words of failure: such an event counts where the failure names what it names."""
+MANY_AFFECTED: Final = "nodes.many-affected"
+"""The entry of failures of several owners: such an event counts where it quotes the error of the job, and says nothing
+else of that error."""
 # Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
 _INFRASTRUCTURE: Final = (
     "nvidia.", "nvidia-health.", "accelerators.", "kernel.", "chassis.", "nodes.", "network.", "adapters.", "fabrics.",
@@ -276,9 +277,14 @@ def leads_stated(entries: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*(rule.leads_stated for rule in rules_of(entries)))
 
 
+def source() -> bytes:
+    """The content of the file of the rules."""
+    return files("classifiers.relevance").joinpath(_FILE).read_bytes()
+
+
 @cache
 def _read() -> Mapping[str, Any]:
-    return tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
+    return tomllib.loads(source().decode())
 
 
 @cache

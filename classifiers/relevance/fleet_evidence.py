@@ -23,6 +23,8 @@ from classifiers.relevance.records import FleetEvidence
 from classifiers.relevance.related_failures import weigh_failures
 from classifiers.taxonomy import SIDES, RetryOutlook, Side
 
+# Judgement: what a side means where neither the log nor the fleet's evidence names a cause of it, and the retry outlook
+# where neither gives one: another node for hardware, a later try for a service, none for a program.
 _DEFAULT_CAUSE: Final[Mapping[Side, str]] = {"hardware": "HW.NODE.1", "system": "SYS.5", "user": "USER.1"}
 _DEFAULT_RETRY: Final[Mapping[Side, RetryOutlook]] = {
     "hardware": "helps_elsewhere",

@@ -55,7 +55,7 @@ def corrected(verdict: Verdict, given: Labels, job: JobFacts) -> Verdict:
         symptom=symptom,
         symptom_top=verdict.symptom_top
         if symptom is None
-        else (symptom, *(s for s in verdict.symptom_top if s != symptom)),
+        else (symptom, *(s for s in verdict.symptom_top if s != symptom))[:3],
         platform_symptom=verdict.platform_symptom if same else owner_summary.platform_symptom(case, cause, symptom),
         confidence=1.0,
         abstained=False,

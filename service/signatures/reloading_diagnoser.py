@@ -1,8 +1,11 @@
 """The classifier with the signatures and the site layer in use: built again when one of them changes."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from classifiers.contracts import RawCase, Verdict
 from classifiers.diagnoser import Diagnoser
@@ -12,6 +15,9 @@ from classifiers.model.site.layer import SiteLayer
 from classifiers.signatures import Catalogue
 from service.errors import ModelUnavailable
 from service.signatures.signature_folder import SignatureFolder
+
+log = logging.getLogger(__name__)
+UNREADABLE: Final = "an error in the classifier prevented their use"
 
 
 def load_model(folder: Path, key: bytes | None, *, setting: str | None = None) -> Model:
@@ -81,8 +87,17 @@ class ReloadingDiagnoser:
         return self._folder.current().layered.catalogue
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
-        """One verdict for each case, in order, all by the same version of the signatures."""
-        return self._current().diagnose(cases)
+        """One verdict for each case, in order, all by the same version of the signatures.
+
+        Where something in the logs or node events of a case raises an error, its verdict is that of the scheduler's
+        facts alone, and says so in `missing`.
+        """
+        diagnoser = self._current()
+        try:
+            return diagnoser.diagnose(cases)
+        except Exception:
+            log.exception("a case of %d cannot be classified", len(cases))
+            return [_diagnosed_alone(diagnoser, case) for case in cases]
 
     def _current(self) -> Diagnoser:
         catalogue = self._folder.current().layered.catalogue
@@ -92,3 +107,14 @@ class ReloadingDiagnoser:
                 self._diagnoser = Diagnoser(self._model, catalogue, layer)
                 self._catalogue, self._layer = catalogue, layer
             return self._diagnoser
+
+
+def _diagnosed_alone(diagnoser: Diagnoser, case: RawCase) -> Verdict:
+    try:
+        [verdict] = diagnoser.diagnose([case])
+    except Exception as error:  # noqa: BLE001 - of whatever is in the logs: no event goes without a verdict for it
+        kind = type(error).__name__
+        log.error("job %s: its logs and node events cannot be classified: %s", case.job.job_id, kind)  # noqa: TRY400
+        [verdict] = diagnoser.diagnose([RawCase(case.job)])
+        return replace(verdict, missing=(f"logs and node events: {UNREADABLE} ({kind})",))
+    return verdict

@@ -88,7 +88,12 @@ def why_together(
     """
     row = detail.row
     line = formatting.whole_words(row.title, LINE)
-    reasons = [f"They have the same first error line after ids, paths, hosts and numbers are masked: {line}"]
+    reasons = [
+        (
+            "They have the same first error line after ids, paths, hosts and numbers are masked, "
+            f"or first error lines of the same signature: {line}"
+        )
+    ]
     if signatures:
         reasons.append(f"This line matches the {_signatures(signatures)} {', '.join(signatures[:3])}.")
     if len(causes) > 1:

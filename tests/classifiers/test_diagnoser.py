@@ -1,16 +1,22 @@
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from classifiers import taxonomy
+from classifiers import signatures, taxonomy
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.data.labelled_cases import LabelledCase
-from classifiers.diagnoser import Diagnoser
+from classifiers.diagnoser import Diagnoser, rules_version
 from classifiers.model import artifact
 from classifiers.model.artifact import Model, ModelError
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
+from classifiers.relevance import event_rules
+from classifiers.signatures import Catalogue, LinePattern, Signature, When
 from tests.classifiers.conftest import KINDS, labelled
 
 
@@ -38,6 +44,8 @@ def test_a_verdict_s_axes_agree(diagnoser: Diagnoser, cases: list[LabelledCase])
         assert 0 <= verdict.confidence <= 1
         assert verdict.category is None or verdict.category in axes.categories
         assert all(code in axes.symptoms for code in verdict.symptom_top)
+        assert len(verdict.symptom_top) <= 3
+        assert verdict.symptom in {None, *verdict.symptom_top[:1]}
         assert verdict.fingerprint.startswith("v2:")
         assert verdict.explanation
 
@@ -55,6 +63,22 @@ def test_a_batch_answers_as_each_alone_and_in_order(diagnoser: Diagnoser, cases:
 def test_one_process_has_no_symptom_of_distributed_training(diagnoser: Diagnoser) -> None:
     [verdict] = diagnoser.diagnose([raw("RuntimeError: CUDA out of memory 5", gpus=1, nodes=("n1",))])
     assert verdict.symptom is None
+
+
+def test_a_verdict_shows_three_symptoms_and_the_chosen_one_first(
+    diagnoser: Diagnoser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = PackagedClassifier.scores
+    symptoms = (("D.1.2", 0.4), ("none", 0.2), ("D.1.3", 0.15), ("B.2", 0.1), ("D.1.1", 0.1))
+
+    def with_symptoms(self: PackagedClassifier, cases: Sequence[RawCase]) -> PackagedScores:
+        found = scores(self, cases)
+        return replace(found, labels=[replace(one, symptoms=symptoms) for one in found.labels])
+
+    monkeypatch.setattr(PackagedClassifier, "scores", with_symptoms)
+    [verdict] = diagnoser.diagnose([labelled("oom", 3).raw])
+    assert verdict.symptom == "D.1.2"
+    assert verdict.symptom_top == ("D.1.2", "D.1.3", "B.2")
 
 
 def test_the_owner_reads_where_and_what(diagnoser: Diagnoser) -> None:
@@ -85,6 +109,43 @@ def test_a_user_s_failure_that_the_entries_contradict_is_doubtful_where_nodes_re
     [verdict] = diagnoser.diagnose([case])
     assert verdict.side == "user"
     assert (verdict.confidence <= 0.5) == doubtful
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Signature)])
+def test_the_version_of_the_rules_changes_with_every_field_of_a_signature(name: str) -> None:
+    catalogue = signatures.packaged()
+    first, *others = catalogue.entries
+    values: dict[str, object] = {
+        "pattern": LinePattern("another"),
+        "causes": {"USER.1": 0.5, "SYS.1": 0.5},
+        "categories": {"GC.3": 1.0},
+        "symptoms": {"D.1.2": 1.0},
+        "when": When(exit_code=frozenset({77})),
+    }
+    changed: Any = {name: values.get(name, ("another",))}
+    other = Catalogue((replace(first, **changed), *others), catalogue.by_id)
+    assert rules_version(other) != rules_version(catalogue)
+
+
+def test_the_version_of_the_rules_is_the_same_in_every_process() -> None:
+    program = "from classifiers import diagnoser, signatures; print(diagnoser.rules_version(signatures.packaged()))"
+    versions = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert versions == {rules_version(signatures.packaged())}
+
+
+def test_the_version_of_the_rules_changes_with_the_rules_of_node_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = rules_version(signatures.packaged())
+    monkeypatch.setattr(event_rules, "source", lambda: b"another")
+    assert rules_version(signatures.packaged()) != version
 
 
 def test_a_model_is_loaded_by_its_folder(model: Model, tmp_path: Path) -> None:

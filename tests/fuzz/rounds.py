@@ -1,6 +1,7 @@
 """Sends mutated records through the real consumer and checks from outside the outcome of each."""
 
 import hashlib
+import logging
 import random
 import sqlite3
 import threading
@@ -18,6 +19,7 @@ from service.messaging import batching
 from service.messaging.dead_letters import Rejected
 from service.messaging.record import Headers, TopicPartition
 from service.settings import Settings
+from service.signatures import reloading_diagnoser
 from tests.fuzz.mutations import Mutator
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 
@@ -70,6 +72,17 @@ class _Topic:
                 self.faults.append(f"{one.letter.reason}: {(one.record.value or b'')[:2_000]!r}")
 
 
+class _Errors(logging.Handler):
+    """Keeps what the classifier logs: it does so only where an error in it costs a verdict its logs."""
+
+    def __init__(self, wrong: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._wrong = wrong
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._wrong.append(self.format(record))
+
+
 class _Until:
     """A shutdown flag that is set once everything is committed."""
 
@@ -108,6 +121,8 @@ class Fuzz:
         self._keys: set[str] = set()
         self._rounds = 0
         self.result = result or Result()
+        self._errors = _Errors(self.result.wrong)
+        reloading_diagnoser.log.addHandler(self._errors)
 
     def run(self, records: int, size: int = ROUND) -> Result:
         """Send so many records in rounds of `size`; check after each."""
@@ -117,6 +132,7 @@ class Fuzz:
 
     def close(self) -> None:
         """Close the database."""
+        reloading_diagnoser.log.removeHandler(self._errors)
         self._services.close()
 
     def _round(self, size: int) -> None:

@@ -22,6 +22,8 @@ _NESTED: Final = ("jsonPayload", "fields", "body", "record")
 _TIME: Final = ("time", "ts", "timestamp", "@timestamp", "asctime", "eventTime")
 _LEVEL: Final = ("level", "levelname", "severity", "log_level", "lvl")
 _RANK: Final = ("rank", "global_rank", "process_index")
+_WRITTEN_RANK: Final = re.compile(r"\d{1,6}")
+_LARGEST_RANK: Final = 999_999
 _EXCEPTION: Final = ("exc_info", "exception", "exc_text", "traceback", "stack_trace", "stack")
 _LOGFMT: Final = re.compile(
     r'(?:[\w.@-]{1,40}=(?:"(?:[^"\\]|\\.)*"|[^\s"]*) +){1,12}msg=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S*))'
@@ -114,12 +116,16 @@ def _record_of(fields: Mapping[str, Any] | None, prefix: str) -> Record | None:
     inner = _record_of(_json_fields(message), "") if message.startswith("{") else None
     exception = _first_text(fields, _EXCEPTION)
     text = message if not exception or exception in message else f"{message}\n{exception}"
-    rank = next((fields[name] for name in _RANK if isinstance(fields.get(name), int)), None)
+    rank = next((fields[name] for name in _RANK if _is_rank(fields.get(name))), None)
     level = _LEVEL_NAMES.get(next((fields[name] for name in _LEVEL if isinstance(fields.get(name), str)), "").lower())
     if inner is not None:
         text, level = inner.text, inner.level or level
         rank = rank if inner.rank is None else inner.rank
     return Record(text.rstrip("\r\n"), prefix, _time(fields), level, rank)
+
+
+def _is_rank(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value <= _LARGEST_RANK
 
 
 def _time(fields: Mapping[str, Any]) -> str | None:
@@ -153,7 +159,7 @@ def _logfmt_fields(line: str) -> Mapping[str, Any] | None:
     if hit is None:
         return None
     pairs = {name: _unquoted(quoted) if quoted else plain for name, quoted, plain in _LOGFMT_PAIR.findall(line)}
-    return {**pairs, "rank": int(pairs["rank"])} if pairs.get("rank", "").isdigit() else pairs
+    return {**pairs, "rank": int(pairs["rank"])} if _WRITTEN_RANK.fullmatch(pairs.get("rank", "")) else pairs
 
 
 def _unquoted(text: str) -> str:

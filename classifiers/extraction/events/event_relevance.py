@@ -49,11 +49,13 @@ _RAN_FOR: Final = re.compile(r"\bran for (?P<ms>\d{1,10}) milliseconds")
 _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
 )
+# Judgement: the weights from which a cause of a catalogue entry counts: of an event, which has to stand for it, and of
+# the job's own lines, which need not rule it out.
 _LIKELY: Final = 0.2
 _POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
-_LAUNCHERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
+_REPORTERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
 def judge_node_events(
@@ -278,7 +280,7 @@ def _nodes_of(items: Iterable[EvidenceItem], streams: Sequence[StreamText]) -> f
     found: set[str] = set()
     for item in items:
         source = streams[item.stream].source
-        if source.rank is None or source.node is None or item.message.lstrip().startswith(_LAUNCHERS):
+        if source.rank is None or source.node is None or item.message.lstrip().startswith(_REPORTERS):
             return frozenset()  # a launcher reports what other nodes say
         found.add(short_name(source.node))
     return frozenset(found)

@@ -9,28 +9,29 @@ from classifiers.extraction.stream_reader import StreamText, lines_with
 
 OUT_OF_MEMORY: Final[frozenset[str]] = frozenset({"pytorch.cuda-oom"})
 OUT_OF_NODE_MEMORY: Final[frozenset[str]] = frozenset({"ray.oom"})
-_SIZE: Final = r"(?P<{name}>[\d.]{{1,9}}) (?P<{name}_unit>[GMK]i?B|bytes)"
-_TOTAL: Final = re.compile(
-    rf"{_SIZE.format(name='total')} total capacity|total capacity of {_SIZE.format(name='capacity')}"
-)
+
+
+def _size_in(name: str) -> str:
+    """An expression for a size: its number as group `name`, its unit as `name`_unit. `1.2.3` is no number."""
+    return rf"(?P<{name}>(?<![\d.])\d{{1,9}}(?:\.\d{{1,9}})?) (?P<{name}_unit>[GMK]i?B|bytes)"
+
+
+_TOTAL: Final = re.compile(rf"{_size_in('total')} total capacity|total capacity of {_size_in('capacity')}")
 # Of versions before 1.4 ("cached", beside what is allocated), of later ones, and of 2.1 and later. In a container these
 # do not know which of the listed processes is their own.
-_ALLOCATED: Final = re.compile(rf"{_SIZE.format(name='size')} (?:already allocated|is allocated by PyTorch)")
-_CACHED: Final = re.compile(rf"{_SIZE.format(name='size')} (?:cached|is reserved by PyTorch but unallocated)")
+_ALLOCATED: Final = re.compile(rf"{_size_in('size')} (?:already allocated|is allocated by PyTorch)")
+_CACHED: Final = re.compile(rf"{_size_in('size')} (?:cached|is reserved by PyTorch but unallocated)")
 _OWN: Final = re.compile(
-    rf"this process has {_SIZE.format(name='process')} memory in use|{_SIZE.format(name='reserved')} reserved in total"
+    rf"this process has {_size_in('process')} memory in use|{_size_in('reserved')} reserved in total"
 )
+_TRIED: Final = re.compile(rf"Tried to allocate {_size_in('size')}")
+_FREE: Final = re.compile(rf"of which {_size_in('size')} is free")
 _MIB: Final = {"GiB": 1024.0, "MiB": 1.0, "KiB": 1 / 1024, "GB": 1024.0, "MB": 1.0, "KB": 1 / 1024, "bytes": 0.0}
 # Judgement: a process that holds more than this share of a device would need a larger one, whoever else uses it.
 _MOST: Final = 0.75
-_CAPACITY: Final = re.compile(r"total capacity of (?P<total>[\d.]+) GiB")
-_HOLDER: Final = re.compile(r"Process (?P<pid>\d+) has (?P<held>[\d.]+) GiB memory in use")
-_BY_PYTORCH: Final = re.compile(
-    r"Of the allocated memory (?P<size>[\d.]{1,9}) (?P<unit>[GM]iB) is allocated by PyTorch"
-)
-_MIB_PER_GIB: Final = 1024
+_HOLDER: Final = re.compile(r"Process (?P<pid>\d{1,10}) has (?P<held>\d{1,9}(?:\.\d{1,9})?) GiB memory in use")
 # A row of Ray's table of the processes that use most memory, and the name that Ray gives its own workers.
-_MEMORY_ROW: Final = re.compile(r"(?m)(?:^|[ \t])\d{1,8}\t(?P<held>[\d.]{1,12})\t(?P<command>\S[^\n]{0,200})")
+_MEMORY_ROW: Final = re.compile(r"(?m)(?:^|[ \t])\d{1,8}\t(?P<held>\d{1,9}(?:\.\d{1,9})?)\t(?P<command>\S[^\n]{0,200})")
 _RAY_NAMES: Final = ("ray::", "/ray/", "raylet", "python")
 # A row of the table of processes that nvidia-smi prints: it names every process of a device, whoever started it.
 _SMI_ROW: Final = re.compile(
@@ -42,8 +43,6 @@ _STRANGER: Final = re.compile(
     r"|(?:an)?other|different|earlier|previous) job\b|\bwithout (?:a|an|any) (?:job|allocation)\b"
     r"|\b(?:an)?other user\b|\bnot allocated\b|\b(?:stray|orphan(?:ed)?|leftover) process"
 )
-_TRIED: Final = re.compile(r"Tried to allocate (?P<size>[\d.]+) (?P<unit>[GM]iB)")
-_FREE: Final = re.compile(r"of which (?P<size>[\d.]+) (?P<unit>[GM]iB) is free")
 # Judgement: a process that holds more than this share of the memory leaves too little for the job's own.
 _MOST_OF_DEVICE: Final = 0.5
 
@@ -59,20 +58,23 @@ def _own_share(text: str) -> float | None:
     total = _TOTAL.search(text)
     if total is None:
         return None
-    capacity = _size(total, "total" if total["total"] else "capacity")
+    capacity = _capacity(total)
     own = _OWN.search(text)
     if own is not None:
         held = _size(own, "process" if own["process"] else "reserved")
     else:
         parts = [_ALLOCATED.search(text), _CACHED.search(text)]
-        held = sum(_size(part, "size") for part in parts if part is not None)
+        held = sum(_size(part) for part in parts if part is not None)
     return held / capacity if held and capacity else None
 
 
-def _size(found: re.Match[str], name: str) -> float:
-    """A size in MiB, 0 if it is no number."""
-    number = found[name]
-    return 0.0 if number.count(".") > 1 or number == "." else float(number) * _MIB[found[f"{name}_unit"]]
+def _capacity(found: re.Match[str]) -> float:
+    return _size(found, "total" if found["total"] else "capacity")
+
+
+def _size(found: re.Match[str], name: str = "size") -> float:
+    """A size in MiB."""
+    return float(found[name]) * _MIB[found[f"{name}_unit"]]
 
 
 def is_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
@@ -85,22 +87,23 @@ def is_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
     if job.scheduler is None:
         return False
     for _, line in lines_with(streams, OUT_OF_MEMORY):
-        holders = _HOLDER.findall(line.text)
-        capacity = _CAPACITY.search(line.text)
-        if not holders or capacity is None:
+        holders = [(found["pid"], float(found["held"]) * _MIB["GiB"]) for found in _HOLDER.finditer(line.text)]
+        total = _TOTAL.search(line.text)
+        if not holders or total is None:
             continue
         if any(_is_stated_stranger(pid, streams) and _would_have_fitted(line.text, held) for pid, held in holders):
             return True
-        pid, held = max(holders, key=lambda one: float(one[1]))
-        if float(held) <= _MOST_OF_DEVICE * float(capacity["total"]) or _is_own_process(pid, line.text, streams):
+        capacity = _capacity(total)
+        pid, held = max(holders, key=lambda one: one[1])
+        if held <= _MOST_OF_DEVICE * capacity or _is_own_process(pid, line.text, streams):
             continue
-        own = _BY_PYTORCH.search(line.text)
+        own = _ALLOCATED.search(line.text)
         # In a container the driver's number of a process is not its own one: what PyTorch allocated tells whether it is
         # the same one. Of several processes one is the job's own; of one, if the device has no room for both.
         if len(holders) == 1:
-            is_other = own is None or _gib(own) + float(held) <= float(capacity["total"])
+            is_other = own is None or _size(own) + held <= capacity
         else:
-            is_other = own is not None and _gib(own) < _MOST_OF_DEVICE * float(held)
+            is_other = own is not None and _size(own) < _MOST_OF_DEVICE * held
         if is_other:
             return True
     return False
@@ -118,27 +121,19 @@ def _is_stated_stranger(pid: str, streams: Sequence[StreamText]) -> bool:
     )
 
 
-def _would_have_fitted(line: str, held: str) -> bool:
-    """Whether a failed allocation would have found room without what another process held (in GiB)."""
+def _would_have_fitted(line: str, held: float) -> bool:
+    """Whether a failed allocation would have found room without what another process held (in MiB)."""
     tried, free = _TRIED.search(line), _FREE.search(line)
-    return tried is None or free is None or _gib(tried) <= _gib(free) + float(held)
-
-
-def _gib(found: re.Match[str]) -> float:
-    return float(found["size"]) / (1 if found["unit"] == "GiB" else _MIB_PER_GIB)
+    return tried is None or free is None or _size(tried) <= _size(free) + held
 
 
 def _is_held_by_other_program(text: str) -> bool:
     """Whether in Ray's table of processes one that Ray did not start holds more than all others together."""
-    rows = [(float(row["held"]), row["command"]) for row in _MEMORY_ROW.finditer(text) if _is_number(row["held"])]
+    rows = [(float(row["held"]), row["command"]) for row in _MEMORY_ROW.finditer(text)]
     if not rows:
         return False
     most, command = max(rows)
     return most > _MOST_OF_DEVICE * sum(held for held, _ in rows) and not any(name in command for name in _RAY_NAMES)
-
-
-def _is_number(text: str) -> bool:
-    return text.count(".") <= 1 and text != "."
 
 
 def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:

@@ -1,7 +1,8 @@
-"""All observations: what several lines of a case show together, by name.
+"""What several lines of a case show together, by name.
 
 Catalogue entries may name an observation in `needs` and `unless`, as they name other entries, so that a line can mean
-something else where the case shows more than the line. `observation_names` lists them.
+something else where the case shows more than the line. `observation_names` lists them; those that need the events of
+nodes too are computed in `extraction.events` and `extraction.passes`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -13,7 +13,7 @@ from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import ranks_on_node
 from classifiers.node_names import short_name
 
-_LAUNCHERS: Final = ("slurmstepd", "srun: ", "mpirun", "prterun", "torchrun")
+_OF_STEP: Final = ("slurmstepd", "srun: ", "mpirun", "prterun", "torchrun")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SuspectEvidence:
             and not (item.hits and all(hit.role != "initiating" for hit in item.hits))
             and item.rank is not None
             and (not item.missing_ranks or item.rank in item.missing_ranks)
-            and not item.message.lstrip().startswith(_LAUNCHERS)  # labelled with the rank of the step, not said by it
+            and not item.message.lstrip().startswith(_OF_STEP)  # labelled with the rank of the step, not said by it
         ]
         first = next((item for item in self.items if item.role == "initiating"), None)
         if first is not None and first.rank is None and first.node is not None:

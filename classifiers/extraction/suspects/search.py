@@ -1,10 +1,9 @@
 """The process, node and device where a failure most likely began.
 
-The rank is the first that one of these finds, in this order: the rank with the first error of its own (no consequence
-of another's); the rank that Flight Recorder dumps or diagnostic files name; the rank that died by a signal no process
-sends to others; the rank whose process a node names; the rank that others report as missing; the only rank with an
-error; the rank whose collectives are behind; the rank that prints nothing while all others complain. A launcher's "root
-cause" counts only where nothing else does: it is the first failure that one agent noticed.
+The rank is that of the device which a node event names, else the first that one of `_RANK_SEARCHES` finds. What a rank
+shows of itself comes first: another collective than the others', or an error that is no consequence of another's. Then
+follow dumps and exits, what other ranks say of one, and at last what is only likely. A launcher's "root cause" counts
+late: it is the first failure that one agent noticed.
 """
 
 import re

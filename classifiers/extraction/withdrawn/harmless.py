@@ -7,7 +7,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.onset import Onset
 
 
-def is_harmless(item: EvidenceItem) -> bool:
+def is_harmless_item(item: EvidenceItem) -> bool:
     """Whether words of failure in an item's line tell of none."""
     return benign_lines.is_harmless(item.text, item.message.lstrip(), item.error_words)
 
@@ -23,4 +23,4 @@ def without_harmless(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
 def is_harmless_context(item: EvidenceItem) -> bool:
     """Whether an item is a harmless line of a log, and no part of a traceback."""
     is_plain = item.role == "context" and item.onset is Onset.NEUTRAL and item.line_number is not None
-    return is_plain and not item.from_scheduler and item.exception is None and is_harmless(item)
+    return is_plain and not item.from_scheduler and item.exception is None and is_harmless_item(item)

@@ -41,7 +41,7 @@ _FEWEST_AGAIN: Final = 2
 _ATTEMPT_RANGE: Final = 65_536  # characters in which the first time of an attempt is looked for
 _RESTARTED_AFTER_S: Final = 60.0  # clocks of nodes and logs agree to half of it (judgement)
 _ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike (judgement)
-_CLOCK_SKEW_S: Final = 10.0  # judgement
+_LOGS_AGREE_S: Final = 10.0  # the clocks of a job's own logs (judgement)
 
 
 def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
@@ -135,7 +135,7 @@ def _others_went_on(item: EvidenceItem, own: ProgressLines, progress: Sequence[P
     if time is None:
         return False
     others = (one.last_time() for one in progress if one is not None and one is not own)
-    return any(other is not None and time < other - _CLOCK_SKEW_S for other in others)
+    return any(other is not None and time < other - _LOGS_AGREE_S for other in others)
 
 
 def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:

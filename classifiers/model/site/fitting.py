@@ -118,7 +118,6 @@ def fit(
     about["audited"] = calibration.cases
     layer = SiteLayer(
         fitted.support(),
-        {},
         memory,
         label_groups.agreement(groups),
         calibration,

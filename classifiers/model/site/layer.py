@@ -76,7 +76,6 @@ class SiteLayer:
 
     Attributes:
         support: labelled failures with their weights, each with the features that other failures are compared with.
-        bias: by axis and class a shift of the scores, from audited failures only.
         memory: labelled groups.
         memory_confidence: confidence of a verdict that takes the label of a group.
         calibration: the confidence of other verdicts.
@@ -86,7 +85,6 @@ class SiteLayer:
     """
 
     support: tuple[SupportCase, ...] = ()
-    bias: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
     memory_confidence: float = 0.0
     calibration: SiteCalibration = SiteCalibration()
@@ -101,7 +99,7 @@ class SiteLayer:
     @property
     def is_empty(self) -> bool:
         """Whether the layer rests on no label, so that it changes nothing."""
-        return not self.support and not self.bias and not self.memory.entries and not self.calibration.cases
+        return not self.support and not self.memory.entries and not self.calibration.cases
 
     @property
     def corrects(self) -> bool:
@@ -124,8 +122,7 @@ class SiteLayer:
             shares: the packaged probabilities, samples × classes.
             similar: similarity of each sample to each support case, samples × support cases.
         """
-        bias = np.array([self.bias.get(axis, {}).get(code, 0.0) for code in classes])
-        scores, weights = np.log(smoothed(shares)) + bias, self._weights_of(axis, classes)
+        scores, weights = np.log(smoothed(shares)), self._weights_of(axis, classes)
         probabilities: Floats = softmax(scores + similar @ weights).astype(np.float32)
         return probabilities, supported_changes(scores, similar, weights)
 
@@ -152,7 +149,8 @@ class SiteLayer:
 
     def text(self) -> str:
         """The layer as JSON."""
-        corrections = {"bias": _plain(self.bias), "support": [_plain(asdict(one)) for one in self.support]}
+        # Without use: it is in the layers of earlier versions, whose ids are digests of their texts.
+        corrections: dict[str, Any] = {"bias": {}, "support": [_plain(asdict(one)) for one in self.support]}
         if self.changed_confidence is not None:  # left out otherwise, so that a layer without it keeps its id
             corrections["changed_confidence"] = round(self.changed_confidence, 4)
         body = {
@@ -184,12 +182,13 @@ def parse(text: str) -> SiteLayer:
             )
             for one in body["memory"]["entries"]
         )
+        if body["corrections"].get("bias"):
+            raise SiteLayerError("expected no bias: no version of this program fits one")
         changed = body["corrections"].get("changed_confidence")
         return SiteLayer(
             support=tuple(
                 SupportCase(one["case"], one["features"], one["weights"]) for one in body["corrections"]["support"]
             ),
-            bias=body["corrections"]["bias"],
             memory=Memory(tuple(entries)),
             memory_confidence=float(body["memory"]["confidence"]),
             calibration=SiteCalibration(**body["calibration"]),

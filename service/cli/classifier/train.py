@@ -71,5 +71,5 @@ def run(args: argparse.Namespace) -> int:
         "right on kinds held out: " + ", ".join(f"{axis} {value:.3f}" for axis, value in report.held_out.items())
     )
     weak = sum(len(codes) for codes in report.weak.values())
-    output.line(f"classes with fewer than {training.WEAK_CLASS} cases: {weak} (faultline model show lists them)")
+    output.line(f"classes with fewer than {labelled_cases.WEAK_CLASS} cases: {weak} (faultline model show lists them)")
     return 0

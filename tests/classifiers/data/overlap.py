@@ -26,8 +26,16 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
 
 
-def close_pairs(cases: Iterable[LabelledCase], logs: Sequence[str]) -> list[tuple[str, int, int]]:
-    """The id of a case, the number of a log and the shared shingles, where one is mostly part of the other."""
+def close_pairs(
+    cases: Iterable[LabelledCase], logs: Sequence[str], *, least: int = LEAST_SHINGLES
+) -> list[tuple[str, int, int]]:
+    """The id of a case, the number of a log and the shared shingles, where one is mostly part of the other.
+
+    Args:
+        cases: the cases.
+        logs: the logs.
+        least: a case or log of fewer shingles is not looked for in the others.
+    """
     measured = [_shingles(log) for log in logs]
     by_shingle: dict[tuple[str, ...], list[int]] = {}
     for number, shingles in enumerate(measured):
@@ -38,7 +46,7 @@ def close_pairs(cases: Iterable[LabelledCase], logs: Sequence[str]) -> list[tupl
         own = _shingles("\n".join(texts(case)))
         shared = Counter(number for shingle in own for number in by_shingle.get(shingle, ()))
         for number, count in shared.items():
-            sizes = [size for size in (len(own), len(measured[number])) if size >= LEAST_SHINGLES]
+            sizes = [size for size in (len(own), len(measured[number])) if size >= least]
             if any(count > MOST_SHARED * size for size in sizes):
                 found.append((case.id, number, count))
     return found

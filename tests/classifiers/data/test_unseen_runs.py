@@ -1,4 +1,4 @@
-"""The whole runs for measuring only: two files without a common run, labelled and without real places."""
+"""The whole runs for measuring only: labelled, without real places, in no two files, and none in the training data."""
 
 from functools import cache
 from pathlib import Path
@@ -7,10 +7,13 @@ import pytest
 
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
-from tests.classifiers.data.overlap import texts
+from tests.classifiers.data.overlap import close_pairs, texts
 from tests.classifiers.data.test_places import PLACES
 
+pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
+
 DATA = Path(__file__).parents[2] / "data" / "unseen_runs"
+LEAST_SHINGLES = 60  # shorter training cases are standard messages, which long logs contain as well
 LEAST = {
     "read": 200,
     "unread": 50,
@@ -45,7 +48,7 @@ def test_a_file_has_enough_runs_of_each_side(name: str) -> None:
     assert all(sides.count(side) >= LEAST[name] // 6 for side in ("hardware", "system", "user"))
 
 
-def test_no_run_is_in_both_files() -> None:
+def test_no_run_is_in_two_files() -> None:
     labelled_cases.check_ids(every())
 
 
@@ -59,3 +62,10 @@ def test_runs_name_no_real_place() -> None:
     for run in every():
         assert log_of(run).strip(), run.id
         assert not PLACES.search(log_of(run)), run.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEAST)
+def test_no_run_is_in_the_training_data(packaged_cases: list[LabelledCase], name: str) -> None:
+    found = close_pairs(packaged_cases, [log_of(run) for run in runs(name)], least=LEAST_SHINGLES)
+    assert not found  # a failure shows ids and counts, and nothing of the runs

@@ -51,6 +51,38 @@ def test_open_mpi_names_the_first_process_on_two_lines() -> None:
     assert (found.rank, found.exit_code, found.reported_first) == (7, 77, True)
 
 
+@pytest.mark.parametrize(
+    "number", ["²", "--9", "9" * 30, "9" * 5_000], ids=("superscript", "signs", "30 digits", "5,000 digits")
+)
+def test_what_is_no_number_or_too_large_a_one_is_no_rank_and_no_exit_code(number: str) -> None:
+    report = "Root Cause (first observed failure):\n  rank      : {} (local_rank: 0)\n  exitcode  : {} (pid: 4711)\n"
+    assert process_exits.root_cause_exit(report.format(number, 1), 0) is None
+    if len(number) < 1_500:  # characters of a report that are read
+        found = process_exits.root_cause_exit(report.format(8, number), 0)
+        assert found is not None
+        assert (found.rank, found.exit_code) == (8, None)
+    for line in (
+        "E1120 failed (exitcode: 1) local_rank: {} (pid: 4714) of binary: python",
+        "mpirun noticed that process rank {} with PID 4257 on node gpu018 exited on signal 11 (Segfault).",
+        "mpirun noticed that process rank 1 with PID 4257 on node gpu018 exited on signal {}",
+        "['python', 't.py', '--local_rank=3'] exits with return code = {}",
+        "[rank: {}] Child process with PID 4712 terminated with code -7. Forcefully",
+        "  Process name: [[45854,1],{}]",
+        "Process 3 exit with status code {}",
+        "=   EXIT CODE: {}",
+        "process 1 terminated with exit code {}",
+        "MPI_ABORT due to process rank {}",
+        "srun: error: n1: tasks {}: Killed",
+    ):
+        assert not process_exits.find_exits(line.format(number)), line
+    assert find_missing_ranks(f"missing ranks: {number}") == []
+    assert find_missing_ranks(f"task lost: /job:worker/replica:0/task:{number}") == []
+
+
+def test_a_list_of_more_ranks_than_a_job_has_is_cut() -> None:
+    assert len(process_exits.parse_ranks(",".join(["0-4000"] * 300))) <= 4_096
+
+
 def test_the_root_cause_report_of_torch_elastic() -> None:
     text = (
         "Root Cause (first observed failure):\n[0]:\n  time      : 2026-11-20_03:41:55\n  host      : gpu018.orion\n"

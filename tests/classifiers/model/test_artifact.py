@@ -1,12 +1,15 @@
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from classifiers.model import artifact
 from classifiers.model.artifact import Model, ModelError, SealError
+from classifiers.model.conditional_logit import ConditionalLogit
+from classifiers.model.line_weights import LineWeights
 
 
 @pytest.fixture
@@ -24,6 +27,21 @@ def test_a_saved_model_is_loaded_unchanged(model: Model, folder: Path) -> None:
     assert again.calibration == model.calibration
     assert again.retry_by_cause == model.retry_by_cause
     assert again.label == model.label
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Model)])
+def test_the_id_changes_with_all_that_a_model_computes_with(model: Model, folder: Path, name: str) -> None:
+    values: dict[str, Any] = {
+        "text": replace(model.text, intercept=model.text.intercept + 1),
+        "lines": LineWeights(model.lines.words, model.lines.intercept + 1),
+        "fusion": {axis: ConditionalLogit((*one.coefficients[1:], 0.5)) for axis, one in model.fusion.items()},
+        "calibration": replace(model.calibration, threshold=0.123),
+        "category_threshold": 0.123,
+        "retry_by_cause": {"USER.1": {"futile": 1.0}},
+        "about": {**model.about, "version": "another"},
+    }
+    other = replace(model, **{name: values[name]})
+    assert (other.id == artifact.load(folder).id) == (name == "about")
 
 
 def test_saving_again_replaces_the_whole_folder(model: Model, folder: Path) -> None:
@@ -74,7 +92,7 @@ def test_a_model_of_another_version_asks_for_training(folder: Path, key: str, va
     file = folder / "manifest.json"
     manifest = json.loads(file.read_text())
     manifest[key] = value
-    manifest["seal"] = artifact.seal_of(manifest)
+    manifest["seal"] = artifact.manifest_digest(manifest)
     file.write_text(json.dumps(manifest))
     with pytest.raises(ModelError, match=f"{key} differ.*run faultline train"):
         artifact.load(folder)

@@ -157,6 +157,12 @@ def test_one_process_has_no_symptom_first_and_several_have_the_likeliest(fusion:
     assert labels(fusion, cause, symptom=shares(0.1, 0.1, 0.8)).symptoms[0][0] == "none"
 
 
+def test_symptoms_stand_with_the_likeliest_first(fusion: LabelFusion) -> None:
+    cause = shares(0.02, 0.02, 0.01, 0.95)
+    found = labels(fusion, cause, symptom=shares(0.5, 0.4, 0.1)).symptoms
+    assert [code for code, _ in found] == ["D.1.2", SYMPTOMS[1], "none"]
+
+
 def owner(fusion: LabelFusion, cause: Floats) -> float:
     return labels(fusion, cause).confidence_features[CONFIDENCE_FEATURES.index("owner_log_odds")]
 

@@ -244,6 +244,9 @@ def test_a_layer_of_an_earlier_version_keeps_its_id(model: Model) -> None:
     layer = layers.parse(text)
     assert layer.id == "site-" + hashlib.sha256(text.encode()).hexdigest()[:12]
     assert verdict(model, LICENCE.format(n=5), layer).side == "system"
+    stored["corrections"]["bias"] = {"side": {"user": 1.0}}
+    with pytest.raises(SiteLayerError, match="bias"):
+        layers.parse(json.dumps(stored))
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "faultline-site/9"}', '{"format": "faultline-site/1"}'])

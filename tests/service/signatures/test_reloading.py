@@ -1,13 +1,18 @@
 import logging
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.extraction import extractor
+from classifiers.extraction.observations import registry
+from classifiers.extraction.stream_reader import StreamText
 from classifiers.model import artifact
 from service.errors import ConfigurationError
-from service.signatures.reloading_diagnoser import ReloadingDiagnoser
+from service.signatures.reloading_diagnoser import UNREADABLE, ReloadingDiagnoser
 from service.signatures.signature_folder import POLL_S, SignatureFolder
 from tests.classifiers.conftest import small_model
 from tests.service.frozen_clock import FrozenClock
@@ -59,6 +64,24 @@ def test_a_changed_folder_is_noticed_and_a_broken_one_keeps_the_former(
     write(tmp_path, LICENCE)
     assert signature() == "cloud.provider-quota"
     assert folder.current().problem is None
+
+
+def test_an_error_in_what_reads_a_log_costs_only_this_case_its_log(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def observations(job: JobFacts, streams: Sequence[StreamText], present: AbstractSet[str]) -> frozenset[str]:
+        if any("2..0" in one.text for one in streams):
+            raise ValueError("2..0")
+        return registry.observations(job, streams, present)
+
+    monkeypatch.setattr(extractor, "observations", observations)
+    diagnoser = ReloadingDiagnoser(model, SignatureFolder(write(tmp_path, QUOTA), FrozenClock(NOW)))
+    good, bad = (RawCase(JobFacts("failed", "17"), (LogStream(f"{LINE}{more}\n"),)) for more in ("", " 2..0"))
+    verdicts = diagnoser.diagnose([good, bad, good])
+    assert [one.evidence[0].signature for one in verdicts[::2]] == ["site.scratch-quota"] * 2
+    assert verdicts[1].missing == (f"logs and node events: {UNREADABLE} (ValueError)",)
+    assert all(one.stream == "scheduler" for one in verdicts[1].evidence)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
 
 
 def test_a_removed_folder_keeps_the_former(tmp_path: Path) -> None:

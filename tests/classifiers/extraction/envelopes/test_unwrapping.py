@@ -97,6 +97,14 @@ def test_records_of_several_levels_keep_them_and_the_rank() -> None:
     assert lines[-3:] == ["ERROR: [rank3]: unhandled", "Traceback ...", "ValueError: bad"]
 
 
+@pytest.mark.parametrize("rank", ["²", "--9", "9" * 30])
+def test_a_record_with_a_rank_that_is_none_has_no_rank(rank: str) -> None:
+    lines = [f"level=info rank={rank} msg=step-{number}" for number in range(6)]
+    assert unwrapped(LogStream("\n".join(lines))).text.split("\n")[0] == "step-0"
+    lines = [f'{{"rank": {2**63}, "msg": "step {number}"}}' for number in range(6)]
+    assert unwrapped(LogStream("\n".join(lines))).text.split("\n")[0] == "step 0"
+
+
 def test_lines_keep_their_numbers_in_the_file_across_records_of_several_lines() -> None:
     records = ["a", "b\nb2\nb3", "c", "d", "e"]
     stream = unwrapped(LogStream("\n".join(json.dumps({"msg": one}) for one in records), first_line=11))

@@ -44,3 +44,14 @@ def test_a_program_that_holds_little_or_does_not_say_may_lack_it_for_others(line
 
 def test_one_process_with_little_leaves_it_open_for_all() -> None:
     assert not is_own(OWN[0], OTHERS[0])
+
+
+@pytest.mark.parametrize("more", ["", "no job: process 71"])
+@pytest.mark.parametrize("number", ["2..0", "79.1.5", "...", "9" * 400])
+def test_a_size_that_is_no_number_is_no_size(number: str, more: str) -> None:
+    for line in (OLD, NEW, NEW.replace("39.50", number), NEW.replace("0.5", number)):
+        text = line.replace("1.00", number)
+        for held in ("38.90", number):
+            said = text.format(f"Tried to allocate {number} GiB. Process 71 has {held} GiB memory in use.")
+            raw = RawCase(job=JobFacts("failed", scheduler="slurm"), streams=(LogStream(f"{said}\n{more}"),))
+            assert any(hit.id == "pytorch.cuda-oom" for item in EXTRACTOR.extract(raw).items for hit in item.hits)
