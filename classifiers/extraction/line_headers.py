@@ -223,6 +223,12 @@ def time_of(line: str) -> float | None:
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
 
 
+def without_time(line: str) -> str:
+    """A line without the times that it begins with: what day it was is no word of a failure."""
+    hit = _TIMES.match(line) if _CLOCK.search(line, 0, _TIME_RANGE) is not None else None
+    return line if hit is None else line[hit.end() :]
+
+
 # Most lines name nothing: their headers are made once.
 _EMPTY: Final = tuple(LineHeader(message_start=start) for start in range(200))
 
