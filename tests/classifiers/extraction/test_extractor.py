@@ -328,3 +328,16 @@ def test_times_before_its_lines_make_no_log_long() -> None:
     for some in (lines, stamped):
         extracted = EXTRACTOR.extract(RawCase(JOB, streams=(LogStream("\n".join([*some, "KeyError: 'y'"])),)))
         assert (*extracted.earlier_lines, *extracted.short_log_lines) == (*lines, "KeyError: 'y'")
+
+
+def test_an_empty_log_changes_nothing_of_the_other_one() -> None:
+    # In a file the place tells the order, whatever the times of buffered lines are.
+    text = (
+        "2026-11-20 10:00:09 RuntimeError: the shape of the batch does not fit\n"
+        "2026-11-20 10:00:01 ValueError: the second error of the same process\n"
+    )
+    event = NodeEvent("kernel: perf: interrupt took too long", datetime(2026, 11, 20, 9, tzinfo=UTC), "n9", "kernel")
+    log = LogStream(text, rank=0)
+    for events in ((), (event,)):
+        alone = extract(log, events=events)
+        assert extract(log, LogStream("", rank=0, stream="stdout"), events=events).evidence == alone.evidence
