@@ -43,6 +43,8 @@ _RAW: Final = re.compile(
 # times follow.
 _TIME_ALONE: Final = re.compile(rf"[\[(]?{_MARK}[\])]?[:|,]?[ \t]")
 _OF_RUNTIME: Final = re.compile(r"\S{19,35} std(?:out|err) [FP](?: |$)")
+_OF_GLOG: Final = re.compile(r"[EWIFD](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d)")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OWN_TIME_WITHIN: Final = 40  # characters (judgement: a rank, a host or a level stands before it)
 _SHARE_WITH_OWN_TIME: Final = 0.3  # judgement, as for other envelopes
 
@@ -128,9 +130,15 @@ def length_of(line: str, prefix: str) -> int | None:
 
 
 def time_in(line: str, length: int) -> str | None:
-    """The first time in the prefix of a line."""
+    """The first time in the prefix of a line; that of glog as syslog writes it, as its level is not the program's."""
     hit = TIME.search(line, 0, length)
-    return None if hit is None else hit[0].partition(" std")[0]
+    if hit is None:
+        return None
+    glog = _OF_GLOG.match(hit[0])
+    if glog is None:
+        return hit[0].partition(" std")[0]
+    month = int(glog["month"])
+    return f"{_MONTHS[month - 1]} {int(glog['day']):2d} {glog['clock']}" if 1 <= month <= len(_MONTHS) else None
 
 
 def _ends(head: str) -> Iterator[int]:

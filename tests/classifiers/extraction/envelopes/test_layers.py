@@ -47,6 +47,7 @@ ENVELOPES: dict[str, Envelope] = {
     "a workflow engine's lines from a runtime": (
         lambda line, at, _: f"{at:%FT%T.%f}1Z stdout F [{at:%FT%T}.000+0000] {{pod_manager.py:4}} INFO - [base] {line}"
     ),
+    "glog of a runner": lambda line, at, _: f"I{at:%m%d %T.%f} 41 stream.py:12] {line}",
     "a time": lambda line, at, _: f"{at:%FT%T.%f}123Z {line}",
 }
 
