@@ -23,7 +23,7 @@ from classifiers.extraction.evidence_items import (
     ExtractedCase,
     strongest,
 )
-from classifiers.extraction.line_headers import in_year_of, plain, set_year_of, strip_colors
+from classifiers.extraction.line_headers import in_year_of, plain, set_year_of, strip_colors, without_time
 from classifiers.extraction.observations.only_losses import shows_only_losses
 from classifiers.extraction.observations.registry import observations
 from classifiers.extraction.ordering import LogOdds
@@ -39,6 +39,7 @@ _EVENTS_AT_ONCE: Final = 500  # the scanner keeps so many lines of a text
 _EVENTS_KEPT: Final = 8_000  # texts of node events; jobs of the same nodes have the same (judgement)
 _LONGEST_KEPT: Final = 1_000  # characters
 _SHORT_LOG: Final = 2_500  # characters; a log up to this length is read whole (judgement)
+_SHORT_LOG_WITH_TIMES: Final = 5_000  # characters; times are about half of many lines
 _MOST_MISSING: Final = 20  # entries (judgement)
 
 
@@ -167,7 +168,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     logs = extraction.log_texts
     chars = sum(map(len, logs))
     first = _first_line(items)
-    short, earlier = _short_log_lines(extraction, first) if chars <= _SHORT_LOG else ((), ())
+    short, earlier = _short_log_lines(extraction, first) if _is_short(logs, chars) else ((), ())
     return ExtractedCase(
         case=case,
         items=items,
@@ -183,6 +184,13 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         landmarks=frozenset().union(*[one.landmarks for one in extraction.streams]),
         only_losses=shows_only_losses(items, findings.exits, extraction.progress, len(raw.job.nodes)),
     )
+
+
+def _is_short(logs: Sequence[str], chars: int) -> bool:
+    """Whether logs of so many characters are short; a time before each line makes no log longer."""
+    if _SHORT_LOG < chars <= _SHORT_LOG_WITH_TIMES:
+        chars = sum(len(without_time(line)) + 1 for log in logs for line in log.split("\n"))
+    return chars <= _SHORT_LOG
 
 
 def _first_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
@@ -213,7 +221,8 @@ def _short_log_lines(extraction: Extraction, first: EvidenceItem | None) -> tupl
     if explained:
         lines = [line for line in lines if line.strip() not in explained]
     kept = benign_lines.drop_benign(lines)
-    return kept, tuple(line for line in earlier if not benign_lines.is_benign(line))
+    earlier = [line for line in earlier if not benign_lines.is_benign(line)]
+    return tuple(map(without_time, kept)), tuple(map(without_time, earlier))
 
 
 def _is_uncorroborated(items: Sequence[EvidenceItem]) -> bool:

@@ -14,6 +14,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.extraction.tracebacks import indented_message
 from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.event_rules import timeouts
 
@@ -103,8 +104,8 @@ def _first_after_progress(
         printed_by = header.rank if header.rank is not None else attribution.infer_rank(line, header)
         if (of_stream if printed_by is None else printed_by) != rank:
             continue
-        message = line[header.message_start :]
-        if not message.strip() or message[0].isspace() or any(part in line for part in _NO_ACT) or is_benign(line):
+        message, shown = line[header.message_start :], indented_message(line, header)
+        if not message.strip() or shown[0].isspace() or any(part in line for part in _NO_ACT) or is_benign(line):
             continue
         if _comes_back(message, lines):
             return found

@@ -20,7 +20,8 @@ from classifiers.contracts import LogStream
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_RETURNS: Final = re.compile(r"(?<!\r)\r+\n")
+# Before a line's end, and at its beginning, where they have no effect on a terminal.
+_RETURNS: Final = re.compile(r"(?<!\r)\r+\n\r*|\n\r+")
 _ISO: Final = re.compile(
     r"(?P<y>20\d\d)[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>[.,]\d{1,9})?"
 )
@@ -124,15 +125,19 @@ def strip_colors(text: str) -> str:
 def plain(stream: LogStream) -> LogStream:
     """The stream without terminal colours, carriage returns at the ends of lines and a byte order mark at its start.
 
+    Carriage returns at the beginnings of lines are left out as well.
+
     The same object where there are none.
     """
     text = stream.text
-    if "\x1b" not in text and "\r\n" not in text and not text.startswith(_BYTE_ORDER_MARK):
+    has_returns = "\r" in text and ("\r\n" in text or "\n\r" in text or text.startswith("\r"))
+    if "\x1b" not in text and not has_returns and not text.startswith(_BYTE_ORDER_MARK):
         return stream
     starts = [offset for offset, _ in stream.windows if offset > 0]
     ends = [*starts, len(text)]
     parts = [_RETURNS.sub("\n", strip_colors(text[start:end])) for start, end in zip([0, *starts], ends, strict=True)]
     parts[0] = parts[0].removeprefix(_BYTE_ORDER_MARK)
+    parts = [part.lstrip("\r") for part in parts]
     # A window begins with a line, so that what is removed before it lies in the parts before it.
     moved = dict(zip(starts, accumulate(map(len, parts)), strict=False))
     windows = tuple((moved.get(offset, 0), line) for offset, line in stream.windows)
@@ -221,6 +226,12 @@ def time_of(line: str) -> float | None:
             return whole + float("0" + (hit["f"] or ""))
     hit = _SYSLOG.search(head)
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
+
+
+def without_time(line: str) -> str:
+    """A line without the times that it begins with: what day it was is no word of a failure."""
+    hit = _TIMES.match(line) if _CLOCK.search(line, 0, _TIME_RANGE) is not None else None
+    return line if hit is None else line[hit.end() :]
 
 
 # Most lines name nothing: their headers are made once.

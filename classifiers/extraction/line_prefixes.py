@@ -18,7 +18,8 @@ from classifiers.extraction.line_headers import first_usual_line
 from classifiers.signatures import LinePattern
 
 _TIME: Final = (
-    r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d{1,9}+)?+(?:Z|[+-]\d\d:?\d\d)?+"
+    r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _]|[A-Z][a-z]{2} [ \d]\d )?"
+    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9}+)?+(?:Z|[+-]\d\d:?\d\d)?+"
     r"[\])]?+[ :,|-]{0,3}+)?"  # possessive: no prefix begins with one of these
 )
 # A prefix before every line, as launchers write it; the name of the group is the name of the style.

@@ -141,7 +141,7 @@ def expected_ranks(raw: RawCase, attributions: Sequence[LineAttribution], talkin
     world = raw.job.gpus or 0
     if world > len(talking) and len(expected) <= world:
         expected |= set(range(world))
-    elif len(raw.streams) <= _FEW_STREAMS:
+    elif sum(bool(stream.text) for stream in raw.streams) <= _FEW_STREAMS:
         expected |= set(range(max(talking) + 1))
     return expected
 

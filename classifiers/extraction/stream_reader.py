@@ -131,7 +131,7 @@ class StreamReader:
         self._stream_rank = None if is_several else rank
         self._is_only_log = logs <= 1 and not stream.is_scheduler
         self._has_pods = raw.job.scheduler == "kubernetes"
-        self._needs_time = len(raw.streams) > 1 or bool(raw.node_events)
+        self._needs_time = logs > 1 or bool(raw.node_events)
 
     def read(self, findings: StreamFindings) -> None:
         """Add the items, exits and missing ranks of the stream to the findings."""

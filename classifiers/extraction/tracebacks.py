@@ -87,7 +87,7 @@ def parse_traceback(text: str, offset: int, first_line: str, *, parse: ParseHead
         first_line: that line.
         parse: reads the header of a line; lines of other writers are skipped.
     """
-    indent = _indent(_indented_message(first_line, parse(first_line)))
+    indent = _indent(indented_message(first_line, parse(first_line)))
     frame = _InnermostFrame()
     foreign = 0
     first: Traceback | None = None
@@ -140,10 +140,12 @@ def _lines_of_writer(text: str, offset: int, first_line: str, parse: ParseHeader
     """Offset, line and message of the lines after the first one that the same writer printed."""
     word = first_line.find("Traceback")
     prefixed = bool(first_line[:word].strip()) and word > 0
-    writer = _writer(parse(first_line))
+    header = parse(first_line)
+    writer = _writer(header)
     at = _line_end(text, offset) + 1
     # A prefix that is no header of a known form, as that of a host in a log of which few lines have one.
-    prefix = first_line[:word] if prefixed and writer is None and text.startswith(first_line[:word], at) else ""
+    is_unknown = prefixed and writer is None and header.message_start < word
+    prefix = first_line[:word] if is_unknown and text.startswith(first_line[:word], at) else ""
     skipped = 0
     for _ in range(_MOST_LINES):
         if at >= len(text):
@@ -164,14 +166,14 @@ def _lines_of_writer(text: str, offset: int, first_line: str, parse: ParseHeader
             continue
         header = parse(line)
         if writer is None or _writer(header) == writer:
-            yield begin, line, _indented_message(line, header)
+            yield begin, line, indented_message(line, header)
             continue
         skipped += 1
         if skipped > _MOST_SKIPPED:
             return
 
 
-def _indented_message(line: str, header: LineHeader) -> str:
+def indented_message(line: str, header: LineHeader) -> str:
     """What follows a line's header and one space, with its indentation: headers are read up to the first word."""
     start = len(line[: header.message_start].rstrip())
     return line[start + 1 :] if start and line[start : start + 1].isspace() else line[start:]

@@ -7,6 +7,8 @@ the scheduler's controller to the log of a job, and some platforms collect both 
 import re
 from typing import Final
 
+from classifiers.extraction.envelopes import prefixes
+
 # In a text without any of these there is no such line. In lower case: they are searched with the catalogue's literals.
 DAEMON_MARKS: Final = (
     "kernel: ", "nvrm: ", "pcieport ", "slurmctld", "slurmd:", "slurmd[", "_slurm_rpc", "jobid=", "kubelet", "systemd[",
@@ -14,6 +16,7 @@ DAEMON_MARKS: Final = (
     "sudo[", "sudo: ",
 )  # fmt: skip
 _HEAD: Final = 160  # characters: longer than the headers of syslog, of dmesg and of Slurm's daemons
+_STAMP: Final = re.compile(rf"(?:{prefixes.TIME.pattern}) {{1,2}}")  # the time at which a collector read a line
 _DAEMON: Final = re.compile(
     # syslog and journal: time, host, and the name of the program before the message
     r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\[?\S{0,20}\d\d:\d\d:\d\d\S{0,20} )?(?:[\w.-]{1,64} )?"
@@ -29,5 +32,8 @@ _DAEMON: Final = re.compile(
 
 
 def is_of_daemon(line: str) -> bool:
-    """Whether a daemon of the platform or the kernel printed a line, by its header."""
-    return _DAEMON.match(line, 0, _HEAD) is not None
+    """Whether a daemon of the platform or the kernel printed a line, by its header or by that behind a collector's."""
+    if _DAEMON.match(line, 0, _HEAD) is not None:
+        return True
+    stamp = _STAMP.match(line)
+    return stamp is not None and _DAEMON.match(line, stamp.end(), stamp.end() + _HEAD) is not None

@@ -10,11 +10,13 @@ python-json-logger, logrus and the Go package `slog` (logfmt).
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
+
+from classifiers.extraction.envelopes import prefixes
 
 # Where a record holds the line, its time, its level, its rank, and the text of an exception. The first one counts.
 _MESSAGE: Final = ("log", "message", "msg", "textPayload", "MESSAGE", "event", "line", "text")
@@ -38,6 +40,8 @@ _LEVEL_NAMES: Final = {
 }  # fmt: skip
 # A pod, a host or a rank, as log tools write it.
 WRITER: Final = re.compile(r"\[?(?:pod/)?[a-z][\w./-]{1,80}\]?(?: ?\| ?|: | )|\d{1,5}: ")
+# The time at which a collector read a record.
+_STAMP: Final = re.compile(rf"\[?(?P<time>{prefixes.TIME.pattern})\]? {{1,2}}")
 _PREFIX_RANGE: Final = 100  # characters
 _ISO: Final = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 # Seconds since 1970, of the years 2001 to 2096; larger numbers are milliseconds.
@@ -71,12 +75,15 @@ def may_be_record(line: str) -> bool:
     return "msg=" in line or (line.find("{", 0, _PREFIX_RANGE) >= 0 and _start_of(line) is not None)
 
 
-def _start_of(line: str) -> int | None:
-    """Where the record of a line begins: at its first character, or behind the name of who wrote it."""
+def _start_of(line: str) -> tuple[int, int] | None:
+    """Where the name of who wrote a record and the record begin: at first in the line, or behind a collector's time."""
     if line.startswith("{"):
-        return 0
-    prefix = WRITER.match(line)
-    return prefix.end() if prefix is not None and line.startswith("{", prefix.end()) else None
+        return 0, 0
+    stamp = _STAMP.match(line)
+    at = 0 if stamp is None else stamp.end()
+    prefix = None if line.startswith("{", at) else WRITER.match(line, at)
+    end = at if prefix is None else prefix.end()
+    return (at, end) if line.startswith("{", end) else None
 
 
 def of_sample(sample: Sequence[str]) -> list[Record]:
@@ -100,13 +107,17 @@ def read(line: str) -> Record | None:
     A record may hold another one: a collector's the one that the program wrote.
     """
     prefix, fields = _parts_of(line)
-    return _record_of(fields, prefix)
+    record = _record_of(fields, prefix)
+    stamp = _STAMP.match(line) if record is not None and record.time is None else None
+    return record if record is None or stamp is None else replace(record, time=stamp["time"])
 
 
 def _parts_of(line: str) -> tuple[str, Mapping[str, Any] | None]:
-    """What stands before the record of a line, and its fields; None where there is no record."""
+    """The name of who wrote the record of a line, and the record's fields; None where there is no record."""
     start = _start_of(line)
-    return ("", _logfmt_fields(line)) if start is None else (line[:start], _json_fields(line[start:]))
+    if start is None:
+        return "", _logfmt_fields(line)
+    return line[start[0] : start[1]], _json_fields(line[start[1] :])
 
 
 def _record_of(fields: Mapping[str, Any] | None, prefix: str) -> Record | None:

@@ -16,6 +16,7 @@ _SAMPLED: Final = 30  # lines at most
 _PROBES: Final = 10
 _PROBE_LENGTH: Final = 200
 _SHARE_ALIKE: Final = 0.8  # judgement: some lines are those of the runner or the runtime
+_MOST_LAYERS: Final = 3  # judgement: what a runtime, a collector and an engine add
 _SHARE_WITH_TIME: Final = 0.3  # of the program's lines have a time of their own (judgement: the others are tracebacks)
 _HEAD: Final = re.compile(
     rf"(?:{prefixes.TIME.pattern}) (?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?(?:\[rank\d{{1,6}}\]: )?"
@@ -37,9 +38,13 @@ def unwrapped(stream: LogStream) -> LogStream:
     it. A line behind a prefix keeps the time of the prefix where the program writes none. Lines of exceptions that
     Python ignored are empty. Numbers of lines stay those of the file.
     """
-    unwrap = _reader_of(stream.text, of_one_rank=stream.rank is not None)
-    if unwrap is not None:
+    for _ in range(_MOST_LAYERS):
+        unwrap = _reader_of(stream.text, of_one_rank=stream.rank is not None)
+        if unwrap is None:
+            break
         stream = _rewritten(stream, unwrap)
+    if _BAR_SIGN in stream.text and _BAR.search(stream.text) is not None:
+        stream = _rewritten(stream, _without_bar)
     if not ignored_exceptions.may_be_in(stream.text):
         return stream
     ignored = ignored_exceptions.ignored_lines(stream.text.split("\n"))
@@ -91,12 +96,10 @@ def _reader_of(text: str, *, of_one_rank: bool) -> Unwrap | None:
         text: the log.
         of_one_rank: whether it is known which rank printed it.
     """
-    envelope: Unwrap | None = relays.of_text(text)
-    if envelope is None and _may_have_envelopes(text):
-        envelope = _envelope_reader(text, of_one_rank=of_one_rank)
-    if _BAR_SIGN not in text or _BAR.search(text) is None:
-        return envelope
-    return lambda line: _without_bar(line if envelope is None else envelope(line) or line)
+    relay: Unwrap | None = relays.of_text(text)
+    if relay is not None or not _may_have_envelopes(text):
+        return relay
+    return _envelope_reader(text, of_one_rank=of_one_rank)
 
 
 def _without_bar(line: str) -> str:
@@ -117,9 +120,9 @@ def _envelope_reader(text: str, *, of_one_rank: bool) -> Unwrap | None:
     if found:
         return _record_reader(found)
     prefix = prefixes.common_prefix(sample, text)
-    if prefix is None or _names_writer(sample, prefix, of_one_rank=of_one_rank):
-        return None
-    return _prefix_reader(sample, prefix)
+    if prefix is not None and _names_writer(sample, prefix, of_one_rank=of_one_rank):
+        prefix = prefixes.time_of_collector(sample)
+    return None if prefix is None else _prefix_reader(sample, prefix)
 
 
 def _may_have_envelopes(text: str) -> bool:

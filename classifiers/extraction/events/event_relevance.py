@@ -115,7 +115,7 @@ def judge_node_events(
                 judgements[item.offset] = judgement
                 used.append(item)
         lead(used, {item.offset: seen.at(item.offset) for item in used}, items, judgements)
-    if not used and len(raw.streams) <= 1:
+    if not used and sum(bool(one.text) for one in raw.streams) <= 1:
         for item in items:  # the places in the one log are order enough, as without any event
             item.time = None
     return [*items, *used], set_aside

@@ -313,3 +313,31 @@ def test_of_many_node_events_without_a_part_in_the_failure_six_are_shown_the_mos
     aside = [one for one in EXTRACTOR.extract(build_case(event)).case.evidence if one.note is not None]
     assert len(aside) == 6
     assert aside[0].text == lost["text"]
+
+
+@pytest.mark.parametrize("stamp", ["2026-11-12 13:15:28,110 ", "[2026-03-04T05:06:07.089Z] ", "Dec 11 12:13:15 ", ""])
+def test_the_words_of_a_short_log_are_the_same_on_each_day(stamp: str) -> None:
+    lines = ["loading data", "step 1 loss 2.5", "bash: line 3: 4711 Bus error", "srun: error: n1: task 0: Exited"]
+    extracted = EXTRACTOR.extract(RawCase(JOB, streams=(LogStream("\n".join(stamp + line for line in lines), rank=0),)))
+    assert (*extracted.earlier_lines, *extracted.short_log_lines) == tuple(lines)
+
+
+def test_times_before_its_lines_make_no_log_long() -> None:
+    lines = [f"step {number} loss {number * 7 % 11}.5 and some more words of a line" for number in range(50)]
+    stamped = [f"2026-11-12T13:15:28.{number:06d}Z {line}" for number, line in enumerate(lines)]
+    for some in (lines, stamped):
+        extracted = EXTRACTOR.extract(RawCase(JOB, streams=(LogStream("\n".join([*some, "KeyError: 'y'"])),)))
+        assert (*extracted.earlier_lines, *extracted.short_log_lines) == (*lines, "KeyError: 'y'")
+
+
+def test_an_empty_log_changes_nothing_of_the_other_one() -> None:
+    # In a file the place tells the order, whatever the times of buffered lines are.
+    text = (
+        "2026-11-20 10:00:09 RuntimeError: the shape of the batch does not fit\n"
+        "2026-11-20 10:00:01 ValueError: the second error of the same process\n"
+    )
+    event = NodeEvent("kernel: perf: interrupt took too long", datetime(2026, 11, 20, 9, tzinfo=UTC), "n9", "kernel")
+    log = LogStream(text, rank=0)
+    for events in ((), (event,)):
+        alone = extract(log, events=events)
+        assert extract(log, LogStream("", rank=0, stream="stdout"), events=events).evidence == alone.evidence

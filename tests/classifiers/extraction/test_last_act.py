@@ -33,6 +33,8 @@ VALIDATION = "2026-11-20 10:29:00 new best loss, validating the whole set\n"
         VALIDATION,
         VALIDATION + "2026-11-20 10:29:30 reading 120 shards\n",
         "n1:70:70 [0] NCCL INFO comm 0x1 rank 0\n" + VALIDATION,
+        "    model = wrap(model)\n" + VALIDATION,
+        "2026-11-20 10:28:59     model = wrap(model)\n" + VALIDATION,
     ],
 )
 def test_it_begins_with_what_the_rank_did_after_its_last_progress(left: str) -> None:

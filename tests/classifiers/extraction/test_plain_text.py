@@ -45,6 +45,12 @@ def test_line_ends_of_windows_and_terminals_change_nothing(end: str) -> None:
     assert evidence(LogStream(text.replace("\n", end))) == evidence(LogStream(text))
 
 
+def test_carriage_returns_before_lines_change_nothing() -> None:
+    text = "step 1\nTraceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nKeyError: 'y'\n"
+    returns = LogStream("\r" + text.replace("\n", "\n\r"), rank=0, windows=((0, 1), (8, 90_000)))
+    assert evidence(returns) == evidence(LogStream(text, rank=0, windows=((0, 1), (7, 90_000))))
+
+
 def test_a_byte_order_mark_changes_nothing() -> None:
     text = "KeyError: 'hard_negatives'\n" + "".join(f"step {number}\n" for number in range(9))
     log = LogStream(f"\ufeff{text}KeyError: 'y'\n", rank=0, windows=((0, 1), (len(text) + 1, 90_000)))

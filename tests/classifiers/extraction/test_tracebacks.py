@@ -120,3 +120,12 @@ def test_an_exception_introduces_nothing_without_a_colon_or_with_other_words_bet
     no_colon = WRAPPER.rstrip(":")
     assert beginnings(extractor, f"{no_colon}\n{CAUSE}\n") == [no_colon, CAUSE]
     assert beginnings(extractor, f"{WRAPPER}\nstopping all engines\n{CAUSE}\n") == [WRAPPER, CAUSE]
+
+
+@pytest.mark.parametrize("stamp", ["2026-11-24 10:00:{:02d} ", "Nov 24 10:00:{:02d} ", "[2026-11-24T10:00:{:02d}Z] "])
+def test_a_traceback_whose_lines_have_different_times_is_one(stamp: str) -> None:
+    lines = ["Traceback (most recent call last):", '  File "a.py", line 1, in f', "    f(", "    )", CAUSE]
+    text = "\n".join(stamp.format(number // 2) + line for number, line in enumerate(lines))
+    found = parse_traceback(text, 0, text.split("\n", maxsplit=1)[0])
+    assert found is not None
+    assert found.final_line.endswith(CAUSE)

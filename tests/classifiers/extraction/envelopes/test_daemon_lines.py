@@ -27,6 +27,9 @@ def entries_of(log: str, job_id: str | None = None, role: str = "") -> set[str]:
         "[2025-03-03T11:02:09.114] cleanup of a node",
         "NVRM: GPU at PCI:0000:41:00",
         "pcieport 0000:40:01.1: link is down",
+        "2025-03-03T11:02:09.114021000Z NVRM: GPU at PCI:0000:41:00",
+        "2025-03-03T11:02:09.114021000Z stdout F [39430123.297664] nvme nvme1: controller is down",
+        "2025-03-03 11:02:09 [Mon Mar  3 11:02:09 2025] nvme nvme1: controller is down",
     ],
 )
 def test_the_header_tells_that_a_daemon_or_the_kernel_printed_a_line(line: str) -> None:

@@ -58,10 +58,10 @@ def test_the_program_is_read_without_the_envelope(name: str) -> None:
     assert [own_text(line) for line in stream.text.split("\n")][4:] == list(PROGRAM[4:])
 
 
-@pytest.mark.parametrize("name", [name for name in ENVELOPES if name != "glog of a runner"])
+@pytest.mark.parametrize("name", ENVELOPES)
 def test_lines_keep_the_time_of_the_envelope_where_the_program_writes_none(name: str) -> None:
     lines = unwrapped(LogStream(in_envelope(ENVELOPES[name]))).text.split("\n")
-    assert lines[-1].startswith(("2026-11-24T10:00:07", "2026-11-24 10:00:07"))
+    assert lines[-1].startswith(("2026-11-24T10:00:07", "2026-11-24 10:00:07", "Nov 24 10:00:07"))
 
 
 def test_a_program_that_writes_times_keeps_its_own() -> None:
