@@ -27,17 +27,17 @@ class Promotions:
         self._key = key
 
     def obstacle(self, stored: StoredLayer) -> str | None:
-        """What a layer would have to be to be promoted; None if it can be."""
+        """Why a layer cannot be promoted; None if it can be."""
         if stored.is_sealed(self._key) and stored.gate.decision == "refuse":
-            return "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
+            return "the gate refused it: " + "; ".join(stored.gate.reasons)
         return self.misfit(stored)
 
     def misfit(self, stored: StoredLayer) -> str | None:
-        """What a layer would have to be to give verdicts here, whatever the gate says of it; None if it can."""
+        """Why a layer cannot give verdicts here, whatever the gate says of it; None if it can."""
         if not stored.is_sealed(self._key):
-            return "a layer that is sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
+            return "it is not sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
         if parse(stored.text).about.get("base") != self._base:
-            return "a layer of the packaged model in use: run faultline retrain"
+            return "it was fitted on another packaged model: run faultline retrain"
         return None
 
     def in_use(self, reading: ReadSession) -> SiteLayer | None:
@@ -61,9 +61,10 @@ class Promotions:
         with self._store.unit_of_work() as work:
             work.site_layers.lock()
             stored = work.site_layers.get(layer_id)
-            expected = self.obstacle(stored) or _second_person(stored, who)
-            if expected is not None:
-                raise Conflict(f"{layer_id}: expected {expected}"[:1_000], (FieldError("model", expected[:500]),))
+            why = self.obstacle(stored) or _second_person(stored, who)
+            if why is not None:
+                problem = FieldError("model", "a layer that can be promoted", layer_id)
+                raise Conflict(f"{layer_id} cannot be promoted: {why}"[:1_000], (problem,))
             before = work.site_layers.active()
             work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
             work.site_layers.prune(KEPT_LAYERS)
@@ -122,8 +123,8 @@ class Promotions:
 
 
 def _second_person(stored: StoredLayer, who: str) -> str | None:
-    """What is missing where the gate wants a second person, and the person who promotes gave nearly all labels."""
+    """Why this person may not: the gate wants a second person, and they gave nearly all labels. None if they may."""
     labellers = parse(stored.text).about.get("labellers", {})
     if stored.gate.decision == "ask" and one_labeller(labellers) == who:
-        return "a promotion by somebody who did not give nearly all of its labels"
+        return "you gave nearly all of its labels, so another person has to promote it"
     return None

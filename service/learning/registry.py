@@ -26,7 +26,7 @@ class SiteLayerView:
         decision: the gate's decision, or that of a person who refused it.
         decision_text: the same as a sentence.
         reasons: the reasons of the decision, in words.
-        obstacle: what it would have to be to be promoted; None if a person can promote it.
+        obstacle: why it cannot be promoted; None if a person can promote it.
         labels: the number of labels that it rests on.
         groups: the number of labelled groups.
         labellers: labels of each labeller.

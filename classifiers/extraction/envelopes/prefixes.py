@@ -12,7 +12,7 @@ from typing import Final
 
 # A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start. Container runtimes write the stream
 # behind it, and whether the line is whole.
-TIME: Final = re.compile(
+TIME: Final[re.Pattern[str]] = re.compile(
     r"20\d\d[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d)?"
     r"(?: std(?:out|err) [FP](?= |$))?"
     r"|[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"

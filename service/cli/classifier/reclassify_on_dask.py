@@ -54,9 +54,10 @@ def reclassification(services: compose.Services, layer: str) -> Reclassification
     """
     with services.store.reading() as reading:
         stored = None if layer == PACKAGED else reading.site_layers.get(layer)
-    expected = None if stored is None else services.retraining.promotions.misfit(stored)
-    if expected is not None:
-        raise Conflict(f"{layer}: expected {expected}", (FieldError("model", expected),))
+    why = None if stored is None else services.retraining.promotions.misfit(stored)
+    if why is not None:
+        problem = FieldError("model", "a layer that can give verdicts here", layer)
+        raise Conflict(f"{layer} cannot be used: {why}", (problem,))
     chosen = None if stored is None else parse(stored.text)
     catalogue = services.signatures.current().layered.catalogue
     return Reclassification(

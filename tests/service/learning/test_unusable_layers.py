@@ -54,7 +54,7 @@ def test_a_layer_of_another_model_is_not_used_to_classify_again(world: World, ur
     settings = {"FAULTLINE_DATABASE_URL": url, "FAULTLINE_MODEL_DIR": str(model)}
     named = run_command(settings, "reclassify", "--dry-run", "--model", other.id)
     assert named.returncode != 0
-    assert "expected a layer of the packaged model in use" in named.stderr
+    assert "it was fitted on another packaged model" in named.stderr
     assert run_command(settings, "reclassify", "--dry-run", "--model", layer).returncode == 0
 
 
