@@ -36,7 +36,7 @@ _KEY_LIKE = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
 # Marker (lower case) -> pattern that begins with the marker. The groups whose name begins with `secret` are removed.
 _FORMS: dict[str, str] = {
     "eyj": r"(?P<secret>eyJ[\w-]{8,4096}\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
-    "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]*\d)[\w.~+/=-]{12,4096})",
+    "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
     "authorization": rf"(?i:authorization)(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
     r"(?:(?i:basic|bearer|token|digest|aws4-hmac-sha256) {1,4})?(?P<secret>[^\s\"'\\,]{6,4096})",
     "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>[^\r\n\"']{8,4096})",
@@ -46,7 +46,7 @@ _FORMS: dict[str, str] = {
     "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
     "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
     "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=]{20,1024})",
-    " password ": r"(?i) password +(?P<secret>(?=[^\s]*[\d!@#$%^&*])[^\s\"',.]{6,256})",
+    " password ": r"(?i) password {1,8}(?P<secret>(?=[^\s]{0,255}[\d!@#$%^&*])[^\s\"',.]{6,256})",
     "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
 }
