@@ -25,7 +25,7 @@ def reads_without_limit(pattern: str) -> bool:
 
 
 def _repeats(tree: Any) -> bool:
-    if isinstance(tree, tuple) and len(tree) == 2 and tree[0] in _REPEATS and tree[1][1] == _constants.MAXREPEAT:  # noqa: PLR2004
+    if isinstance(tree, tuple) and len(tree) == 2 and tree[0] in _REPEATS and tree[1][1] == _constants.MAXREPEAT:
         return True
     return isinstance(tree, tuple | list | _parser.SubPattern) and any(_repeats(one) for one in tree)
 
