@@ -116,6 +116,14 @@ def test_a_torchrun_error_file_is_read_like_the_log_of_its_rank() -> None:
     assert case.suspect.rank == 3
 
 
+def test_a_secret_that_json_escapes_hid_is_removed() -> None:
+    message = "ValueError: no login with db_password=пароль-Ж7x"
+    raw = {"kind": "torchrun_error", "rank": 2, "tail": json.dumps({"message": message})}
+    texts = [one.text for one in extract(raw).evidence]
+    assert texts
+    assert not any("Ж7" in text for text in texts)
+
+
 def test_a_torchrun_error_file_may_hold_only_a_text() -> None:
     tail = json.dumps({"message": "ValueError: the learning rate is negative"})
     case = extract({"kind": "torchrun_error", "rank": 2, "tail": tail})
