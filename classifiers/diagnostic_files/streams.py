@@ -79,15 +79,15 @@ def _read(one: LogStream, out: DiagnosticFiles) -> list[DiagnosticFinding]:
 
 def _stacks(files: Sequence[LogStream], unreadable: list[str]) -> list[DiagnosticFinding]:
     """The findings of all dumps together; one that is no dump is left out."""
-    dumps: dict[int | None, str] = {}
+    dumps: list[tuple[int | None, str]] = []
     for one in files:
         text = one.text[:_MOST_CHARS]
         try:
-            read_stacks({one.rank: text})
+            read_stacks([(one.rank, text)])
         except NotDiagnostic as error:
             unreadable.append(f"{_title(one)}: {error}")
         else:
-            dumps[one.rank] = text
+            dumps.append((one.rank, text))
     return read_stacks(dumps) if dumps else []
 
 
