@@ -61,7 +61,7 @@ def _collect_strings(value: Any, texts: list[str]) -> bool:
     elif isinstance(value, dict):
         for key, one in value.items():
             if isinstance(key, str):
-                if _is_secret_name(key) and isinstance(one, str) and one:
+                if isinstance(one, str) and one and _is_secret_name(_name_of(value, key)):
                     return False
                 texts.append(key)
             if isinstance(one, str):
@@ -78,6 +78,12 @@ def _is_secret_name(key: str) -> bool:
     return _SECRET_NAME.search(key) is not None
 
 
+def _name_of(fields: dict[Any, Any], key: str) -> str:
+    """The name of a field's value: of `value` in `{"name": "API_KEY", "value": "x"}`, as in a container, the other."""
+    name = fields.get("name") if key == "value" else None
+    return name if isinstance(name, str) else key
+
+
 def redact_json(value: Any) -> Any:
     """A JSON-like value without secrets in strings, field names included: `{"password": "x"}` is redacted too."""
     if isinstance(value, str):
@@ -85,7 +91,7 @@ def redact_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             redact(key) if isinstance(key, str) else key: PLACEHOLDER
-            if isinstance(key, str) and isinstance(one, str) and one and _is_secret_name(key)
+            if isinstance(key, str) and isinstance(one, str) and one and _is_secret_name(_name_of(value, key))
             else redact_json(one)
             for key, one in value.items()
         }
