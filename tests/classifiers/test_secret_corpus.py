@@ -10,10 +10,11 @@ import random
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from classifiers.redaction import redact, redact_json
+from classifiers.redaction import has_secret, redact, redact_json
 from classifiers.secrets.finder import PLACEHOLDER
 
 TEXTS = Path(__file__).parents[1] / "data" / "secret_texts"
@@ -78,8 +79,24 @@ def test_ordinary_lines_of_jobs_stay() -> None:
     assert redact(whole) is whole
 
 
+def test_an_argument_after_the_flag_of_a_secret_is_one() -> None:
+    value = {"args": ["train", "--hub-token", "abc123", "--max-tokens", "512", "--password", "--lr", "1"]}
+    clean = ["train", "--hub-token", PLACEHOLDER, "--max-tokens", "512", "--password", "--lr", "1"]
+    assert has_secret(value)
+    assert redact_json(value) == {"args": clean}
+    assert redact_json(tuple(value["args"])) == tuple(clean)
+
+
+@pytest.mark.parametrize("name", ["SECRET_KEY", "secretKey", "JWT_SIGNING_KEY", "license_key"])
+def test_a_key_is_a_secret_by_its_name(name: str) -> None:
+    assert redact_json({name: "abc", f"{name}_file": "/run/key"}) == {name: PLACEHOLDER, f"{name}_file": "/run/key"}
+
+
 def test_a_variable_of_a_container_is_a_secret_by_its_name() -> None:
-    value = {"env": [{"name": "WANDB_API_KEY", "value": "abc123"}, {"name": "NCCL_DEBUG", "value": "INFO"}]}
+    value: dict[str, Any] = {
+        "env": [{"name": "WANDB_API_KEY", "value": "abc123"}, {"name": "NCCL_DEBUG", "value": "INFO"}]
+    }
+    assert has_secret(value)
     assert redact_json(value) == {
         "env": [{"name": "WANDB_API_KEY", "value": PLACEHOLDER}, {"name": "NCCL_DEBUG", "value": "INFO"}]
     }
