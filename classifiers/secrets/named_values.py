@@ -77,12 +77,13 @@ _SEPARATOR: Final = (
 )
 # SecretStr('...'), b"...", $'...', and YAML's !!str and &anchor
 _PREFIX: Final = r"(?:(?:!!?|&)\w{1,20} )?(?:(?:\w{0,20}(?:Str|Bytes|Secret)\()?(?:[bBrRuU]{1,2}|\$)?(?=[\"']))?"
+# An escaped line end ends a value: a quote that is never closed would hide the lines after it.
 _VALUE: Final = (
     r"(?:(?:\"\"\"|''')(?P<secret>[^\"'\n]{3,4096})"
     r"|\\{1,7}\"(?P<secret1>[^\"\n\\]{3,4096})"
     r"|\\{1,7}'(?P<secret2>[^'\n\\]{3,4096})"
-    r"|\"(?P<secret3>(?:[^\"\n\\]|\\[^\n]){3,4096})"
-    r"|'(?P<secret4>(?:[^'\n\\]|\\[^\n]){3,4096})"
+    r"|\"(?P<secret3>(?:[^\"\n\\]|\\[^\nnr]){3,4096})"
+    r"|'(?P<secret4>(?:[^'\n\\]|\\[^\nnr]){3,4096})"
     r"|(?:&quot;|%22|\\u0022)(?P<secret5>[^\s\"'\\,;&%]{3,4096})"
     r"|(?P<bare_secret>(?:[^\s\"'\\,;&]|\\u(?!00[0-2])[0-9a-fA-F]{4}){3,4096}))"
 )

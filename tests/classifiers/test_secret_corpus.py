@@ -79,6 +79,11 @@ def test_ordinary_lines_of_jobs_stay() -> None:
     assert redact(whole) is whole
 
 
+def test_a_quote_that_is_never_closed_hides_only_its_line() -> None:
+    text = '{"message": "RuntimeError: password=\'hunter2\\nTraceback: CUDA out of memory\\n", "rank": 3}'
+    assert redact(text) == text.replace("hunter2", PLACEHOLDER)
+
+
 def test_an_argument_after_the_flag_of_a_secret_is_one() -> None:
     value = {"args": ["train", "--hub-token", "abc123", "--max-tokens", "512", "--password", "--lr", "1"]}
     clean = ["train", "--hub-token", PLACEHOLDER, "--max-tokens", "512", "--password", "--lr", "1"]
