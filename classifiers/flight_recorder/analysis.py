@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
 from classifiers.contracts import CollectiveFailure, CollectiveProblem
-from classifiers.flight_recorder.dump import Collective, RankDump
+from classifiers.flight_recorder.dump import DEFAULT_GROUP, Collective, RankDump
 
 # Operations whose input has one size on all ranks; `_base` are the names of NCCL for those into one tensor.
 _EQUAL_SIZES: Final = re.compile(
@@ -41,11 +41,20 @@ def find_collective_failures(dumps: Mapping[int, RankDump]) -> tuple[CollectiveF
             groups[one.group][one.sequence][rank] = one
     found = []
     for name, by_sequence in groups.items():
-        members = next((dump.groups[name] for dump in dumps.values() if name in dump.groups), ())
-        failure = _first_failure(name, by_sequence, set(members) or set(dumps), dumps, waiting)
+        failure = _first_failure(name, by_sequence, _members(name, by_sequence, dumps), dumps, waiting)
         if failure is not None:
             found.append(failure)
     return tuple(sorted(found, key=lambda one: (not one.ranks, _only_held_up(one, waiting))))
+
+
+def _members(group: str, by_sequence: Mapping[int, _Joined], dumps: Mapping[int, RankDump]) -> set[int]:
+    """The ranks of a group: those that the dumps list, and those that took part.
+
+    Dumps of gloo list the ranks of one group only, under the name of the default one. All ranks are in that.
+    """
+    members = {rank for joined in by_sequence.values() for rank in joined}
+    members.update(next((dump.groups[group] for dump in dumps.values() if group in dump.groups), ()))
+    return members | set(dumps) if group == DEFAULT_GROUP else members
 
 
 def _only_held_up(failure: CollectiveFailure, waiting: set[int]) -> bool:

@@ -17,6 +17,7 @@ _KEPT_BEFORE: Final = 4  # the first unfinished one of a group
 _MOST_RANKS: Final = 100_000
 _MOST_TENSORS: Final = 16  # of one entry
 _NAME_CHARS: Final = 100
+DEFAULT_GROUP: Final = "default"
 _DEFAULT_GROUPS: Final = frozenset({"", "0", "default_pg"})
 _PICKLE_START: Final = b"\x80"
 
@@ -164,7 +165,7 @@ def _collective(entry: dict[Any, Any], completed: Mapping[str, int]) -> Collecti
 
 def _group_name(name: str) -> str:
     """The name of a process group; the default one has several."""
-    return "default" if name in _DEFAULT_GROUPS else name
+    return DEFAULT_GROUP if name in _DEFAULT_GROUPS else name
 
 
 def _text(value: Any) -> str:

@@ -122,6 +122,27 @@ def test_lists_of_other_sizes_are_no_mismatch() -> None:
     assert only(dumps).problem == "incomplete"
 
 
+def test_ranks_outside_of_a_group_are_not_named() -> None:
+    """Dumps of gloo do not list the ranks of further groups: two ranks use one, and a third never does."""
+    pair: dict[str, Any] = {"process_group": ["3", "undefined"]}
+    unlisted = {"": {"name": "", "ranks": "[]"}}
+    dumps = {
+        0: dump(entry(1), groups=unlisted),
+        1: dump(entry(1), entry(1, **pair), groups=unlisted),
+        2: dump(entry(1), entry(1, **pair), entry(2, state="scheduled", **pair), groups=unlisted),
+    }
+    assert (only(dumps).problem, only(dumps).group, only(dumps).ranks) == ("missing_ranks", "3", (1,))
+    alone = {0: dump(entry(1), groups=unlisted), 1: dump(entry(1, state="started", **pair), groups=unlisted)}
+    assert (only(alone).problem, only(alone).ranks) == ("incomplete", ())
+
+
+def test_all_ranks_are_in_the_default_group() -> None:
+    """Dumps of gloo list the ranks of the last group under its name."""
+    groups = {"": {"name": "", "ranks": "[2, 3]"}}
+    dumps = {rank: dump(*([] if rank == 1 else [entry(1, state="started")]), groups=groups) for rank in range(4)}
+    assert (only(dumps).problem, only(dumps).ranks) == ("missing_ranks", (1,))
+
+
 def test_a_busy_group_does_not_push_out_the_others() -> None:
     """Rank 0 waits in a group and goes on in another, where the others are held up."""
     groups = {"1": {"ranks": "[0, 1, 2, 3]"}, "2": {"ranks": "[0, 1, 2, 3]"}}
