@@ -10,15 +10,17 @@ pattern takes a bounded number of characters, so the cost is linear in the text.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from classifiers.secrets.finder import PLACEHOLDER, SecretFinder
 
 _MULTILINE_MARKER = "-----BEGIN "
 _SECRET_NAME = re.compile(
-    r"(?i)(?:pass(?:word|wd|phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|account[_-]?key|credentials?|authorization|cookie)\s*$"
+    r"(?i)(?:pass(?:word|wd|phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|credentials?|authorization|cookie"
+    r"|(?:api|access|private|account|secret|signing|encryption|master|license)[_-]?key)\s*$"
 )
 
 
@@ -61,7 +63,7 @@ def _collect_strings(value: Any, texts: list[str]) -> bool:
     elif isinstance(value, dict):
         for key, one in value.items():
             if isinstance(key, str):
-                if _is_secret_name(key) and isinstance(one, str) and one:
+                if isinstance(one, str) and one and _is_secret_name(_name_of(value, key)):
                     return False
                 texts.append(key)
             if isinstance(one, str):
@@ -69,13 +71,27 @@ def _collect_strings(value: Any, texts: list[str]) -> bool:
             elif one is not None and not _collect_strings(one, texts):
                 return False
     elif isinstance(value, list | tuple):
-        return all(_collect_strings(one, texts) for one in value)
+        return not any(_secret_arguments(value)) and all(_collect_strings(one, texts) for one in value)
     return True
+
+
+def _secret_arguments(values: list[Any] | tuple[Any, ...]) -> Iterator[int]:
+    """The places of arguments that follow the flag of a secret, as in `["--token", "x"]`."""
+    for place, (flag, one) in enumerate(pairwise(values), start=1):
+        is_pair = isinstance(flag, str) and isinstance(one, str) and flag.startswith("-") and not one.startswith("-")
+        if is_pair and one and _is_secret_name(flag):
+            yield place
 
 
 @lru_cache(maxsize=4096)
 def _is_secret_name(key: str) -> bool:
     return _SECRET_NAME.search(key) is not None
+
+
+def _name_of(fields: dict[Any, Any], key: str) -> str:
+    """The name of a field's value: of `value` in `{"name": "API_KEY", "value": "x"}`, as in a container, the other."""
+    name = fields.get("name") if key == "value" else None
+    return name if isinstance(name, str) else key
 
 
 def redact_json(value: Any) -> Any:
@@ -85,12 +101,12 @@ def redact_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             redact(key) if isinstance(key, str) else key: PLACEHOLDER
-            if isinstance(key, str) and isinstance(one, str) and one and _is_secret_name(key)
+            if isinstance(key, str) and isinstance(one, str) and one and _is_secret_name(_name_of(value, key))
             else redact_json(one)
             for key, one in value.items()
         }
-    if isinstance(value, list):
-        return [redact_json(one) for one in value]
-    if isinstance(value, tuple):
-        return tuple(redact_json(one) for one in value)
+    if isinstance(value, list | tuple):
+        hidden = set(_secret_arguments(value))
+        clean = [PLACEHOLDER if place in hidden else redact_json(one) for place, one in enumerate(value)]
+        return clean if isinstance(value, list) else tuple(clean)
     return value

@@ -44,6 +44,7 @@ MODULES = (
     "classifiers/owner_summary.py",
     "classifiers/redaction.py",
     "classifiers/secrets/finder.py",
+    "classifiers/secrets/named_values.py",
     "classifiers/suspected_place.py",
     "classifiers/model/tokenizer.py",
     "classifiers/model/vectorizer.py",

@@ -6,7 +6,7 @@ count over the life of the GPU.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from classifiers.diagnostic_files.errors import NotDiagnostic
@@ -14,6 +14,8 @@ from classifiers.diagnostic_files.errors import NotDiagnostic
 _MOST_LINES: Final = 20_000
 _MOST_EVENTS: Final = 64
 _GPU: Final = re.compile(r"^GPU (?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s*$")
+_ATTACHED: Final = re.compile(r"^Attached GPUs {0,60}: (?P<count>\d{1,4})\s{0,2}$")
+_HEAD_LINES: Final = 50
 _FIELD: Final = re.compile(r"^(?P<indent> *)(?P<name>[A-Z][\w ()./-]{1,60}?)\s*(?::\s*(?P<value>\S.{0,120}))?\s*$")
 _LOST: Final = re.compile(
     r"GPU is lost|GPU has fallen off the bus|\[GPU requires reset\]|Unable to determine the device handle"
@@ -44,8 +46,10 @@ def read_gpu_states(text: str) -> list[str]:
     """
     found: list[str] = []
     known = False
+    lines = text.split("\n")[:_MOST_LINES]
+    indexes = _indexes(lines)
     bus, index, section, counters, waiting = "", None, "", 0, list[str]()
-    for line in [*text.split("\n")[:_MOST_LINES], "GPU 0000:00:00.0"]:
+    for line in [*lines, "GPU 0000:00:00.0"]:
         if (lost := _LOST.search(line)) is not None:
             known = True
             found.append(
@@ -56,7 +60,7 @@ def read_gpu_states(text: str) -> list[str]:
         if gpu is not None:
             found += _events(bus, index, counters, waiting)
             known = known or bool(bus)
-            bus, index, section, counters, waiting = gpu["bus"].lower(), None, "", 0, []
+            bus, index, section, counters, waiting = gpu["bus"].lower(), next(indexes, None), "", 0, []
             continue
         field = _FIELD.match(line)
         if field is None or not bus:
@@ -65,15 +69,23 @@ def read_gpu_states(text: str) -> list[str]:
         if not field["value"]:
             section = name if len(field["indent"]) <= 8 or name in {"Volatile", "Aggregate"} else section  # noqa: PLR2004
             continue
-        if name == "Minor Number" and value.isdecimal():
-            index = int(value)
-        elif section == "Volatile" and _COUNTER.match(name) and value.isdecimal():
+        if section == "Volatile" and _COUNTER.match(name) and value.isdecimal():
             counters += int(value[:12])
         else:
             waiting += _fault(section, name, value)
     if not known and not found:
         raise NotDiagnostic("not an output of nvidia-smi -q: no GPU is named")
     return list(dict.fromkeys(found))[:_MOST_EVENTS]
+
+
+def _indexes(lines: Sequence[str]) -> Iterator[int]:
+    """The number of each GPU, as `nvidia-smi` and CUDA number them: their order, where all are listed.
+
+    The minor number of the device file is another one: on DGX A100, GPU 0 is /dev/nvidia2.
+    """
+    attached = next((one["count"] for line in lines[:_HEAD_LINES] if (one := _ATTACHED.match(line))), None)
+    listed = sum(_GPU.match(line.rstrip()) is not None for line in lines)
+    return iter(range(listed if attached == str(listed) else 0))
 
 
 def _fault(section: str, name: str, value: str) -> Iterator[str]:

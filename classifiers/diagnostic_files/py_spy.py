@@ -6,7 +6,7 @@ innermost first, as `function (file:line)`. Only the main thread of each process
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ _MOST_FRAMES: Final = 200
 _SHOWN_RANKS: Final = 8
 _THREAD: Final = re.compile(r'^Thread \S{1,40}(?: \([\w+ ]{1,30}\))?(?:: "(?P<name>[^"\n]{0,100})")?')
 _FRAME: Final = re.compile(
-    r"^\s{2,}(?P<function>[\w.<>$ ]{1,120}?) \((?P<file>[^()\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$"
+    r"^\s{2,64}(?P<function>[\w.<>$][\w.<>$ ]{0,119}?) \((?P<file>[^()\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$"
 )
 # Functions in which a rank waits for other ranks or for its own device; a device waits in a collective too.
 _WAITS: Final = re.compile(
@@ -47,21 +47,22 @@ class _Frame:
         )
 
 
-def read_stacks(dumps: Mapping[int | None, str]) -> list[DiagnosticFinding]:
+def read_stacks(dumps: Sequence[tuple[int | None, str]]) -> list[DiagnosticFinding]:
     """Return which ranks are not in the collective in which the others wait; else where the ranks are.
 
     Args:
-        dumps: the dump of each rank; None for one of an unknown rank.
+        dumps: rank and dump of each process; None for one of an unknown rank. Of several of a rank the last counts.
 
     Raises:
         NotDiagnostic: a text is no dump of py-spy with a main thread.
     """
-    stacks = {rank: _main_thread(text) for rank, text in dumps.items()}
-    waiting = {rank: wait for rank, stack in stacks.items() if (wait := _wait(stack)) is not None}
-    busy = {rank: stack for rank, stack in stacks.items() if rank not in waiting}
-    known = [rank for rank in busy if rank is not None]
+    of_rank = {rank: _main_thread(text) for rank, text in dumps if rank is not None}
+    stacks = [*of_rank.items(), *((rank, _main_thread(text)) for rank, text in dumps if rank is None)]
+    waiting = [wait for _, stack in stacks if (wait := _wait(stack)) is not None]
+    busy = [(rank, stack) for rank, stack in stacks if _wait(stack) is None]
+    known = [rank for rank, _ in busy if rank is not None]
     if waiting and busy and len(busy) <= len(waiting):
-        usual = Counter(wait.function for wait in waiting.values()).most_common(1)[0][0]
+        usual = Counter(wait.function for wait in waiting).most_common(1)[0][0]
         others = "1 other rank waits" if len(waiting) == 1 else f"{len(waiting)} other ranks wait"
         return [
             DiagnosticFinding(
@@ -70,9 +71,9 @@ def read_stacks(dumps: Mapping[int | None, str]) -> list[DiagnosticFinding]:
                 "initiating" if rank is not None and len(known) <= _SHOWN_RANKS else "cascade",
                 rank=rank,
             )
-            for rank, stack in list(busy.items())[:_SHOWN_RANKS]
+            for rank, stack in busy[:_SHOWN_RANKS]
         ]
-    places = Counter(_place(stack) for stack in stacks.values())
+    places = Counter(_place(stack) for _, stack in stacks)
     return [
         DiagnosticFinding(_KIND, f"py-spy: {count} {'rank is' if count == 1 else 'ranks are'} in {place}", "context")
         for place, count in places.most_common(_SHOWN_RANKS)
@@ -99,13 +100,13 @@ def _main_thread(text: str) -> list[_Frame]:
 
 def _wait(stack: list[_Frame]) -> _Frame | None:
     """The frame in which a process waits for others, None if it does not."""
-    inner = stack[:_INNERMOST]
+    inner = [one for one in stack if one.line is not None][:_INNERMOST]  # `py-spy dump --native` shows libraries too
     return next((one for one in inner if _WAITS.search(one.file) and _WAITING.match(one.function)), None)
 
 
 def _place(stack: list[_Frame]) -> str:
     """The innermost frame, and the innermost one of the program's own code where that is another."""
-    own = next((one for one in stack if _LIBRARY.search(one.file) is None), None)
+    own = next((one for one in stack if one.line is not None and _LIBRARY.search(one.file) is None), None)
     first = stack[0]
     return str(first) if own is None or own is first else f"{first}, called by {own}"
 

@@ -11,6 +11,7 @@ from classifiers.diagnostic_files.nvidia_smi import read_gpu_states
 from classifiers.diagnostic_files.py_spy import read_stacks
 from classifiers.diagnostic_files.sacct import read_accounting
 from classifiers.diagnostic_files.torchrun_error import read_error_file
+from classifiers.redaction import redact
 
 _MOST_CHARS: Final = 1024 * 1024  # of one file
 _MOST_FINDINGS: Final = 24
@@ -63,6 +64,7 @@ def _read(one: LogStream, out: DiagnosticFiles) -> list[DiagnosticFinding]:
     text = one.text[:_MOST_CHARS]
     if one.stream == "torchrun_error":
         exception, rank = read_error_file(text)
+        exception = redact(exception)  # the text of the file is redacted, but escapes of JSON may hide a secret in it
         rank = one.rank if one.rank is not None else rank
         if rank is not None:  # as launchers label the lines of a rank
             exception = "".join(f"[rank{rank}]: {line}\n" for line in exception.splitlines())
@@ -77,15 +79,15 @@ def _read(one: LogStream, out: DiagnosticFiles) -> list[DiagnosticFinding]:
 
 def _stacks(files: Sequence[LogStream], unreadable: list[str]) -> list[DiagnosticFinding]:
     """The findings of all dumps together; one that is no dump is left out."""
-    dumps: dict[int | None, str] = {}
+    dumps: list[tuple[int | None, str]] = []
     for one in files:
         text = one.text[:_MOST_CHARS]
         try:
-            read_stacks({one.rank: text})
+            read_stacks([(one.rank, text)])
         except NotDiagnostic as error:
             unreadable.append(f"{_title(one)}: {error}")
         else:
-            dumps[one.rank] = text
+            dumps.append((one.rank, text))
     return read_stacks(dumps) if dumps else []
 
 

@@ -4,14 +4,18 @@ Of each process group only the first collective that shows a problem counts: lat
 that waits in a collective of another group is held up itself, so a rank that waits nowhere is named before it.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
 from classifiers.contracts import CollectiveFailure, CollectiveProblem
-from classifiers.flight_recorder.dump import Collective, RankDump
+from classifiers.flight_recorder.dump import DEFAULT_GROUP, Collective, RankDump
 
-_EQUAL_SIZES: Final = ("all_reduce", "allreduce", "broadcast", "reduce", "all_gather_into_tensor", "_allgather_base")
+# Operations whose input has one size on all ranks; `_base` are the names of NCCL for those into one tensor.
+_EQUAL_SIZES: Final = re.compile(
+    r"all_?reduce|broadcast|reduce(?!_scatter)|_?reduce_scatter_(?:tensor|base)|_?all_?gather_(?:into_tensor|base)"
+)
 _UNEQUAL_TYPES: Final = ("gather", "scatter", "all_to_all", "alltoall", "barrier")  # some ranks may give no input
 _SHOWN_RANKS: Final = 8
 _NS: Final = 1e9
@@ -37,11 +41,20 @@ def find_collective_failures(dumps: Mapping[int, RankDump]) -> tuple[CollectiveF
             groups[one.group][one.sequence][rank] = one
     found = []
     for name, by_sequence in groups.items():
-        members = next((dump.groups[name] for dump in dumps.values() if name in dump.groups), ())
-        failure = _first_failure(name, by_sequence, set(members) or set(dumps), dumps, waiting)
+        failure = _first_failure(name, by_sequence, _members(name, by_sequence, dumps), dumps, waiting)
         if failure is not None:
             found.append(failure)
     return tuple(sorted(found, key=lambda one: (not one.ranks, _only_held_up(one, waiting))))
+
+
+def _members(group: str, by_sequence: Mapping[int, _Joined], dumps: Mapping[int, RankDump]) -> set[int]:
+    """The ranks of a group: those that the dumps list, and those that took part.
+
+    Dumps of gloo list the ranks of one group only, under the name of the default one. All ranks are in that.
+    """
+    members = {rank for joined in by_sequence.values() for rank in joined}
+    members.update(next((dump.groups[group] for dump in dumps.values() if group in dump.groups), ()))
+    return members | set(dumps) if group == DEFAULT_GROUP else members
 
 
 def _only_held_up(failure: CollectiveFailure, waiting: set[int]) -> bool:
@@ -77,10 +90,12 @@ def _mismatch(group: str, sequence: int, joined: _Joined) -> CollectiveFailure |
         return _failure("mismatched_operations", group, sequence, joined, odd)
     if not any(each.unfinished for each in joined.values()):
         return None
-    odd = None if any(word in one.operation for word in _UNEQUAL_TYPES) else _odd_ranks(joined, lambda e: e.dtypes)
-    if odd is not None:
-        return _failure("mismatched_types", group, sequence, joined, odd)
-    if one.operation.startswith(_EQUAL_SIZES) and not one.operation.startswith("reduce_scatter"):
+    equal = _EQUAL_SIZES.match(one.operation) is not None
+    if equal or not any(word in one.operation for word in _UNEQUAL_TYPES):
+        odd = _odd_ranks(joined, lambda each: each.dtypes)
+        if odd is not None:
+            return _failure("mismatched_types", group, sequence, joined, odd)
+    if equal:
         odd = _odd_ranks(joined, lambda each: each.sizes)
         if odd is not None:
             return _failure("mismatched_sizes", group, sequence, joined, odd)

@@ -4,18 +4,21 @@ The fields are those of dumps of version 2 (PyTorch 2.4 and newer): `entries`, `
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from classifiers.flight_recorder.plain_pickle import PickleRefused, load_plain_pickle
 
 MOST_BYTES: Final = 8 * 1024 * 1024  # of one dump; the recorder's ring buffer is smaller with usual settings
-_KEPT_ENTRIES: Final = 300  # the last ones, at most 64 KiB of text (judgement)
+_KEPT_ENTRIES: Final = 300  # at most 64 KiB of text (judgement)
+_KEPT_OF_GROUP: Final = 8  # at least, of a dump of many groups
+_KEPT_BEFORE: Final = 4  # the first unfinished one of a group
 _MOST_RANKS: Final = 100_000
 _MOST_TENSORS: Final = 16  # of one entry
 _NAME_CHARS: Final = 100
 _NUMBER_CHARS: Final = 19  # digits; larger numbers are unset counters
+DEFAULT_GROUP: Final = "default"
 _DEFAULT_GROUPS: Final = frozenset({"", "0", "default_pg"})
 _PICKLE_START: Final = b"\x80"
 
@@ -76,7 +79,7 @@ def read_dump(data: bytes) -> RankDump:
 
 
 def to_text(dump: RankDump) -> str:
-    """Return the last collectives of a dump as JSON that `read_dump` reads."""
+    """Return the last collectives of a dump, and those around the unfinished ones, as JSON that `read_dump` reads."""
     config = {name: {"name": name, "ranks": json.dumps(ranks)} for name, ranks in dump.groups.items()}
     entries = [
         {
@@ -88,10 +91,31 @@ def to_text(dump: RankDump) -> str:
             "state": "scheduled" if one.unfinished else "completed",
             "time_created_ns": one.created_ns,
         }
-        for one in dump.collectives[-_KEPT_ENTRIES:]
+        for one in _kept(dump.collectives)
     ]
     lines = ",\n".join(json.dumps(entry) for entry in entries)
     return f'{{"pg_config": {json.dumps(config)},\n"entries": [\n{lines}]}}\n'
+
+
+def _kept(collectives: Sequence[Collective]) -> list[Collective]:
+    """Of each group an equal share: a busy group does not push out another, in which the rank waits."""
+    if len(collectives) <= _KEPT_ENTRIES:
+        return list(collectives)
+    places: dict[str, list[int]] = {}
+    for place, one in enumerate(collectives):
+        places.setdefault(one.group, []).append(place)
+    kept: set[int] = set()
+    left = _KEPT_ENTRIES
+    for number, of_group in enumerate(sorted(places.values(), key=len)):
+        share = min(max(left // (len(places) - number), _KEPT_OF_GROUP), len(of_group))
+        waiting = next((i for i, place in enumerate(of_group) if collectives[place].unfinished), len(of_group))
+        begin = max(waiting - _KEPT_BEFORE, 0)
+        if begin < len(of_group) - share:  # half of the share for the first one that the rank waits in
+            kept.update(of_group[begin : begin + share // 2], of_group[len(of_group) - (share - share // 2) :])
+        else:
+            kept.update(of_group[len(of_group) - share :])
+        left -= share
+    return [collectives[place] for place in sorted(kept)]
 
 
 def _dump(value: Any) -> RankDump:
@@ -100,8 +124,10 @@ def _dump(value: Any) -> RankDump:
         entries = ()  # the JSON form of a rank that recorded no collective
     if not isinstance(entries, list | tuple):
         raise DumpUnreadable("not a Flight Recorder dump: it has no list of entries")
+    if entries and not any(isinstance(entry, dict) and "collective_seq_id" in entry for entry in entries):
+        raise DumpUnreadable(f"version {_text(value.get('version')) or '?'}: no entry has a collective_seq_id")
     completed = {
-        str(name): _completed(status.get("last_completed_collective"))
+        _text(name): _completed(status.get("last_completed_collective"))
         for name, status in _items(value.get("pg_status"))
         if isinstance(status, dict)
     }
@@ -109,7 +135,7 @@ def _dump(value: Any) -> RankDump:
     return RankDump(
         collectives=tuple(one for one in found if one is not None),
         groups={
-            _group_name(str(name)): ranks
+            _group_name(_text(name)): ranks
             for name, config in _items(value.get("pg_config"))
             if isinstance(config, dict) and (ranks := _ranks(config.get("ranks")))
         },
@@ -121,18 +147,20 @@ def _collective(entry: dict[Any, Any], completed: Mapping[str, int]) -> Collecti
     if entry.get("is_p2p") is True or sequence <= 0:
         return None
     group = entry.get("process_group")
-    name = str(group[0]) if isinstance(group, list | tuple) and group else ""
+    name = _text(group[0]) if isinstance(group, list | tuple) and group else ""
+    operation = _text(entry.get("profiling_name"))
     finished = (
         entry.get("state") == "completed"
-        or entry.get("retired") is True
-        or sequence <= completed.get(str(entry.get("pg_id", name)), -1)
+        # Of NCCL, what is retired and not completed has timed out (FlightRecorder.hpp); gloo has no states.
+        or (entry.get("retired") is True and not operation.startswith("nccl:"))
+        or sequence <= completed.get(_text(entry.get("pg_id", name)), -1)
     )
     return Collective(
         group=_group_name(name),
         sequence=sequence,
-        operation=str(entry.get("profiling_name") or "collective").rpartition(":")[2][:_NAME_CHARS],
+        operation=(operation or "collective").rpartition(":")[2],
         sizes=tuple(_elements(shape) for shape in _sequence(entry.get("input_sizes"))[:_MOST_TENSORS]),
-        dtypes=tuple(str(one)[:_NAME_CHARS] for one in _sequence(entry.get("input_dtypes"))[:_MOST_TENSORS]),
+        dtypes=tuple(_text(one) for one in _sequence(entry.get("input_dtypes"))[:_MOST_TENSORS]),
         unfinished=not finished,
         created_ns=_whole(entry.get("time_created_ns"), 0),
     )
@@ -140,7 +168,14 @@ def _collective(entry: dict[Any, Any], completed: Mapping[str, int]) -> Collecti
 
 def _group_name(name: str) -> str:
     """The name of a process group; the default one has several."""
-    return "default" if name in _DEFAULT_GROUPS else name[:_NAME_CHARS]
+    return DEFAULT_GROUP if name in _DEFAULT_GROUPS else name
+
+
+def _text(value: Any) -> str:
+    """A name of one line; empty for values that are no names: the text of nested ones may be longer than any memory."""
+    if not isinstance(value, str | int):
+        return ""
+    return "".join(one if one.isprintable() else "\ufffd" for one in str(value)[:_NAME_CHARS])
 
 
 def _ranks(value: Any) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ _CONSTANTS: Final[dict[str, Any]] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": 
 _LITERALS: Final = frozenset(
     {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"}
 )
+_KEYS: Final = frozenset({str, int, float, bool})
 _IGNORED: Final = frozenset({"PROTO", "FRAME"})
 
 
@@ -115,4 +116,6 @@ class _Machine:
     def _set(self, values: list[Any]) -> None:
         if type(self._stack[-1]) is not dict:
             raise PickleRefused("items are set in something that is no dict")
+        if any(type(key) not in _KEYS for key in values[::2]):  # the hash of a folded tuple may take for ever
+            raise PickleRefused("a key that is no text or number")
         self._stack[-1].update(zip(values[::2], values[1::2], strict=True))

@@ -8,79 +8,40 @@ from typing import NamedTuple
 
 from classifiers.literal_search import Literals
 from classifiers.secrets.formats import base64_markers, secret_formats
+from classifiers.secrets.named_values import NAMES, NOT_A_SECRET, is_secret_value, pattern_of
 
 PLACEHOLDER = "[redacted]"
 
-# A value after a name: quoted (also as escaped JSON), or up to white space or a separator.
 _QUOTE = r"\\?[\"']"
-_SEPARATOR = rf"(?:{_QUOTE})?[ \t]{{0,4}}(?P<sep>:=|=>|=|:)[ \t]{{0,4}}"
-_VALUE = (
-    r"(?:\\?\"(?P<secret>[^\"\n\\]{3,4096})|\\?'(?P<secret1>[^'\n\\]{3,4096})"
-    r"|(?P<secret2>[^\s\"'\\,;&]{3,4096}))"
-)
-_NAMED = _SEPARATOR + _VALUE
-_REST_OF_NAME = {"secret": r"[\w.-]{0,40}", "token": r"(?:[_-](?:key|value|secret))?"}
 _ARGUMENT = r"(?:\\?\"(?P<secret>[^\"\n]{1,4096})|'(?P<secret1>[^'\n]{1,4096})|(?P<secret2>[^\s\"']{4,4096}))"
 
-# Words in the place of a value that are no secret.
-_NOT_A_SECRET = re.compile(
-    r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
-    r"|not|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$[{(]?\w.*|%\w?.*)"
-    r"[).\]:]*"
-)
-_SYMBOL = re.compile(r"[^\w.:/()\[\]-]")
-_DIGIT = re.compile(r"\d")
-_LETTER = re.compile(r"[A-Za-z]")
-_KEY_LIKE = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
+# The end of a colour before a secret, as bytes of a terminal or escaped in JSON and Python.
+_COLOUR = re.compile(r"(?:\x1b|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m\Z")
+_COLOUR_MOST = 24  # characters
 
-# Marker (lower case) -> pattern that begins with the marker. The groups whose name begins with `secret` are removed.
+# Marker (lower case) -> pattern that begins with the marker. The groups with `secret` in their name are removed.
 _FORMS: dict[str, str] = {
     "eyj": r"(?P<secret>eyJ[\w-]{8,4096}\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
-    "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]*\d)[\w.~+/=-]{12,4096})",
+    "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
     "authorization": rf"(?i:authorization)(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
-    r"(?:(?i:basic|bearer|token|digest|aws4-hmac-sha256) {1,4})?(?P<secret>[^\s\"'\\,]{6,4096})",
+    r"(?:(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|\w{0,16}key) {1,4})?"
+    r"(?P<secret>[^\s\"'\\,]{6,4096})",
     "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>[^\r\n\"']{8,4096})",
-    "://": r"://(?:[^\s/@:\"'<>?#]{0,256}:(?P<secret>[^\s/@\"'<>]{1,1024}(?:@[^\s/@\"'<>]{1,1024})?)@"
+    "://": r"://(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic)?@"
+    r"|[^\s/@:\"'<>?#]{0,256}:(?P<secret>(?!x-oauth-basic@)[^\s/@\"'<>]{1,1024}(?:@[^\s/@\"'<>]{1,1024})?)@"
     r"|(?P<secret1>[^\s/@:\"'<>?#]{16,1024})@"
-    r"|[^\s/@:\"'<>?#]{1,256}:(?P<secret2>(?!\d{1,5}/)[^\s@\"'<>]{1,1024})@(?=[\w.-]{1,255}[:/?\s\"']))",
+    r"|[^\s/@:\"'<>?#]{1,256}:(?P<secret2>(?!\d{1,5}/|x-oauth-basic@)[^\s@\"'<>]{1,1024})@(?=[\w.-]{1,255}[:/?\s\"']))",
     "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
     "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
     "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=]{20,1024})",
-    " password ": r"(?i) password +(?P<secret>(?=[^\s]*[\d!@#$%^&*])[^\s\"',.]{6,256})",
+    " password ": r"(?i) password {1,8}(?P<secret>(?=[^\s]{0,255}[\d!@#$%^&*])[^\s\"',.]{6,256})",
     "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
-}
-# Name of a secret -> whether a value of letters alone is a secret too.
-_NAMES: dict[str, bool] = {
-    "password": True,
-    "passwd": True,
-    "passphrase": True,
-    "passcode": True,
-    "pwd=": True,
-    "pass=": False,
-    "secret": False,
-    "token": False,
-    "api_key": False,
-    "apikey": False,
-    "api-key": False,
-    "access_key": False,
-    "accesskey": False,
-    "accountkey": False,
-    "account_key": False,
-    "private_key": False,
-    "credential": False,
-    "creds": False,
-    "_auth": False,
-    "_key=": False,
-    "_key:": False,
-    '_key"': False,
 }
 _FLAGS = (
     *("--password", "--passwd", "--token", "--api-key", "--api_key", "--apikey", "--secret", "--auth-token"),
     *("--access-key", "--secret-key", "--access_key", "--secret_key", "--pass"),
 )
-_BARE_KEYS = frozenset({"_key=", "_key:", '_key"'})
-_TOKEN_LEAST = 12  # characters; shorter values of these names are often words (judgement)
 _TOKEN_MOST = 4096 + len("eyJ")
 _RUN = re.compile(r"[\w-]*")
 _BASE64_LEAST = 16  # characters of a run that is worth decoding
@@ -88,8 +49,9 @@ _BASE64_BEFORE = re.compile(r"[A-Za-z0-9+/_-]{0,4096}\Z")
 # Lines of a wrapped text in base64 have 60 to 76 characters.
 _BASE64_AFTER = re.compile(r"(?:[A-Za-z0-9+/]{60,76}(?:\\n|\s){1,16}){0,1000}[A-Za-z0-9+/_-]{0,65536}={0,2}")
 _NOT_BASE64 = re.compile(r"(?:\\n|\s)+")
-# After a command without a secret, the same command is ignored for some characters: a text of nothing but its name
+# After many commands without a secret, the same command is ignored for some characters: a text of nothing but its name
 # would take long otherwise.
+_COMMANDS = 200
 _AFTER_COMMAND = 40
 _AROUND = 128  # characters before and after the fixed text of a format
 _ESCAPES = ("\\n", "\\t", "\\r")
@@ -107,8 +69,8 @@ class _Pattern(NamedTuple):
         compiled = _compiled(self.pattern, re.IGNORECASE if self.kind == "near" else 0)
         if self.kind != "around":
             return compiled.match(text, start)
-        hit = compiled.search(text, max(start - _AROUND, 0), start + _AROUND)
-        return hit if hit is not None and hit.start() <= start < hit.end() else None
+        hits = compiled.finditer(text, max(start - _AROUND, 0), start + _AROUND)  # the first may be an earlier secret
+        return next((hit for hit in hits if hit.start() <= start < hit.end()), None)
 
 
 @cache
@@ -122,14 +84,7 @@ class SecretFinder:
 
     def __init__(self) -> None:
         forms: list[tuple[str, str, str]] = [(marker, "form", pattern) for marker, pattern in _FORMS.items()]
-        forms += [
-            (
-                name,
-                "name",
-                rf"(?i:{re.escape(name.rstrip('=:' + chr(34)))})" + _REST_OF_NAME.get(name, _rest(name)) + _NAMED,
-            )
-            for name in _NAMES
-        ]
+        forms += [(name, "name", pattern_of(name)) for name in NAMES]
         forms += [(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{_ARGUMENT}") for flag in _FLAGS]
         forms += [(one.marker, one.kind, one.pattern) for one in secret_formats()]
         self._base64 = set(base64_markers())
@@ -148,6 +103,7 @@ class SecretFinder:
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
+        tried: dict[int, int] = {}  # marker -> commands without a secret
         dotless = 0  # end of a run of letters without a dot within a token's length: no web token begins in it
         decoded = 0  # end of the last run of base64 that was read
         for index, start, _ in self._literals.find(low):
@@ -158,7 +114,9 @@ class SecretFinder:
             if hit is not None:
                 seen[index] = hit
             elif patterns and patterns[0].kind == "command":
-                seen[index] = start + _AFTER_COMMAND
+                tried[index] = tried.get(index, 0) + 1
+                if tried[index] > _COMMANDS:
+                    seen[index] = start + _AFTER_COMMAND
             elif index == self._web_token:
                 dotless = _end_of_dotless(text, start)
             if decode and start >= decoded and self._markers[index] in self._base64:
@@ -176,10 +134,6 @@ class SecretFinder:
             if any(self.spans(plain, decode=False) for offset in range(4) if (plain := _plain(run[offset:]))):
                 found.append((begin, end))
         return max(end, start + 1)
-
-
-def _rest(name: str) -> str:
-    return "" if name[-1] in '=:"' else "[_-]?[a-z]{0,8}"
 
 
 def _plain(run: str) -> str:
@@ -230,14 +184,12 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
         return []
     spans = []
     for group, value in hit.groupdict().items():
-        if not group.startswith("secret") or value is None:
+        if "secret" not in group or value is None:
             continue
         plain = value.strip("\\\"'")
-        if plain.startswith(PLACEHOLDER) or (kind != "begins" and _NOT_A_SECRET.fullmatch(plain)):
+        if plain.startswith(PLACEHOLDER) or (kind != "begins" and NOT_A_SECRET.fullmatch(plain)):
             continue
-        if kind == "name" and not _is_secret_value(
-            pattern.marker, value, by_colon=hit["sep"] == ":" and group == "secret2"
-        ):
+        if kind == "name" and not is_secret_value(pattern.marker, hit, group, text):
             continue
         if kind == "near" and value.isalpha() and (value.islower() or value.isupper() or value.istitle()):
             continue  # a word
@@ -250,19 +202,6 @@ def _in_a_word(text: str, start: int) -> bool:
     before = text[start - 1 : start]
     if not (before.isalnum() or before == "_"):
         return False
-    return text[max(start - 2, 0) : start] not in _ESCAPES and text[max(start - 3, 0) : start - 2] != "%"
-
-
-def _has_mixed_characters(value: str) -> bool:
-    return _SYMBOL.search(value) is not None or (_DIGIT.search(value) is not None and _LETTER.search(value) is not None)
-
-
-def _is_secret_value(marker: str, value: str, *, by_colon: bool) -> bool:
-    if value.startswith(("<", "[", "{", "(")):
+    if before == "m" and _COLOUR.search(text, max(start - _COLOUR_MOST, 0), start):
         return False
-    if marker in _BARE_KEYS:
-        return _KEY_LIKE.fullmatch(value) is not None and _has_mixed_characters(value) and value != value.lower()
-    if _NAMES[marker]:
-        return not by_colon or len(value) >= _TOKEN_LEAST or _has_mixed_characters(value)
-    least = _TOKEN_LEAST if marker in {"token", "credential", "creds", "_auth"} or by_colon else 6
-    return _has_mixed_characters(value) and len(value) >= least
+    return text[max(start - 2, 0) : start] not in _ESCAPES and text[max(start - 3, 0) : start - 2] != "%"

@@ -21,6 +21,8 @@ _HEAD_CHARS = 1024
 _SECRET_CHARS = 4096  # maximum length of a value for redaction
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/]{40,80}={0,2}\r?|[A-Za-z0-9+/]{1,80}={1,2}\r?|-----END [A-Z ]{1,40}-----\r?")
 _KEY_LINES = 200
+# A line of a key behind a prefix such as a time or a rank; a digest of hexadecimal digits is none.
+_KEY_BODY_AT_END = re.compile(r"(?<=\s)(?![a-f0-9]{60,80}(?:\s|\Z))[A-Za-z0-9+/]{60,76}\s{0,2}\Z")
 _BACKSPACES = re.compile(r"\x08+")
 _PROGRESS = re.compile(r"\d%|\d(?:it|s|B|iB|MB|steps?)/s|\d(?:s|ms)/(?:it|step)|ETA|\[=*>?\.*\]|^\s*\d+/\d+")
 
@@ -61,11 +63,24 @@ def without_beginnings(text: str, window: Window) -> str:
     if window.cut:
         lines = text.split("\n", _KEY_LINES)
         for index, line in enumerate(lines[:_KEY_LINES]):
-            if not _KEY_BODY.fullmatch(line):
+            rest = _without_key_body(line, within=index > 0)
+            if rest == line:
                 break
-            lines[index] = PLACEHOLDER
+            lines[index] = rest
         return "\n".join(lines)
     return text
+
+
+def _without_key_body(line: str, *, within: bool) -> str:
+    """A line without the body of a private key; `within`: the line before was of a key, so a short one may end it."""
+    if _KEY_BODY.fullmatch(line):
+        return PLACEHOLDER
+    if (found := _KEY_BODY_AT_END.search(line, max(len(line) - 80, 0))) is not None:
+        return line[: found.start()] + PLACEHOLDER
+    before, space, last = line.rstrip().rpartition(" ")
+    if within and space and last.isascii() and _KEY_BODY.fullmatch(last):
+        return f"{before} {PLACEHOLDER}"
+    return line
 
 
 def _overwritten(line: str) -> str:

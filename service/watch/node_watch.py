@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from classifiers.redaction import redact
 from service.contracts.event import NodeEventIn
 from service.errors import FaultlineError, UnreadableRecord
 from service.formats import field_reading
@@ -199,5 +200,5 @@ def event_line(obj: Mapping[str, Any], node: str | None = None) -> NodeEventIn |
         at=at.astimezone(UTC) if at else None,
         node=where if isinstance(where, str) else None,
         source=component if isinstance(component, str) else "kubernetes",
-        text=f"{what}{reason}: {message}"[:2_000],
+        text=redact(f"{what}{reason}: {message}")[:2_000],
     )

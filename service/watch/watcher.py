@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from classifiers.redaction import redact
 from service.backoff import Backoff
 from service.clock import Clock
 from service.contracts.event import JobCompletion, Status
@@ -370,5 +371,5 @@ def without_logs(event: JobCompletion) -> JobCompletion:
     """Return the event without its possibly long fields."""
     cut: dict[str, Any] = {"tail": None, "missing": "left out: the event was too large"}
     logs = tuple(ref.model_copy(update=cut) for ref in event.logs)
-    short = {name: (getattr(event, name) or "")[:SHORT] or None for name in ("message", "command")}
+    short = {name: redact(getattr(event, name) or "")[:SHORT] or None for name in ("message", "command")}
     return event.model_copy(update={"logs": logs, "node_events": (), **short})

@@ -10,12 +10,24 @@ from typing import Any
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
+_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _CATEGORIES = {
     _constants.CATEGORY_DIGIT: DIGITS,
     _constants.CATEGORY_WORD: LETTERS + DIGITS + "_",
     _constants.CATEGORY_SPACE: " ",
     _constants.CATEGORY_NOT_SPACE: LETTERS + DIGITS,
 }
+
+
+def reads_without_limit(pattern: str) -> bool:
+    """Whether any part of an expression, also of one that only looks ahead, may repeat without limit."""
+    return _repeats(_parser.parse(pattern))
+
+
+def _repeats(tree: Any) -> bool:
+    if isinstance(tree, tuple) and len(tree) == 2 and tree[0] in _REPEATS and tree[1][1] == _constants.MAXREPEAT:
+        return True
+    return isinstance(tree, tuple | list | _parser.SubPattern) and any(_repeats(one) for one in tree)
 
 
 def sample(pattern: str, chance: random.Random) -> tuple[str, dict[str, str]]:

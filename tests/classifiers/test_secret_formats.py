@@ -9,7 +9,7 @@ import pytest
 from classifiers.redaction import redact
 from classifiers.secrets.finder import PLACEHOLDER, SecretFinder
 from classifiers.secrets.formats import SecretFormat, secret_formats
-from tests.classifiers.secret_samples import DIGITS, LETTERS, sample, without_lookarounds
+from tests.classifiers.secret_samples import DIGITS, LETTERS, reads_without_limit, sample, without_lookarounds
 
 pytestmark = pytest.mark.slow
 
@@ -188,6 +188,12 @@ def filled(template: str, chance: random.Random) -> str:
         return "".join(chance.choices(letters, k=count))
 
     return re.sub(r"\{([dnfhwb])(\d*)\}", value, template).replace("{{", "{").replace("}}", "}")
+
+
+def test_no_format_reads_on_without_limit() -> None:
+    """A text of nothing but the beginnings of a format would take time that grows with its square."""
+    patterns = {one.pattern for several in SecretFinder()._patterns for one in several}
+    assert not [one for one in patterns if reads_without_limit(one)]
 
 
 @pytest.mark.parametrize("ending", ["", " ", "\n", " -p ", "=a", ": '"])

@@ -55,5 +55,5 @@ def _again(answer: Answer, now: datetime) -> Outcome:
 def _detail(answer: Answer) -> str:
     if 300 <= answer.status < 400:  # noqa: PLR2004 - the statuses of redirection
         return f"{answer.status}: redirects are not followed"
-    body = " ".join(answer.text[:400].split())
-    return redact(f"{answer.status}: {body}" if body else str(answer.status))[:300]
+    body = " ".join(redact(answer.text).split())  # before it is cut: half of a secret has no known form
+    return (f"{answer.status}: {body}" if body else str(answer.status))[:300]

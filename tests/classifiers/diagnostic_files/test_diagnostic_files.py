@@ -1,6 +1,7 @@
 """Diagnostic files: what they show, as evidence of the case; the texts are written for this test."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -116,6 +117,14 @@ def test_a_torchrun_error_file_is_read_like_the_log_of_its_rank() -> None:
     assert case.suspect.rank == 3
 
 
+def test_a_secret_that_json_escapes_hid_is_removed() -> None:
+    message = "ValueError: no login with db_password=пароль-Ж7x"
+    raw = {"kind": "torchrun_error", "rank": 2, "tail": json.dumps({"message": message})}
+    texts = [one.text for one in extract(raw).evidence]
+    assert texts
+    assert not any("Ж7" in text for text in texts)
+
+
 def test_a_torchrun_error_file_may_hold_only_a_text() -> None:
     tail = json.dumps({"message": "ValueError: the learning rate is negative"})
     case = extract({"kind": "torchrun_error", "rank": 2, "tail": tail})
@@ -134,11 +143,17 @@ def test_an_error_file_without_an_exception_is_no_evidence(message: Any) -> None
 def test_states_of_gpus_are_node_events_and_counters_of_the_past_are_not() -> None:
     found = read_diagnostic_files([LogStream(GPU, node="gpu04", stream="nvidia_smi")])
     assert [(one.node, one.text) for one in found.node_events] == [
-        ("gpu04", "GPU 5 (PCI 00000000:9a:00.0): 2 uncorrectable ECC errors since the driver was loaded"),
-        ("gpu04", "GPU 5 (PCI 00000000:9a:00.0): HW thermal slowdown active"),
-        ("gpu04", "GPU 5 (PCI 00000000:9a:00.0): row remap pending: yes"),
+        ("gpu04", "GPU 1 (PCI 00000000:9a:00.0): 2 uncorrectable ECC errors since the driver was loaded"),
+        ("gpu04", "GPU 1 (PCI 00000000:9a:00.0): HW thermal slowdown active"),
+        ("gpu04", "GPU 1 (PCI 00000000:9a:00.0): row remap pending: yes"),
     ]
     assert all(event.source == "nvidia-smi" for event in found.node_events)
+
+
+def test_a_gpu_has_no_number_where_not_all_are_listed() -> None:
+    some = GPU.replace("Attached GPUs                             : 2", "Attached GPUs                             : 8")
+    texts = [one.text for one in read_diagnostic_files([LogStream(some, stream="nvidia_smi")]).node_events]
+    assert texts[0] == "GPU at PCI 00000000:9a:00.0: 2 uncorrectable ECC errors since the driver was loaded"
 
 
 def test_states_of_gpus_are_evidence_where_the_log_fits() -> None:
@@ -214,6 +229,40 @@ def test_the_rank_that_is_elsewhere_while_the_others_wait_is_the_suspect() -> No
     }
     assert case.suspect is not None
     assert case.suspect.rank == 2
+
+
+def test_dumps_of_unknown_ranks_are_all_compared() -> None:
+    dumps = [LogStream(BUSY if number == 2 else WAITING, stream="py_spy") for number in range(4)]
+    found = read_diagnostic_files(dumps).evidence
+    assert found is not None
+    assert [one.text.partition(" in ")[0] for one in found.findings] == ["py-spy: a process of unknown rank is"]
+    assert "3 other ranks wait in all_reduce" in found.findings[0].text
+
+
+def test_frames_of_libraries_hide_no_wait() -> None:
+    native = "".join(f"    wait{number} (libtorch_cuda.so)\n" for number in range(9))
+    dumps = []
+    for rank in range(4):
+        head, thread, frames = (BUSY if rank == 2 else WAITING).partition('"MainThread"\n')
+        dumps.append({"kind": "py_spy", "rank": rank, "tail": head + thread + native + frames})
+    case = extract(*dumps, status="hung")
+    first = next(one for one in case.evidence if one.stream == "py_spy")
+    assert (first.role, first.rank) == ("initiating", 2)
+    assert "called by" in first.text
+
+
+def test_a_line_of_spaces_is_read_at_once() -> None:
+    began = time.process_time()
+    read_diagnostic_files([LogStream("Thread 1 (idle)\n" + " " * 1_000_000, stream="py_spy")])
+    assert time.process_time() - began < 1
+
+
+def test_a_step_that_still_ends_is_no_failure() -> None:
+    states = ("COMPLETING", "SUSPENDED", "RUNNING", "TIMEOUT")
+    rows = "".join(f"9.{number}|{state}|0:0\n" for number, state in enumerate(states))
+    found = read_diagnostic_files([LogStream(f"JobID|State|ExitCode\n{rows}", stream="sacct")]).evidence
+    assert found is not None
+    assert [one.text for one in found.findings] == ["sacct: 9.3 ended as TIMEOUT (exit code 0:0)"]
 
 
 def test_stacks_of_ranks_that_all_wait_name_no_rank() -> None:

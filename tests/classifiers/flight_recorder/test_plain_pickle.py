@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from classifiers.flight_recorder.dump import MOST_BYTES, DumpUnreadable, read_dump
+from classifiers.flight_recorder.dump import MOST_BYTES, DumpUnreadable, read_dump, to_text
 from classifiers.flight_recorder.plain_pickle import PickleRefused, load_plain_pickle
 
 PLAIN = {"a": [1, 2.5, None, True, "text"], "b": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)), "c": {"d": -(2**40)}}
@@ -62,6 +62,23 @@ def test_a_pickle_that_names_a_module_does_not_import_it() -> None:
 def test_damaged_pickles_are_refused(data: bytes) -> None:
     with pytest.raises(PickleRefused):
         load_plain_pickle(data)
+
+
+def folded(start: bytes = b"K\x01", times: int = 60) -> bytes:
+    """A tuple of tuples that is small in a pickle and would have 2**60 values as text."""
+    return start + b"\x94" + b"".join(b"h" + bytes([number]) + b"\x86\x94" for number in range(times))
+
+
+def test_a_value_that_unfolds_without_end_is_read_at_once() -> None:
+    text = b"\x8c\x11collective_seq_idK\x01\x8c\x0dprocess_group](" + folded() + b"e\x8c\x0cinput_dtypesh\x3c"
+    found = read_dump(b"\x80\x04}(\x8c\x07entries](}(" + text + b"ueu.")
+    assert [one.sequence for one in found.collectives] == [1]
+    assert len(to_text(found)) < 1_000
+
+
+def test_only_plain_keys_are_read() -> None:
+    with pytest.raises(DumpUnreadable, match="a key that is no text or number"):
+        read_dump(b"\x80\x04}(" + folded() + b"K\x01u.")
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b"[" * 100_000, b" " * (MOST_BYTES + 1), b"\x80\x02}."])

@@ -33,3 +33,9 @@ def test_the_answer_of_the_receiver_is_kept_short_and_without_secrets() -> None:
     assert output.startswith("500: ")
     assert "hunter2" not in output
     assert len(output) <= 300
+
+
+def test_a_secret_is_removed_before_the_answer_is_cut() -> None:
+    secret = "ghp_aB1cDeFgHiJkLmNoPqRsTuVwXyZ123456789"
+    output = of_webhook(Answer(500, None, " " * 385 + f"got {secret}"), NOW).detail
+    assert output == "500: got [redacted]"

@@ -60,3 +60,17 @@ def test_the_rest_of_a_private_key_is_not_kept() -> None:
     kept = without_beginnings(text, Window(b"", 7, cut=True))
     assert kept == f"[redacted]\n[redacted]\n[redacted]\n[redacted]\nstep 1\n{body}\n"
     assert without_beginnings(text, Window(b"", 1)) == text
+
+
+@pytest.mark.parametrize("before", ["2026-11-20T03:41:57.123456789Z stdout F ", "[rank0]: ", "    "])
+def test_the_rest_of_a_private_key_behind_a_prefix_is_not_kept(before: str) -> None:
+    body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+    lines = [body, body, "xyz=", "step 1", body]
+    kept = without_beginnings("".join(f"{before}{line}\n" for line in lines), Window(b"", 7, cut=True))
+    ends = ["[redacted]", "[redacted]", "[redacted]", "step 1", body]
+    assert kept == "".join(f"{before}{line}\n" for line in ends)
+
+
+def test_a_digest_at_the_start_of_a_window_is_kept() -> None:
+    text = f"pulled layer {'0a1b' * 16}\nstep 1\n"
+    assert without_beginnings(text, Window(b"", 7, cut=True)) == text

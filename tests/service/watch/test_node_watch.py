@@ -98,6 +98,15 @@ def test_an_event_s_time_is_the_last_one_that_is_known() -> None:
     assert event_line({"message": "no reason"}) is None
 
 
+def test_a_secret_is_removed_before_the_text_of_an_event_is_cut() -> None:
+    secret = "ghp_aB1cDeFgHiJkLmNoPqRsTuVwXyZ123456789"
+    about = {"kind": "Pod", "name": "p"}
+    line = event_line({"involvedObject": about, "reason": "Failed", "message": f"{'a b ' * 493}{secret}"})
+    assert line is not None
+    assert len(line.text) > 1_900
+    assert "ghp_aB" not in line.text
+
+
 @given(
     st.dictionaries(
         st.sampled_from(["metadata", "spec", "status", "involvedObject", "reason", "message", "source", "eventTime"]),

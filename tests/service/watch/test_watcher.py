@@ -297,6 +297,17 @@ def test_an_end_that_is_too_large_is_sent_separately_without_its_logs(world: Wor
     assert without_logs(second) == second
 
 
+def test_a_secret_is_removed_before_a_field_is_cut(world: World) -> None:
+    world.see("changed", pod())
+    [sent] = world.sent.events
+    secret = "ghp_aB1cDeFgHiJkLmNoPqRsTuVwXyZ123456789"
+    command = f"train {'--lr 1 ' * 139} --resume {secret}"
+    assert command.index(secret) < 1_000 < len(command)
+    short = without_logs(sent.model_copy(update={"command": command})).command
+    assert short is not None
+    assert "ghp_aB" not in short
+
+
 def test_what_is_too_large_even_then_is_given_up_and_stops_nothing(world: World) -> None:
     world.sent.largest = 10
     world.see("changed", pod())
