@@ -111,7 +111,7 @@ def fit(
         return SiteFit(SiteLayer(about=about))
     recurring = [one for one in groups if any(member.keys.can_recur for member in one.members)]
     memory = Memory(tuple(label_groups.entry_of(one) for one in recurring))
-    fitted = _Corrections(packaged, groups[-MOST_GROUPS:])
+    fitted = _Corrections(packaged, _newest(groups))
     verdicts = _cross_fitted_verdicts(packaged, fitted)
     calibration = platt_scaling.fit(verdicts.kept)
     about["penalties"] = dict(fitted.penalties)
@@ -152,6 +152,13 @@ def row_of(scores: PackagedScores, number: int) -> PackagedScores:
         {axis: shares[one] for axis, shares in scores.fused.items()},
         scores.labels[one],
     )
+
+
+def _newest(groups: Sequence[LabelledGroup]) -> list[LabelledGroup]:
+    """The groups whose labels are newest, as many as corrections rest on, in their order."""
+    times = [max(str(one.case.provenance.get("when") or "") for one in group.members) for group in groups]
+    places = sorted(range(len(groups)), key=lambda place: times[place])[-MOST_GROUPS:]
+    return [groups[place] for place in sorted(places)]
 
 
 class _Corrections:

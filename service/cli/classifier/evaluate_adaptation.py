@@ -1,11 +1,12 @@
 """`faultline evaluate --adaptation LABELS TEST`: what a site's labels change on failures of other groups."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+
+import orjson
 
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import adaptation
@@ -38,13 +39,13 @@ def run(
         found = adaptation.measure(model, catalogue, labels, tests, now=datetime.now(UTC), progress=progress)
     except ValueError as error:
         raise InvalidInput(f"--adaptation: {error}") from None
-    content = json.dumps(figures(found, model.label), indent=1) + "\n"
+    content = orjson.dumps(figures(found, model.label), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     if output == STANDARD_OUTPUT:
-        document(content, end="")
+        document(content.decode(), end="")
         return 0
     document(table(found))
     if output is not None:
-        write_output(output, content.encode())
+        write_output(output, content)
     return 0
 
 

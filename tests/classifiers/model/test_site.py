@@ -215,6 +215,22 @@ def test_labels_of_many_groups_move_failures_like_them(model: Model) -> None:
     assert verdict(model, "torch.OutOfMemoryError: CUDA out of memory", made.layer).side == "user"
 
 
+def test_of_too_many_groups_the_newest_move_others_whatever_their_order(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = quota_labels(when="2026-11-20T10:00:00+00:00")
+    older = [
+        case(f"old{number}x", LICENCE.replace("{n}", f"{word}"), SYSTEM, when="2025-11-20T10:00:00+00:00")
+        for number, word in enumerate(itertools.islice(map("".join, itertools.permutations("abcde")), 40))
+    ]
+    monkeypatch.setattr(fitting, "MOST_GROUPS", len(newest))
+    made = fitted(model, *newest, *older)  # exports begin with the newest
+    assert (
+        verdict(model, "RuntimeError: CUDA out of memory by quota of psi chi tenant budget", made.layer).side
+        == "system"
+    )
+
+
 def test_golden_cases_are_never_learned(model: Model) -> None:
     layer = fitted(model, case("licence", LICENCE.format(n=1), SYSTEM, golden=True)).layer
     assert layer.is_empty
