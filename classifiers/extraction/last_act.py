@@ -16,7 +16,7 @@ from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.tracebacks import indented_message
 from classifiers.observation_names import COLLECTIVES_DIFFER
-from classifiers.relevance.event_rules import timeouts
+from classifiers.relevance.entry_groups import wait_timeouts
 
 # Further entries by which ranks say that they wait in different places.
 _WAIT_APART: Final = frozenset({"horovod.stall", "pytorch.collective-mismatch"})
@@ -78,7 +78,7 @@ def last_act(
 
 def _waits_apart(item: EvidenceItem) -> bool:
     return item.role == "initiating" and any(
-        COLLECTIVES_DIFFER in hit.needs or hit.id in _WAIT_APART or hit.id in timeouts() for hit in item.hits
+        COLLECTIVES_DIFFER in hit.needs or hit.id in _WAIT_APART or hit.id in wait_timeouts() for hit in item.hits
     )
 
 

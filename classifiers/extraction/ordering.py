@@ -12,7 +12,7 @@ from classifiers.extraction.line_shapes import names_timeout, relays_timeout
 from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.withdrawn.harmless import is_harmless_item
-from classifiers.relevance.event_rules import ended_by_request
+from classifiers.relevance.entry_groups import ended_by_request
 from classifiers.taxonomy import Role
 
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})

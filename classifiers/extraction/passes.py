@@ -39,7 +39,8 @@ from classifiers.extraction.withdrawn.unrelated_reports import (
     withdraw_unrelated,
 )
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
-from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT, operations
+from classifiers.relevance.entry_groups import node_operations
+from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT
 from classifiers.relevance.own_names import is_of_foreign_pod
 from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
@@ -169,7 +170,7 @@ def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Se
     """
     hits = tuple(hit for hit in hits if hit.id != NAMED_OBJECT) or hits
     if is_change:
-        done = tuple(hit for hit in hits if hit.id in operations())
+        done = tuple(hit for hit in hits if hit.id in node_operations())
         return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
     trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
     trouble = tuple(hit for hit in trouble if hit.id == MANY_AFFECTED) or trouble

@@ -7,8 +7,9 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 from classifiers.node_names import short_name
+from classifiers.relevance.entry_groups import peer_lost, start_timeouts, wait_timeouts
 from classifiers.relevance.event_objects import EventObjects, read_objects
-from classifiers.relevance.event_rules import EventRule, EventTraits, joins, timeouts, traits_of, waits
+from classifiers.relevance.event_rules import EventRule, EventTraits, traits_of
 from classifiers.relevance.words_in_text import is_whole_word_in
 
 _NAMED_GPU: Final = re.compile(r"\b(?:GPU|gpu|[Dd]evice|cuda)(?:[ :#=]|: |=\[)(?P<index>\d{1,2})\b")
@@ -172,17 +173,17 @@ class JobSeen:
     @property
     def waits(self) -> bool:
         """Whether its processes report that another one is gone or late."""
-        return not self.other_entries.isdisjoint(waits())
+        return not self.other_entries.isdisjoint(peer_lost())
 
     @property
     def waited_to_begin(self) -> bool:
         """Whether its processes report that not all of them came when they were to begin."""
-        return not self.other_entries.isdisjoint(joins())
+        return not self.other_entries.isdisjoint(start_timeouts())
 
     @property
     def timed_out(self) -> bool:
         """Whether its processes report that they waited for another one until a limit."""
-        return not self.other_entries.isdisjoint(timeouts())
+        return not self.other_entries.isdisjoint(wait_timeouts())
 
     @property
     def failed_or_ended(self) -> float | None:

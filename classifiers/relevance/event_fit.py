@@ -4,22 +4,24 @@ from typing import Final
 
 from classifiers.node_names import short_name
 from classifiers.observation_names import COLLECTIVES_DIFFER
+from classifiers.relevance.entry_groups import (
+    deadlines_reached,
+    nodes_lost,
+    peer_lost,
+    peer_silent,
+    program_errors,
+    redundant_parts,
+    reported_consequences,
+)
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen
 from classifiers.relevance.event_places import CLOCK_SKEW_S, is_at_once, is_of_named_host, names_node_of
 from classifiers.relevance.event_rules import (
     MANY_AFFECTED,
-    consequences,
-    deadlines,
     explained_at_once,
     explained_by,
     explained_by_name,
     leads_to,
-    nodes_lost,
-    of_programs,
-    of_redundant_parts,
     shown_until_repair,
-    unanswered,
-    waits,
 )
 from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
 from classifiers.relevance.recent_changes import raises_limit
@@ -55,12 +57,12 @@ class EventFit:
 
     def __init__(self, job: JobSeen) -> None:
         self._job = job
-        general = waits()
+        general = peer_lost()
         lines = [entries for entries in job.own_entries if entries.isdisjoint(general)]
         self._has_own_failure = bool(lines)
         self._own = frozenset().union(*lines) - general
         self._others = job.other_entries - general
-        self._is_unanswered = not job.other_entries.union(*job.own_entries).isdisjoint(unanswered())
+        self._is_unanswered = not job.other_entries.union(*job.own_entries).isdisjoint(peer_silent())
 
     def of(self, one: Candidate) -> Fit:
         """How well log and scheduler fit an event."""
@@ -80,7 +82,7 @@ class EventFit:
             return Fit.LINE
         if any(job.status in rule.status for rule in one.rules):
             return Fit.SCHEDULER
-        if self._has_own_failure and (self._own or self._others.isdisjoint(explained - consequences())):
+        if self._has_own_failure and (self._own or self._others.isdisjoint(explained - reported_consequences())):
             return Fit.NONE
         return self._by_other_processes(one, explained)
 
@@ -147,7 +149,7 @@ class EventFit:
         if not leads_to(one.event.entries) or not (is_at_once(one, job) and names_node_of(one, job)):
             return False
         if not job.own_entries:
-            return job.other_entries <= consequences() and not job.ends_in_words
+            return job.other_entries <= reported_consequences() and not job.ends_in_words
         return not one.event.causes.isdisjoint(job.own_causes)
 
     def _stopped_then(self, one: Candidate) -> bool:
@@ -155,7 +157,7 @@ class EventFit:
         job, time = self._job, one.event.time
         if time is None or job.last_progress is None or self._has_own_failure or not job.timed_out:
             return False
-        if not job.other_entries.isdisjoint(of_programs()):
+        if not job.other_entries.isdisjoint(program_errors()):
             return False  # such as ranks that call different collectives
         stopped = job.last_progress if job.stalled is None else max(job.last_progress, job.stalled)
         return job.last_progress - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
@@ -165,7 +167,7 @@ class EventFit:
         job, time = self._job, one.event.time
         if time is None or job.started is None or job.last_progress is not None or time > job.started:
             return False
-        if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(of_programs()):
+        if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(program_errors()):
             return False
         # A change without a node is of the whole platform.
         return bool(job.nodes) and (one.event.node is None or names_node_of(one, job))
@@ -252,7 +254,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     may_slow_own = _may_slow_own_node(one, job)
     if one.event.time is None or not (may_slow or stops or is_own_change or may_slow_own):
         return False
-    errors = of_programs() - waits() if job.timed_out else of_programs()
+    errors = program_errors() - peer_lost() if job.timed_out else program_errors()
     if any(not entries.isdisjoint(errors) for entries in job.own_entries):
         return False  # it failed of an error of its program, slow or not
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
@@ -280,7 +282,7 @@ def _may_slow_own_node(one: Candidate, job: JobSeen) -> bool:
 
 
 def _is_of_redundant_parts(one: Candidate) -> bool:
-    return of_redundant_parts().issuperset(one.event.entries)
+    return redundant_parts().issuperset(one.event.entries)
 
 
 def _slowed_in_few_lines(one: Candidate, job: JobSeen) -> bool:
@@ -288,7 +290,7 @@ def _slowed_in_few_lines(one: Candidate, job: JobSeen) -> bool:
 
     The log may have no times: an event of the time of the job counts then.
     """
-    if job.status != "timeout" and job.other_entries.isdisjoint(deadlines()):
+    if job.status != "timeout" and job.other_entries.isdisjoint(deadlines_reached()):
         return False
     between, time = job.slowed_between(), one.event.time
     if between is None or time is None:

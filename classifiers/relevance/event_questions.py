@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from classifiers.node_names import short_name
+from classifiers.relevance.entry_groups import redundant_parts
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
-from classifiers.relevance.event_rules import of_redundant_parts, rules_of
+from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S, asks_time, comes_before, is_shown_until_repair
 from classifiers.relevance.words_in_text import is_word_in
 
@@ -146,7 +147,7 @@ class Companions:
 
 def _is_redundant(one: Candidate) -> bool:
     """Whether an event is only of a part of which the node has several."""
-    return bool(one.event.entries) and of_redundant_parts().issuperset(one.event.entries)
+    return bool(one.event.entries) and redundant_parts().issuperset(one.event.entries)
 
 
 def _names_other_job(objects: EventObjects, job: JobSeen) -> bool:

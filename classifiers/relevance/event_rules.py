@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal, get_args
 
-from classifiers import signatures, taxonomy
-from classifiers.observation_names import OBSERVATIONS
+from classifiers.relevance import entry_groups
+from classifiers.relevance.entry_groups import program_errors
 
 Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "service"]
 Effect = Literal["ends", "stalls", "degrades", "changes", "follows"]
@@ -103,83 +103,16 @@ class EventRule:
 
 
 @cache
-def waits() -> frozenset[str]:
-    """Ids of the entries by which a process says that another one is gone or late; read once."""
-    return frozenset(_resolve(_read()["waits"], _known(), "waits"))
-
-
-@cache
-def timeouts() -> frozenset[str]:
-    """Ids of those entries by which a process says that it waited until a limit; read once."""
-    return frozenset(_resolve(_read()["timeouts"], _known(), "timeouts"))
-
-
-@cache
-def joins() -> frozenset[str]:
-    """Ids of the entries by which a process says that not all others came to begin; read once."""
-    return frozenset(_resolve(_read()["joins"], _known(), "joins"))
-
-
-@cache
-def unanswered() -> frozenset[str]:
-    """Ids of the entries by which a process says that another one does not answer; read once."""
-    return frozenset(_resolve(_read()["unanswered"], _known(), "unanswered"))
-
-
-@cache
-def nodes_lost() -> frozenset[str]:
-    """Ids of the entries by which a log or a scheduler says that a whole node is gone; read once."""
-    return frozenset(_resolve(_read()["nodes_lost"], _known(), "nodes_lost"))
-
-
-@cache
-def deadlines() -> frozenset[str]:
-    """Ids of the entries by which a scheduler says that a job did not end in time; read once."""
-    return frozenset(_resolve(_read()["deadlines"], _known(), "deadlines"))
-
-
-@cache
-def operations() -> frozenset[str]:
-    """Ids of the entries that know an operation on a node, which a report of changes may name too; read once."""
-    return frozenset(_resolve(_read()["operations"], _known(), "operations"))
-
-
-@cache
-def of_redundant_parts() -> frozenset[str]:
-    """Ids of the entries of parts of which a node has several, and goes on with one less; read once."""
-    return frozenset(_resolve(_read()["several_of"], _known(), "several_of"))
-
-
-@cache
-def consequences() -> frozenset[str]:
-    """Ids of the entries by which processes and launchers report what any failure makes them report; read once."""
-    return frozenset(entry.id for entry in signatures.packaged().entries if entry.role in {"cascade", "teardown"})
-
-
-@cache
-def of_programs() -> frozenset[str]:
-    """Ids of the entries whose causes are all on the user's side, without those of deadlines."""
-    side_of = taxonomy.load().side_of
-    of_users = {
-        entry.id
-        for entry in signatures.packaged().entries
-        if entry.causes and all(side_of(cause) == "user" for cause in entry.causes)
-    }
-    return frozenset(of_users - deadlines())
-
-
-@cache
 def load() -> Mapping[str, EventRule]:
     """The rule of each catalogue entry that has one, by the entry's id; read once.
 
     Raises:
         ValueError: the file contradicts its format or the catalogue; the message names the rule.
     """
-    known = _known()
     rules: dict[str, EventRule] = {}
     for row in _read()["rule"]:
-        rule = _parse(row, known)
-        for entry in _resolve(row["signatures"], known, rule.id):
+        rule = _parse(row)
+        for entry in entry_groups.resolve(row["signatures"], f"{_FILE}: {rule.id}"):
             if entry in rules:
                 raise ValueError(f"{_FILE}: {rule.id}: signatures: {entry} belongs to rule {rules[entry].id} already")
             rules[entry] = rule
@@ -234,17 +167,11 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
     )
 
 
-@cache
-def ended_by_request() -> frozenset[str]:
-    """Ids of the entries by which a scheduler or an operator says who, or which policy, ended a job; read once."""
-    return frozenset(_resolve(_read()["ended_by_request"], _known(), "ended_by_request"))
-
-
 @lru_cache(maxsize=4_096)
 def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries that such an event makes a log show: none that only a program is the cause of."""
     explained = frozenset().union(*(rule.explains for rule in rules_of(entries)))
-    return (explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}) - of_programs()
+    return (explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}) - program_errors()
 
 
 @lru_cache(maxsize=4_096)
@@ -278,21 +205,20 @@ def leads_stated(entries: tuple[str, ...]) -> frozenset[str]:
 
 
 def source() -> bytes:
-    """The content of the file of the rules."""
+    """The content of the files of the rules and of the groups that they use."""
+    return _content() + entry_groups.source()
+
+
+def _content() -> bytes:
     return files("classifiers.relevance").joinpath(_FILE).read_bytes()
 
 
 @cache
 def _read() -> Mapping[str, Any]:
-    return tomllib.loads(source().decode())
+    return tomllib.loads(_content().decode())
 
 
-@cache
-def _known() -> frozenset[str]:
-    return frozenset(entry.id for entry in signatures.packaged().entries) | OBSERVATIONS
-
-
-def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
+def _parse(row: Mapping[str, Any]) -> EventRule:
     where = f"{_FILE}: {row.get('id', '(no id)')}"
     unknown = set(row) - _KEYS
     if unknown:
@@ -311,12 +237,12 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         effect=row["effect"],
         persists=persists,
         shared=bool(row.get("shared", False)),
-        explains=frozenset(_resolve(row["explains"], known, row["id"])),
-        explains_named=frozenset(_resolve(row.get("explains_named", []), known, row["id"])),
-        explains_at_once=frozenset(_resolve(row.get("explains_at_once", []), known, row["id"])),
-        until_repair=frozenset(_resolve(row.get("until_repair", []), known, row["id"])),
-        leads_to=frozenset(_resolve(row.get("leads_to", []), known, row["id"])),
-        leads_stated=frozenset(_resolve(row.get("leads_stated", []), known, row["id"])),
+        explains=frozenset(entry_groups.resolve(row["explains"], where)),
+        explains_named=frozenset(entry_groups.resolve(row.get("explains_named", []), where)),
+        explains_at_once=frozenset(entry_groups.resolve(row.get("explains_at_once", []), where)),
+        until_repair=frozenset(entry_groups.resolve(row.get("until_repair", []), where)),
+        leads_to=frozenset(entry_groups.resolve(row.get("leads_to", []), where)),
+        leads_stated=frozenset(entry_groups.resolve(row.get("leads_stated", []), where)),
         before_logs=bool(row.get("before_logs", False)),
         status=frozenset(row["status"]),
         within_s=within_s,
@@ -325,14 +251,3 @@ def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
         unchecked=bool(row.get("unchecked", False)),
         found_later=bool(row.get("found_later", False)),
     )
-
-
-def _resolve(names: list[str], known: frozenset[str], rule: str) -> list[str]:
-    """The ids that names stand for; a name may end in "*"."""
-    found = []
-    for name in names:
-        some = [one for one in known if one == name or (name.endswith("*") and one.startswith(name[:-1]))]
-        if not some:
-            raise ValueError(f"{_FILE}: {rule}: no catalogue entry is named {name}")
-        found += sorted(some)
-    return found

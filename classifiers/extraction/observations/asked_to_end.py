@@ -5,7 +5,7 @@ from typing import Final
 
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText, lines_with
-from classifiers.relevance.event_rules import waits
+from classifiers.relevance.entry_groups import peer_lost
 from classifiers.relevance.words_in_text import is_word_in
 
 ASKED_TO_END: Final = frozenset({"shell.asked-to-end-first"})
@@ -24,13 +24,13 @@ def is_asked_to_end_first(streams: Sequence[StreamText]) -> bool:
         return False
     first, where = min(asked)
     node = next(stream.source.node for stream in logs if stream.index == where)
-    lost = [(stream, line.text) for stream, line in lines_with(logs, waits())]
+    lost = [(stream, line.text) for stream, line in lines_with(logs, peer_lost())]
     if not lost or not all(stream.index != where and _is_lost_after(text, first, node) for stream, text in lost):
         return False
     # Where lines have no times, a failure in one of them may have come before.
     untimed = first if any(time_of(text) is None for _, text in lost) else 0.0
     return not any(
-        hit.role == "initiating" and hit.strength != "weak" and hit.id not in waits() | ASKED_TO_END
+        hit.role == "initiating" and hit.strength != "weak" and hit.id not in peer_lost() | ASKED_TO_END
         for stream in logs
         for line in stream.lines
         for hit in line.hits

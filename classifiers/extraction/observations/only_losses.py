@@ -10,7 +10,7 @@ from classifiers.contracts import Progress, RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.node_names import short_name
-from classifiers.relevance.event_rules import timeouts, waits
+from classifiers.relevance.entry_groups import peer_lost, wait_timeouts
 from classifiers.relevance.own_nodes import FRONT_OF_LOG
 
 UNKNOWN: Final = 0.5
@@ -23,7 +23,7 @@ def losses() -> frozenset[str]:
 
     Ranks that wait for one another until a limit are mostly a program's fault.
     """
-    return waits() - timeouts()
+    return peer_lost() - wait_timeouts()
 
 
 def shows_only_losses(
@@ -48,7 +48,7 @@ def are_only_losses(items: Sequence[EvidenceItem], exits: Sequence[ProcessExit])
         return False
     told = [item for item in items if item.role in {"initiating", "cascade"}]
     begins = [item for item in told if item.role == "initiating"]
-    if not begins or not all(item.hits and _among(item, waits()) for item in begins):
+    if not begins or not all(item.hits and _among(item, peer_lost()) for item in begins):
         return False
     return any(_among(item, losses()) for item in told if item.hits) and not any(
         hit.id in _limits() for item in told for hit in item.hits
@@ -62,7 +62,7 @@ def _among(item: EvidenceItem, entries: frozenset[str]) -> bool:
 @cache
 def _limits() -> frozenset[str]:
     """Ids of the entries that say that a limit was reached; NCCL's watchdog ends a process for other reasons too."""
-    return timeouts() - {"pytorch.nccl-watchdog-exit", "pytorch.nccl-dump-signal"}
+    return wait_timeouts() - {"pytorch.nccl-watchdog-exit", "pytorch.nccl-dump-signal"}
 
 
 # How NCCL names the other end of a connection that was closed, and the own address of a process.

@@ -8,7 +8,7 @@ from classifiers.contracts import JobFacts
 from classifiers.extraction.line_headers import rank_of
 from classifiers.extraction.observations.phases import COLLECTIVE_TIMEOUTS
 from classifiers.extraction.stream_reader import StreamText, lines_with
-from classifiers.relevance.event_rules import waits
+from classifiers.relevance.entry_groups import peer_lost
 
 # A program's own faults on the device: hardware does not commit them on several devices at once.
 MEMORY_FAULTS: Final[frozenset[str]] = frozenset({"cuda.illegal-access"})
@@ -60,7 +60,7 @@ def collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
 def left_early(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether one rank ended as if its work were done, while the others report that one of them is gone or late."""
     logs = [one for one in streams if one.source.rank is not None and one.text.strip()]
-    lost = {one.index for one, _ in lines_with(logs, waits())}
+    lost = {one.index for one, _ in lines_with(logs, peer_lost())}
     silent = [one for one in logs if one.index not in lost]
     if not lost or len({one.source.rank for one in silent}) != 1:
         return False

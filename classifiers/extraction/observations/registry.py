@@ -71,7 +71,7 @@ from classifiers.observation_names import (
     VERSIONS_DIFFER,
     WORKED_MEANWHILE,
 )
-from classifiers.relevance.event_rules import deadlines, timeouts, waits
+from classifiers.relevance.entry_groups import deadlines_reached, peer_lost, wait_timeouts
 
 
 def observations(job: JobFacts, streams: Sequence[StreamText], present: AbstractSet[str]) -> frozenset[str]:
@@ -100,8 +100,8 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     MEMORY_HELD_BY_SELF: (lambda: OUT_OF_MEMORY, lambda _job, streams: is_held_by_self(streams)),
     ONE_RANK_NOT_FINITE: (lambda: NOT_FINITE, one_rank_not_finite),
     COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, collectives_differ),
-    SLOWED_DOWN: (deadlines, lambda _job, streams: slowed_down(streams)),
-    LEFT_EARLY: (waits, left_early),
+    SLOWED_DOWN: (deadlines_reached, lambda _job, streams: slowed_down(streams)),
+    LEFT_EARLY: (peer_lost, left_early),
     PATH_ON_OTHER_NODES: (lambda: NOT_THERE, path_on_other_nodes),
     SOFTWARE_ON_OTHER_NODES: (lambda: NOT_INSTALLED, software_on_other_nodes),
     PATH_WRITTEN_BEFORE: (lambda: REFUSED_PATHS, lambda _job, streams: was_written_before(streams)),
@@ -109,7 +109,7 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     SAME_STEP_AGAIN: (lambda: DEVICE_FAULTS, lambda _job, streams: is_at_same_step(streams)),
     VERSIONS_DIFFER: (None, versions_differ),
     ASKED_TO_END_FIRST: (lambda: ASKED_TO_END, lambda _job, streams: is_asked_to_end_first(streams)),
-    BUSY_ELSEWHERE: (timeouts, lambda _job, streams: is_busy_elsewhere(streams)),
+    BUSY_ELSEWHERE: (wait_timeouts, lambda _job, streams: is_busy_elsewhere(streams)),
     ALIVE_WHEN_GIVEN_UP: (lambda: MISSED_HEARTBEATS, lambda _job, streams: is_alive_when_given_up(streams)),
     WORKED_MEANWHILE: (lambda: COLLECTIVE_TIMEOUTS, lambda _job, streams: works_while_others_wait(streams)),
 }

@@ -8,7 +8,7 @@ from typing import Final
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.node_names import short_name
-from classifiers.relevance.event_rules import timeouts, waits
+from classifiers.relevance.entry_groups import peer_lost, wait_timeouts
 from classifiers.relevance.words_in_text import is_word_in
 
 _LINE_RANGE: Final = 500
@@ -90,9 +90,9 @@ def late_nodes(streams: Sequence[StreamText], attributions: Sequence[LineAttribu
         if stream.is_scheduler or attribution is None or node is None or stream.source.rank is None:
             continue
         found = {hit.id for line in stream.lines for hit in line.hits if hit.role in {"initiating", "cascade"}}
-        if not found.isdisjoint(timeouts()):
+        if not found.isdisjoint(wait_timeouts()):
             waiting.add(short_name(node))
-        elif found <= waits() and (last := attribution.progress_lines.last_time()) is not None:
+        elif found <= peer_lost() and (last := attribution.progress_lines.last_time()) is not None:
             working[short_name(node)] = max(last, working.get(short_name(node), last))
     if not waiting or not working:
         return frozenset()

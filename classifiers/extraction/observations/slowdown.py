@@ -8,7 +8,7 @@ from typing import Final
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText, lines_with
-from classifiers.relevance.event_rules import deadlines
+from classifiers.relevance.entry_groups import deadlines_reached
 
 # A number with its unit: so many seconds for a step, or so many steps in a second.
 _PACE: Final = re.compile(
@@ -36,7 +36,7 @@ def slowed_down(streams: Sequence[StreamText]) -> bool:
 
     Not where it gave each step more work.
     """
-    if next(lines_with(streams, deadlines()), None) is None:
+    if next(lines_with(streams, deadlines_reached()), None) is None:
         return False
     texts = [one.text for one in streams if not one.is_scheduler]
     if any(map(training_progress.has_slowed, texts)):

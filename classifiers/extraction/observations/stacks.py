@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.event_rules import timeouts
+from classifiers.relevance.entry_groups import wait_timeouts
 
 # CPython's faulthandler and py-spy: the innermost call comes first.
 _STACK: Final = re.compile(
@@ -36,7 +36,11 @@ def is_busy_elsewhere(streams: Sequence[StreamText]) -> bool:
     if not with_stack or any(map(_is_waiting, with_stack.values())):
         return False
     return any(
-        hit.id in timeouts() for one in logs if one.index not in with_stack for line in one.lines for hit in line.hits
+        hit.id in wait_timeouts()
+        for one in logs
+        if one.index not in with_stack
+        for line in one.lines
+        for hit in line.hits
     )
 
 

@@ -26,7 +26,7 @@ from classifiers.extraction.ranks import (
 from classifiers.extraction.suspects.evidence import SuspectEvidence, with_ranks_of_nodes
 from classifiers.extraction.suspects.node_and_gpu import suspect_gpu, suspect_node
 from classifiers.observation_names import COLLECTIVES_DIFFER
-from classifiers.relevance.event_rules import waits
+from classifiers.relevance.entry_groups import peer_lost
 
 _SEQUENCES: Final = (
     re.compile(r"last enqueued (?:NCCL )?work: (\d+)"),
@@ -94,7 +94,7 @@ def _error_of_event(evidence: SuspectEvidence) -> int | None:
         return None
     errors = (item for item in evidence.complaints if item.line_number is not None and not item.reports_exit)
     return next(
-        (one.rank for one in errors if any(hit.role == "initiating" and hit.id not in waits() for hit in one.hits)),
+        (one.rank for one in errors if any(hit.role == "initiating" and hit.id not in peer_lost() for hit in one.hits)),
         None,
     )
 

@@ -9,7 +9,7 @@ from classifiers.extraction.evidence_items import EvidenceItem, without_numbers
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
 from classifiers.extraction.progress_lines import ProgressLines
-from classifiers.relevance.event_rules import of_programs, timeouts, unanswered, waits
+from classifiers.relevance.entry_groups import peer_lost, peer_silent, program_errors, wait_timeouts
 
 # Entries about services that processes of a job reach over the network.
 _SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-", "kubernetes.api-server")
@@ -95,7 +95,7 @@ def _retried_cause(doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem]
 
 
 def _is_wait(item: EvidenceItem) -> bool:
-    return any(hit.id in waits() for hit in item.hits)
+    return any(hit.id in peer_lost() for hit in item.hits)
 
 
 def _is_of_platform(item: EvidenceItem) -> bool:
@@ -151,7 +151,7 @@ def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
         and item.rank is not None
         and item.ends_process
         and not item.survived
-        and any(hit.id in of_programs() for hit in item.hits)
+        and any(hit.id in program_errors() for hit in item.hits)
     }
     if not died:
         return
@@ -160,7 +160,7 @@ def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
             item.role == "initiating"
             and item.line_number is not None
             and item.rank not in died
-            and any(hit.id in unanswered() for hit in item.hits)
+            and any(hit.id in peer_silent() for hit in item.hits)
         ):
             item.role, item.onset = "cascade", Onset.NEUTRAL
 
@@ -222,12 +222,12 @@ def _is_asked_to_end(item: EvidenceItem) -> bool:
 
 def _has_lost_others(item: EvidenceItem) -> bool:
     """Whether a process gave up waiting for the others, after which it only ends."""
-    return item.role == "cascade" and not item.survived and any(hit.id in timeouts() for hit in item.hits)
+    return item.role == "cascade" and not item.survived and any(hit.id in wait_timeouts() for hit in item.hits)
 
 
 def _reports_loss(item: EvidenceItem) -> bool:
     """Whether a process says that others are gone, or that it waited for them in vain."""
-    return item.role == "cascade" and not item.survived and any(hit.id in waits() for hit in item.hits)
+    return item.role == "cascade" and not item.survived and any(hit.id in peer_lost() for hit in item.hits)
 
 
 def _is_abort(item: EvidenceItem) -> bool:

@@ -8,7 +8,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.node_names import short_name
-from classifiers.relevance.event_rules import waits
+from classifiers.relevance.entry_groups import peer_lost
 
 _UNREACHED: Final = re.compile(
     r"(?i)connection (?:refused|reset|aborted)|connect call failed|cannot connect to host|max retries exceeded"
@@ -57,7 +57,7 @@ def _is_own_error(item: EvidenceItem) -> bool:
     """Whether a line shows an error of its own process, after which that did not go on."""
     if item.role != "initiating" or item.line_number is None or item.survived or item.onset > Onset.SHELL_ERROR:
         return False
-    return not _is_unreached(item) and not any(hit.id in waits() for hit in item.hits)
+    return not _is_unreached(item) and not any(hit.id in peer_lost() for hit in item.hits)
 
 
 def _hosts(message: str, own: str) -> frozenset[str]:

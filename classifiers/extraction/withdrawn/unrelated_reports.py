@@ -15,7 +15,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.relevance.event_rules import of_programs, unanswered, waits
+from classifiers.relevance.entry_groups import peer_lost, peer_silent, program_errors
 
 _LINKS: Final = ("network.", "adapters.", "fabrics.")
 _FILE_SYSTEMS: Final = "storage."
@@ -118,7 +118,7 @@ def is_error_of_program(item: EvidenceItem) -> bool:
     """Whether a line names an exception that only the program can cause."""
     if item.role != "initiating" or item.line_number is None or item.from_scheduler or item.survived:
         return False
-    return item.exception is not None and any(hit.id in of_programs() for hit in item.hits)
+    return item.exception is not None and any(hit.id in program_errors() for hit in item.hits)
 
 
 def _is_of_code(item: EvidenceItem) -> bool:
@@ -131,7 +131,7 @@ def _entries_of_code() -> frozenset[str]:
     entries = signatures.packaged().by_id
     return frozenset(
         name
-        for name in of_programs()
+        for name in program_errors()
         if entries[name].categories and all(code.startswith(_OF_CODE) for code in entries[name].categories)
     )
 
@@ -148,7 +148,7 @@ def _is_report(item: EvidenceItem) -> bool:
 
 def _is_felt(report: EvidenceItem, error: EvidenceItem, items: Iterable[EvidenceItem]) -> bool:
     """Whether between a report and an error a process says that it waited for another one or lost it."""
-    felt = waits() | unanswered()
+    felt = peer_lost() | peer_silent()
     return any(
         item.stream == report.stream
         and report.offset < item.offset < error.start_offset
