@@ -18,7 +18,7 @@ _WORDS: Final = ("rror", "xception", "eason")
 _BELOW: Final = 800  # characters in which the error is looked for (judgement)
 
 
-def withdraw_headings(items: Sequence[EvidenceItem]) -> None:
+def demote_headings(items: Sequence[EvidenceItem]) -> None:
     """Let a heading be no beginning where an error that the catalogue knows follows it.
 
     Args:

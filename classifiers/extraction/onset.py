@@ -14,7 +14,7 @@ class Onset(IntEnum):
     """How likely a line is the onset of the failure, most likely first.
 
     Lines of the role "initiating" have a member up to `SURVIVED_ERROR_WORDS`; lines of other roles are `NEUTRAL`,
-    `WITHDRAWN`, `SAMPLED` or `SCHEDULER_NEUTRAL`.
+    `DEMOTED`, `SAMPLED` or `SCHEDULER_NEUTRAL`.
     """
 
     DECISIVE_ENTRY = 0
@@ -73,7 +73,7 @@ class Onset(IntEnum):
     """`ERROR_WORDS`, after which the run went on, or which many ranks print at start-up."""
     NEUTRAL = auto()
     """A consequence, a teardown line or context."""
-    WITHDRAWN = auto()
+    DEMOTED = auto()
     """A line after which the run went on, where the log has another beginning."""
     SAMPLED = auto()
     """A line near the beginning or end of a log, shown because little else was found."""

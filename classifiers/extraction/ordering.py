@@ -6,12 +6,12 @@ from typing import Final, TypeAlias
 
 from classifiers.extraction import training_progress
 from classifiers.extraction.benign_lines import is_variable
+from classifiers.extraction.demotion.harmless import is_harmless_item
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import names_timeout, relays_timeout
 from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.withdrawn.harmless import is_harmless_item
 from classifiers.relevance.entry_groups import ended_by_request
 from classifiers.taxonomy import Role
 
@@ -58,7 +58,7 @@ def promote_last_line(items: Sequence[EvidenceItem], last: EvidenceItem | None) 
         return
     if all(item.onset is Onset.SURVIVED_RETRY and item.offset < last.offset for item in beginnings):
         for item in beginnings:
-            item.role, item.onset = "context", Onset.WITHDRAWN
+            item.role, item.onset = "context", Onset.DEMOTED
         last.role, last.onset = "initiating", Onset.ONLY_LINE
 
 
@@ -96,7 +96,7 @@ def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> No
     """Choose the line whose words first lines of failures have, where the signs of the others are weaker.
 
     That is so where no line shows a failure by a known sign: attempts that are made again, the scheduler's weak words
-    and an only line give way. A beginning whose own words count against it is withdrawn for a line that leads clearly.
+    and an only line give way. A beginning whose own words count against it is demoted for a line that leads clearly.
 
     Args:
         items: all items; changed in place.
@@ -110,7 +110,7 @@ def promote_telling_line(items: Sequence[EvidenceItem], log_odds: LogOdds) -> No
         if telling is None:
             return
         if leading is not None and leading.line_number is not None and not leading.from_scheduler:
-            leading.role, leading.onset = "context", Onset.WITHDRAWN
+            leading.role, leading.onset = "context", Onset.DEMOTED
         telling.role, telling.onset = "initiating", min(telling.onset, Onset.TELLING_WORDS)
 
 
@@ -146,7 +146,7 @@ def _is_explained(item: EvidenceItem, leading: EvidenceItem) -> bool:
 
 def _went_on(item: EvidenceItem) -> bool:
     """Whether the run went on after a line, or tried again and so got over it."""
-    return item.survived or item.onset is Onset.WITHDRAWN
+    return item.survived or item.onset is Onset.DEMOTED
 
 
 def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
@@ -219,7 +219,7 @@ def _is_timed_out(items: Sequence[EvidenceItem]) -> bool:
 def _shows_end(item: EvidenceItem) -> bool:
     if item.role in {"cascade", "teardown"}:
         return True
-    return item.onset < Onset.WITHDRAWN and not item.error_words.isdisjoint(_END_WORDS)
+    return item.onset < Onset.DEMOTED and not item.error_words.isdisjoint(_END_WORDS)
 
 
 def sort_key(item: EvidenceItem) -> tuple[int, int, float, int]:
@@ -268,7 +268,7 @@ def _is_sign_of_end(item: EvidenceItem) -> bool:
         return False
     if item.role in {"cascade", "teardown"} or item.onset in {Onset.LIKELY_CONSEQUENCE, Onset.FIRST_CONSEQUENCE}:
         return True
-    return item.onset < Onset.WITHDRAWN and not item.error_words.isdisjoint(_END_WORDS)
+    return item.onset < Onset.DEMOTED and not item.error_words.isdisjoint(_END_WORDS)
 
 
 def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:

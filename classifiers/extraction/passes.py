@@ -13,6 +13,16 @@ from classifiers.extraction import (
     ordering,
     training_progress,
 )
+from classifiers.extraction.demotion import survival
+from classifiers.extraction.demotion.harmless import without_harmless
+from classifiers.extraction.demotion.missing_parts import demote_missing_parts
+from classifiers.extraction.demotion.received_pages import demote_unreadable
+from classifiers.extraction.demotion.unreached import demote_unreached
+from classifiers.extraction.demotion.unrelated_reports import (
+    demote_earlier_reports,
+    demote_other_jobs,
+    demote_unrelated,
+)
 from classifiers.extraction.events import event_relevance
 from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.events.shared_servers import lost_by_several
@@ -28,16 +38,6 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.evidence import SuspectEvidence
 from classifiers.extraction.suspects.search import find_suspect
-from classifiers.extraction.withdrawn import survival
-from classifiers.extraction.withdrawn.harmless import without_harmless
-from classifiers.extraction.withdrawn.missing_parts import withdraw_missing_parts
-from classifiers.extraction.withdrawn.received_pages import withdraw_unreadable
-from classifiers.extraction.withdrawn.unreached import withdraw_unreached
-from classifiers.extraction.withdrawn.unrelated_reports import (
-    withdraw_earlier_reports,
-    withdraw_other_jobs,
-    withdraw_unrelated,
-)
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
 from classifiers.relevance.entry_groups import node_operations
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT
@@ -252,23 +252,23 @@ def fold_repeats(extraction: Extraction) -> None:
     extraction.findings.items = evidence_items.fold_repeats(extraction.items)
 
 
-def withdraw_survived_in_logs(extraction: Extraction) -> None:
+def demote_survived_in_logs(extraction: Extraction) -> None:
     """Withdraw trouble after which the run went on, by the logs alone."""
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
-    survival.withdraw_survived([item for item in extraction.items if item.line_number is not None], progress)
+    survival.demote_survived([item for item in extraction.items if item.line_number is not None], progress)
 
 
-def withdraw_consequences(extraction: Extraction) -> None:
+def demote_consequences(extraction: Extraction) -> None:
     """Withdraw what ended an earlier attempt, and errors of processes that were asked to end or had lost the others."""
-    survival.withdraw_earlier_attempts(extraction.items, [one.text for one in extraction.streams])
+    survival.demote_earlier_attempts(extraction.items, [one.text for one in extraction.streams])
     several = [one is not None and one.has_several_ranks for one in extraction.attributions]
-    survival.withdraw_after_loss(extraction.items, several)
-    withdraw_unreached(extraction.items, extraction.streams)
-    withdraw_missing_parts(extraction.items)
-    withdraw_unreadable(extraction.items)
-    withdraw_unrelated(extraction.items, extraction.streams)
-    withdraw_earlier_reports(extraction.items)
-    withdraw_other_jobs(extraction.items, extraction.raw.job.job_id, extraction.log_texts)
+    survival.demote_after_loss(extraction.items, several)
+    demote_unreached(extraction.items, extraction.streams)
+    demote_missing_parts(extraction.items)
+    demote_unreadable(extraction.items)
+    demote_unrelated(extraction.items, extraction.streams)
+    demote_earlier_reports(extraction.items)
+    demote_other_jobs(extraction.items, extraction.raw.job.job_id, extraction.log_texts)
 
 
 def judge_node_events(extraction: Extraction) -> None:
@@ -292,17 +292,17 @@ def judge_node_events(extraction: Extraction) -> None:
         extraction.set_aside += set_aside
 
 
-def withdraw_survived(extraction: Extraction) -> None:
+def demote_survived(extraction: Extraction) -> None:
     """Withdraw trouble after which the run went on, where a node event shows a beginning."""
     if not extraction.node_events:
         return
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
-    survival.withdraw_survived(extraction.items, progress)
+    survival.demote_survived(extraction.items, progress)
 
 
 def promote_first_sign(extraction: Extraction) -> None:
     """Choose a beginning where no line shows one."""
-    survival.withdraw_unanswered(extraction.items)
+    survival.demote_unanswered(extraction.items)
     ordering.promote_first_sign(extraction.items)
     ordering.promote_last_line(extraction.items, last_of_only_log(extraction.streams, extraction.items))
 
@@ -384,10 +384,10 @@ PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("add sampled lines", add_sampled_lines),
     ("set aside the sampled lines of the last good run", set_aside_lines_of_good_run),
     ("fold repeats", fold_repeats),
-    ("withdraw survived trouble", withdraw_survived_in_logs),
-    ("withdraw errors that come after the failure", withdraw_consequences),
+    ("demote survived trouble", demote_survived_in_logs),
+    ("demote errors that come after the failure", demote_consequences),
     ("judge the node events", judge_node_events),
-    ("withdraw survived trouble again", withdraw_survived),
+    ("demote survived trouble again", demote_survived),
     ("promote the first sign", promote_first_sign),
     ("promote a telling line", promote_telling_line),
     ("sort", sort_items),

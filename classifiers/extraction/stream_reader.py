@@ -12,7 +12,7 @@ from typing import Final
 from classifiers.contracts import LogStream, RawCase
 from classifiers.extraction.benign_lines import is_tolerated
 from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem, without_numbers
-from classifiers.extraction.headings import withdraw_headings
+from classifiers.extraction.headings import demote_headings
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
@@ -155,7 +155,7 @@ class StreamReader:
             self._read_exits(line, item, findings)
             findings.items.append(item)
         order_chains(findings.items[first:], self._chains, self._stream.text)
-        withdraw_headings(findings.items[first:])
+        demote_headings(findings.items[first:])
 
     def _find_tracebacks(self) -> list[Traceback]:
         starts = [line for line in self._stream.lines if line.starts_traceback]

@@ -19,9 +19,9 @@ from typing import Final
 
 from classifiers.contracts import JobFacts
 from classifiers.extraction import benign_lines, failure_stage
+from classifiers.extraction.demotion.harmless import is_harmless_context
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.withdrawn.harmless import is_harmless_context
 from classifiers.model import constants
 from classifiers.model.line_weights import EQUAL, LineWeights
 from classifiers.model.tokenizer import is_known_code, words

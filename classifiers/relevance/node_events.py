@@ -54,13 +54,13 @@ def judge(
             )
             left -= not may_be_used
         found.append(one)
-    _withdraw_recoveries(found, job)
+    _demote_recoveries(found, job)
     _credit_changes(found)
     _keep_best(found, job)
     return _with_causes(found, companions, job)
 
 
-def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
+def _demote_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
     """An object that fails again after it recovered has not recovered: its last failure supports the earlier ones."""
     for one in found:
         if one.reason is Reason.RECOVERED:

@@ -8,6 +8,7 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
+from classifiers.extraction.demotion import survival
 from classifiers.extraction.events.clocks import ClockOfLogs, clock_offsets, last_time
 from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
@@ -19,7 +20,6 @@ from classifiers.extraction.observations.slow_nodes import late_nodes, slow_node
 from classifiers.extraction.observations.slowdown import slowed_between
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
-from classifiers.extraction.withdrawn import survival
 from classifiers.node_names import short_name
 from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
@@ -197,7 +197,7 @@ def _job_seen(
     present: AbstractSet[str],
 ) -> JobSeen:
     own = [item for item in of_logs if _is_own_failure(item)]
-    others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
+    others = [item for item in of_logs if item.onset < Onset.DEMOTED]
     of_failure = [item for item in of_logs if _is_failure(item)]
     texts = [one.text for one in streams if not one.is_scheduler]
     # Only times that the lines give themselves: that of a line before is often hours earlier.

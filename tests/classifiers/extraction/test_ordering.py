@@ -6,10 +6,10 @@ import pytest
 
 from classifiers import signatures
 from classifiers.extraction import ordering
+from classifiers.extraction.demotion import survival
 from classifiers.extraction.evidence_items import EvidenceItem, fold_repeats
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.progress_lines import ProgressLines
-from classifiers.extraction.withdrawn import survival
 from classifiers.taxonomy import Role
 
 
@@ -38,10 +38,10 @@ def test_no_consequence_is_promoted_where_a_line_is_a_beginning() -> None:
 
 def test_a_retried_attempt_is_context_where_another_line_is_a_beginning_and_last_where_none_is() -> None:
     retried = item("upload failed, retrying", "initiating", Onset.RETRIED)
-    survival.withdraw_survived([retried, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
-    assert (retried.role, retried.onset) == ("context", Onset.WITHDRAWN)
+    survival.demote_survived([retried, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
+    assert (retried.role, retried.onset) == ("context", Onset.DEMOTED)
     alone = item("upload failed, retrying", "initiating", Onset.RETRIED)
-    survival.withdraw_survived([alone], [None])
+    survival.demote_survived([alone], [None])
     assert (alone.role, alone.onset) == ("initiating", Onset.SURVIVED_RETRY)
 
 
@@ -49,19 +49,19 @@ def test_what_processes_waited_for_leads_where_they_only_say_that_they_waited() 
     by_id = signatures.packaged().by_id
     lookup = item("W lookup failed, trying again", "initiating", Onset.RETRIED, hits=(by_id["python.name-resolution"],))
     waited = item("no rendezvous", "initiating", Onset.STRONG_ENTRY, 1, hits=(by_id["wordings.waited"],))
-    survival.withdraw_survived([lookup, waited], [None])
+    survival.demote_survived([lookup, waited], [None])
     assert (lookup.role, lookup.onset) == ("initiating", Onset.STRONG_ENTRY)
     again = item("W lookup failed, trying again", "initiating", Onset.RETRIED, hits=(by_id["python.name-resolution"],))
-    survival.withdraw_survived([again, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
+    survival.demote_survived([again, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
     assert again.role == "context"
 
 
-def test_an_error_before_further_progress_is_withdrawn() -> None:
+def test_an_error_before_further_progress_is_demoted() -> None:
     steps = "".join(f"step {number} loss 1.0\n" for number in range(400))
     progress = ProgressLines(steps, lambda: ([steps.splitlines()[::10]], 1))
     survived = item("ERROR cannot reach the server", "initiating", Onset.ERROR_WORDS, offset=100)
     last = item("ERROR loss is not finite", "initiating", Onset.ERROR_WORDS, 1, offset=len(steps) - 10)
-    survival.withdraw_survived([survived, last], [progress])
+    survival.demote_survived([survived, last], [progress])
     assert (survived.role, last.role) == ("context", "initiating")
 
 
@@ -103,10 +103,10 @@ def test_a_peer_without_an_answer_is_a_consequence_where_another_rank_died_of_it
         hits=(by_id["python.key-error"],),
         ends_process=True,
     )
-    survival.withdraw_unanswered([silent, error])
+    survival.demote_unanswered([silent, error])
     assert (silent.role, error.role) == ("cascade", "initiating")
     alone = item("completion 12", "initiating", Onset.STRONG_ENTRY, 0, rank=0, hits=silent.hits)
-    survival.withdraw_unanswered([alone, item("lost", "cascade", position=1, rank=3)])
+    survival.demote_unanswered([alone, item("lost", "cascade", position=1, rank=3)])
     assert alone.role == "initiating"
 
 
@@ -115,7 +115,7 @@ def test_the_first_of_repeated_attempts_leads() -> None:
     first = item(
         "no such key, attempt 1 of 8",
         "context",
-        Onset.WITHDRAWN,
+        Onset.DEMOTED,
         0,
         hits=missing,
         error_words=frozenset({"no such"}),
@@ -135,7 +135,7 @@ def test_the_first_of_repeated_attempts_leads() -> None:
 )
 def test_a_complaint_about_another_object_of_the_same_host_is_no_first_mention(earlier: str, *, leads: bool) -> None:
     words = frozenset({"unavailable"})
-    first = item(f"503 for {earlier}: unavailable", "context", Onset.WITHDRAWN, 0, error_words=words)
+    first = item(f"503 for {earlier}: unavailable", "context", Onset.DEMOTED, 0, error_words=words)
     text = "403 for https://store.example/b/faces/o: forbidden"
     last = item(text, "initiating", Onset.TRACEBACK, 1, start_offset=100)
     assert ordering.promote_first_mention([last, first]) is leads

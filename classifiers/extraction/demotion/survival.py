@@ -44,7 +44,7 @@ _ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike (judgement)
 _LOGS_AGREE_S: Final = 10.0  # the clocks of a job's own logs (judgement)
 
 
-def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
+def demote_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
     """Withdraw lines that did not end the run.
 
     Those are lines after which the ranks went on to report progress, attempts that are made again, and start-up words
@@ -76,7 +76,7 @@ def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[Progress
     )
     for item in doubted:
         if explained or item.role == "cascade":
-            item.role, item.onset = "context", Onset.WITHDRAWN
+            item.role, item.onset = "context", Onset.DEMOTED
         else:
             item.onset = AFTER_SURVIVAL.get(item.onset, item.onset)
 
@@ -138,7 +138,7 @@ def _others_went_on(item: EvidenceItem, own: ProgressLines, progress: Sequence[P
     return any(other is not None and time < other - _LOGS_AGREE_S for other in others)
 
 
-def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
+def demote_unanswered(items: Sequence[EvidenceItem]) -> None:
     """Let ranks that got no answer over the network be a consequence where another rank died of its own program.
 
     Args:
@@ -169,7 +169,7 @@ def withdraw_unanswered(items: Sequence[EvidenceItem]) -> None:
 _REPORTS_END: Final = frozenset({"slurm", "kernel"})
 
 
-def withdraw_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[bool]) -> None:
+def demote_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[bool]) -> None:
     """Let an error of a program be a consequence where its process was asked to end, or had lost the others, before.
 
     What a process prints after that, as it saves or cleans up, is not what the failure began with.
@@ -244,7 +244,7 @@ def _is_of_program(item: EvidenceItem) -> bool:
     return item.onset < Onset.LIKELY_CONSEQUENCE and not of_hardware and not _is_of_platform(item)
 
 
-def withdraw_earlier_attempts(items: Sequence[EvidenceItem], texts: Sequence[str]) -> None:
+def demote_earlier_attempts(items: Sequence[EvidenceItem], texts: Sequence[str]) -> None:
     """Withdraw what ended an earlier attempt of a job whose log goes on with the next one, if that one shows its end.
 
     Args:
@@ -259,7 +259,7 @@ def withdraw_earlier_attempts(items: Sequence[EvidenceItem], texts: Sequence[str
             continue
         for item in of_log:
             if item.offset < begin and item.role != "context":
-                item.role, item.onset, item.survived = "context", Onset.WITHDRAWN, True
+                item.role, item.onset, item.survived = "context", Onset.DEMOTED, True
 
 
 def _last_attempt(text: str) -> int:

@@ -43,7 +43,7 @@ _OWN_JOB: Final = re.compile(
 _MOST_MENTIONS: Final = 20  # mentions that are read (judgement)
 
 
-def withdraw_unrelated(items: Sequence[EvidenceItem], streams: Sequence[StreamText]) -> None:
+def demote_unrelated(items: Sequence[EvidenceItem], streams: Sequence[StreamText]) -> None:
     """Withdraw reports on links and file systems that do not explain the error of the program that follows them.
 
     A name, a key or a type that is wrong in the code is wrong whatever the network does. A file that is not there, or
@@ -63,10 +63,10 @@ def withdraw_unrelated(items: Sequence[EvidenceItem], streams: Sequence[StreamTe
             continue
         end = max(item.start_offset for item in later)
         if any(_is_of_code(item) for item in later) or _is_back(report, streams[report.stream].text, end):
-            report.role, report.onset = "context", Onset.WITHDRAWN
+            report.role, report.onset = "context", Onset.DEMOTED
 
 
-def withdraw_earlier_reports(items: Sequence[EvidenceItem]) -> None:
+def demote_earlier_reports(items: Sequence[EvidenceItem]) -> None:
     """Withdraw reports from more than a day before an error that only the program can cause.
 
     The kernel keeps its messages since the machine was started, and who prints them prints the old ones too.
@@ -84,10 +84,10 @@ def withdraw_earlier_reports(items: Sequence[EvidenceItem]) -> None:
     for report in reports:
         time = time_of(report.text)
         if time is not None and time + _TOO_EARLY_S < max(ends):
-            report.role, report.onset = "context", Onset.WITHDRAWN
+            report.role, report.onset = "context", Onset.DEMOTED
 
 
-def withdraw_other_jobs(items: Sequence[EvidenceItem], job_id: str | None, texts: Iterable[str]) -> None:
+def demote_other_jobs(items: Sequence[EvidenceItem], job_id: str | None, texts: Iterable[str]) -> None:
     """Withdraw what a controller reports of a job with another number.
 
     Args:
@@ -111,7 +111,7 @@ def withdraw_other_jobs(items: Sequence[EvidenceItem], job_id: str | None, texts
     }
     for report, found in reports:
         if own and own.isdisjoint({found["id"], found["own"]}):
-            report.role, report.onset = "context", Onset.WITHDRAWN
+            report.role, report.onset = "context", Onset.DEMOTED
 
 
 def is_error_of_program(item: EvidenceItem) -> bool:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from classifiers.extraction.demotion.received_pages import UNREADABLE
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.withdrawn.received_pages import UNREADABLE
 
 _FILES: Final = frozenset(
     {
@@ -51,7 +51,7 @@ _HEAD: Final = 60
 _Failed: TypeAlias = tuple[int, str | None]  # where a step failed, and the directory that could not be entered
 
 
-def withdraw_missing_parts(items: Sequence[EvidenceItem]) -> None:
+def demote_missing_parts(items: Sequence[EvidenceItem]) -> None:
     """Let what a job does not find be a consequence where the step that should have provided it failed before.
 
     Args:

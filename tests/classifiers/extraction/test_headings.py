@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.classifiers.extraction.withdrawn.test_stated_reasons import items_of, leading
+from tests.classifiers.extraction.demotion.test_stated_reasons import items_of, leading
 
 HEADING = "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:"
 

@@ -22,7 +22,7 @@ _UNREADABLE: Final = re.compile(
 _RANGE: Final = 400  # characters of a line that are read (judgement)
 
 
-def withdraw_unreadable(items: Sequence[EvidenceItem]) -> None:
+def demote_unreadable(items: Sequence[EvidenceItem]) -> None:
     """Let files that cannot be read be a consequence where their log shows the page that a server sent instead.
 
     The page stands before the error if the download prints it, and after it if somebody looked into the file.

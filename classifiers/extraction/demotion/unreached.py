@@ -24,7 +24,7 @@ _RANGE: Final = 600  # characters of a line that are read (judgement)
 _AT_ONCE_S: Final = 5.0  # judgement: lines of one moment are written in any order
 
 
-def withdraw_unreached(items: Sequence[EvidenceItem], streams: Sequence[StreamText]) -> None:
+def demote_unreached(items: Sequence[EvidenceItem], streams: Sequence[StreamText]) -> None:
     """Let a client's error be a consequence where the log of the node that it names shows an error before it.
 
     Args:

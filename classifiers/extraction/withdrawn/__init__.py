@@ -1,1 +1,0 @@
-"""Lines that look like the beginning of a failure and are none: withdrawn, with what they are instead."""

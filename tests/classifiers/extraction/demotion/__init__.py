@@ -1,0 +1,1 @@
+"""Tests of the lines that are demoted from the beginnings of a failure."""
