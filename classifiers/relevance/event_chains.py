@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, JobSeen, Reason
+from classifiers.relevance.event_exclusion import EventsOfNode, exclusion_of
 from classifiers.relevance.event_places import names_other_node
-from classifiers.relevance.event_questions import Companions, reason_against
 from classifiers.relevance.event_rules import explained_by_name, leads_stated, leads_to, shown_until_repair
 from classifiers.relevance.event_times import comes_before
 from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
@@ -42,11 +42,11 @@ def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def speaks_for(one: Candidate, effects: Sequence[Candidate], companions: Companions, job: JobSeen) -> bool:
+def speaks_for(one: Candidate, effects: Sequence[Candidate], events_of_node: EventsOfNode, job: JobSeen) -> bool:
     """Whether the effects of an event that was set aside support it, and nothing else is against it."""
     if not effects or one.reason not in _UNSUPPORTED:
         return False
-    reason = reason_against(one, companions, job) or companions.reason(one)
+    reason = exclusion_of(one, events_of_node, job) or events_of_node.reason(one)
     if reason is Reason.OTHER_NODE:
         # A service's failure is reported where the service runs. The node of a pod that never started is in no log.
         if "service" in one.traits.objects:

@@ -26,7 +26,7 @@ _ADDRESS: Final = re.compile(r"(?<![\da-z])(?:[a-z]+-)?(\d{1,3})-(\d{1,3})-(\d{1
 _RECAP: Final = re.compile(r"(?<![\w.-])(?P<host>[a-zA-Z][\w.-]{1,60}) {0,30}: ok=\d+ ")
 
 
-def asks_node(one: Candidate, job: JobSeen) -> Reason | None:
+def exclusion_by_node(one: Candidate, job: JobSeen) -> Reason | None:
     """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
     if not job.nodes:
         return None

@@ -46,7 +46,7 @@ def blocked_for(text: str) -> float:
     return float(found[1]) if found is not None else 0.0
 
 
-def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
+def exclusion_by_time(one: Candidate, job: JobSeen) -> Reason | None:
     """The reason against an event that does not lie between the last progress and the failure."""
     time, failed = one.event.time, job.failed_or_ended
     if time is None or failed is None or was_when_written(one, job):  # damage shows when the file is read

@@ -12,9 +12,9 @@ from functools import partial
 from classifiers.node_names import short_name
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
+from classifiers.relevance.event_exclusion import BESIDE_S, EventsOfNode, exclusion_by_log, exclusion_of
 from classifiers.relevance.event_fit import EventFit
 from classifiers.relevance.event_places import is_of_silent_node
-from classifiers.relevance.event_questions import BESIDE_S, Companions, asks_log, reason_against
 from classifiers.relevance.event_rules import (
     MANY_AFFECTED,
     explained_by,
@@ -22,8 +22,8 @@ from classifiers.relevance.event_rules import (
 )
 from classifiers.relevance.event_times import (
     BUFFERED_S,
-    asks_time,
     comes_before,
+    exclusion_by_time,
 )
 
 
@@ -40,7 +40,7 @@ def judge(
         explained: of so many events that are set aside, the first ones, the reason is that of the first question whose
             answer is against them. The others are asked the cheapest question first. None: of all.
     """
-    companions, fits = Companions(recoveries, job), EventFit(job)
+    events_of_node, fits = EventsOfNode(recoveries, job), EventFit(job)
     found: list[Candidate] = []
     left = len(events) if explained is None else explained
     for event in events:
@@ -48,7 +48,7 @@ def judge(
         if left <= 0:
             one.reason = _reason_after_recovery(one, job)  # sets it aside whether or not it recovered
         if one.reason is None:
-            one.reason = reason_against(one, companions, job) or companions.reason(one)
+            one.reason = exclusion_of(one, events_of_node, job) or events_of_node.reason(one)
             may_be_used = one.reason is None or (
                 one.reason is Reason.RECOVERED and _reason_after_recovery(one, job) is None
             )
@@ -57,7 +57,7 @@ def judge(
     _demote_recoveries(found, job)
     _credit_changes(found)
     _keep_best(found, job)
-    return _with_causes(found, companions, job)
+    return _with_causes(found, events_of_node, job)
 
 
 def _demote_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
@@ -96,7 +96,7 @@ def _meets(change: Candidate, other: Candidate) -> bool:
 
 def _reason_after_recovery(one: Candidate, job: JobSeen) -> Reason | None:
     """The reason against an event whose recovery does not count."""
-    return asks_time(one, job) or asks_log(one, job)
+    return exclusion_by_time(one, job) or exclusion_by_log(one, job)
 
 
 def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
@@ -139,7 +139,7 @@ def _is_explained(change: Candidate, other: Candidate) -> bool:
     return not explained_by(change.event.entries).isdisjoint(other.event.entries) or _meets(change, other)
 
 
-def _with_causes(found: Sequence[Candidate], companions: Companions, job: JobSeen) -> list[Judgement]:
+def _with_causes(found: Sequence[Candidate], events_of_node: EventsOfNode, job: JobSeen) -> list[Judgement]:
     """The judgements, in which the cause of an event that is used is used as well."""
     used = [one for one in found if one.reason is None]
     judged = {one.event.index: _judgement(one, found, job) for one in found}
@@ -148,7 +148,7 @@ def _with_causes(found: Sequence[Candidate], companions: Companions, job: JobSee
         if not effects:
             continue
         if one.reason is not None:
-            if not speaks_for(one, effects, companions, job):
+            if not speaks_for(one, effects, events_of_node, job):
                 continue
             one.reason = None
             used.append(one)

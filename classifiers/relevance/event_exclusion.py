@@ -1,4 +1,4 @@
-"""The questions by which a node event is set aside: its words, node, process, device, recovery, time, and the log."""
+"""Why a node event is set aside: by its words, node, process, device, recovery, time, or by the log."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,9 +8,15 @@ from classifiers.node_names import short_name
 from classifiers.relevance.entry_groups import redundant_parts
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
-from classifiers.relevance.event_places import asks_node, is_of_absent_pod, is_own_pod
+from classifiers.relevance.event_places import exclusion_by_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import rules_of
-from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S, asks_time, comes_before, is_shown_until_repair
+from classifiers.relevance.event_times import (
+    BUFFERED_S,
+    READ_AHEAD_S,
+    comes_before,
+    exclusion_by_time,
+    is_shown_until_repair,
+)
 from classifiers.relevance.words_in_text import is_word_in
 
 _Read = tuple[EventSeen, EventObjects]
@@ -39,18 +45,18 @@ _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 _PAGE_TAKEN: Final = re.compile(r"\bMemory failure: 0x[0-9a-f]+: recovery action for\b")
 
 
-def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
+def exclusion_of(one: Candidate, events_of_node: "EventsOfNode", job: JobSeen) -> Reason | None:
     """Why a candidate is not used, None if nothing is against it."""
-    for ask in (_asks_words, asks_node, _asks_process, _asks_device):
-        reason = ask(one, job)
+    for exclusion in (_exclusion_by_words, exclusion_by_node, _exclusion_by_process, _exclusion_by_device):
+        reason = exclusion(one, job)
         if reason is not None:
             return reason
-    if _has_recovered(one, companions.recoveries(one.event.node), job):
+    if _has_recovered(one, events_of_node.recoveries(one.event.node), job):
         return Reason.RECOVERED
-    return asks_time(one, job) or asks_log(one, job)
+    return exclusion_by_time(one, job) or exclusion_by_log(one, job)
 
 
-class Companions:
+class EventsOfNode:
     """What other events of the same node say of the process or device that an event names.
 
     Events and texts are read only when a node is asked for.
@@ -163,7 +169,7 @@ def _is_beside(one: EventSeen, other: EventSeen) -> bool:
     return one.time is None or other.time is None or abs(one.time - other.time) <= BESIDE_S
 
 
-def _asks_words(one: Candidate, _job: JobSeen) -> Reason | None:
+def _exclusion_by_words(one: Candidate, _job: JobSeen) -> Reason | None:
     if one.objects.is_corrected or one.objects.is_disclaimed:
         return Reason.CORRECTED
     # General wordings also match the report that the part works again.
@@ -171,7 +177,7 @@ def _asks_words(one: Candidate, _job: JobSeen) -> Reason | None:
     return Reason.RECOVERED if is_general and one.event.entries and one.objects.is_recovery else None
 
 
-def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
+def _exclusion_by_process(one: Candidate, job: JobSeen) -> Reason | None:
     if is_shown_until_repair(one, job):
         return None  # whichever process met it first: the object stays broken
     if "gpu" in one.traits.objects and one.objects.of_monitor and not one.objects.jobs:
@@ -213,7 +219,7 @@ def _is_of_job(program: str, job: JobSeen) -> bool:
     return program.startswith(TRAINING_PROGRAMS) or job.mentions(program)
 
 
-def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
+def _exclusion_by_device(one: Candidate, job: JobSeen) -> Reason | None:
     kinds = one.traits.objects
     if kinds and kinds <= {"port", "service"} and one.objects.of_management:
         return Reason.OTHER_DEVICE
@@ -318,7 +324,7 @@ def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
     return any(is_word_in(name, text) for name in subsystems)
 
 
-def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
+def exclusion_by_log(one: Candidate, job: JobSeen) -> Reason | None:
     """The reason against an event that leaves no trace in the log where it would leave one."""
     if one.fit < Fit.LINE and "non-fatal" in one.event.text.lower():  # the device goes on after it
         return Reason.NO_TRACE
