@@ -67,8 +67,7 @@ class Extraction:
         ranks_seen: how many different ranks have a stream or a line.
         stage: the cues around the first item.
         node_hits: the node events that the catalogue knows, until they are judged.
-        set_aside: the first node events that have nothing to do with the failure, and lines that the last good run
-            printed too.
+        set_aside: the first node events without a part in the failure, and lines that the last good run printed too.
         effects: the consequences and the lines of the teardown, more of them than `items` keeps.
     """
 
@@ -165,8 +164,7 @@ def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Se
     """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
 
     General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
-    event of that kind. What a daemon logs as information of its own work is
-    no record of a change.
+    event of that kind. What a daemon logs as information of its own work is no record of a change.
     """
     hits = tuple(hit for hit in hits if hit.id != NAMED_OBJECT) or hits
     if is_change:

@@ -94,7 +94,7 @@ def judge_node_events(
             clock.forget()
         seen = _EventsSeen(raw, clock, suspects)
         events = [seen.at(hit.index) for hit in suspects]
-        judged = node_events.judge(events, seen.events_of_node(), job, explained=MOST_SET_ASIDE)
+        judged = node_events.judge(events, seen.events_beside(), job, explained=MOST_SET_ASIDE)
         for hit, event, judgement in zip(suspects, events, judged, strict=True):
             reason = judgement.reason
             if reason is not None and len(set_aside) >= MOST_SET_ASIDE:
@@ -168,7 +168,7 @@ class _EventsSeen:
             self._made[index] = made
         return made
 
-    def events_of_node(self) -> Iterator[EventSeen]:
+    def events_beside(self) -> Iterator[EventSeen]:
         """The events that may report a recovery or concern other jobs."""
         for index, one in enumerate(self._events):
             if may_concern_others(one.text):

@@ -9,7 +9,7 @@ import pytest
 from classifiers.redaction import redact
 from classifiers.secrets.finder import PLACEHOLDER, SecretFinder
 from classifiers.secrets.formats import SecretFormat, secret_formats
-from tests.classifiers.secret_samples import DIGITS, LETTERS, reads_without_limit, sample, without_lookarounds
+from tests.classifiers.secrets.samples import DIGITS, LETTERS, reads_without_limit, sample, without_lookarounds
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ import pytest
 from classifiers.redaction import has_secret, redact, redact_json
 from classifiers.secrets.finder import PLACEHOLDER
 
-TEXTS = Path(__file__).parents[1] / "data" / "secret_texts"
+TEXTS = Path(__file__).parents[2] / "data" / "secret_texts"
 TEMPLATES: list[str] = [json.loads(line) for line in (TEXTS / "secrets.jsonl").read_text().splitlines()]
 ORDINARY = (TEXTS / "ordinary.txt").read_text().splitlines()
 _HEX = "0123456789abcdef"
