@@ -15,16 +15,21 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
 
 ROUNDS, SEED = 6, 7105
+TRIES = 4  # kills come at random moments: now and then none of a run comes during an action
 
 
 def test_rounds_of_kills(postgres_server: "Postgres", tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need("setpriv")
     if not (model_dir() / "manifest.json").exists():
         missing("there is no trained model (make install)")
-    report = Rounds(postgres_server, tmp_path, rounds=ROUNDS, seed=SEED).run()
-    with capsys.disabled():
-        print(f"\n{report.text()}")
-    assert report.twice == []
-    assert report.lost == []
-    assert report.kills["service"] > 0
-    assert report.half > 0  # the kills interrupt hooks during an action
+    for seed in range(SEED, SEED + TRIES):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        report = Rounds(postgres_server, folder, rounds=ROUNDS, seed=seed).run()
+        with capsys.disabled():
+            print(f"\n{report.text()}")
+        assert report.twice == []
+        assert report.lost == []
+        if report.kills["service"] and report.half:
+            return
+    pytest.fail("no kill interrupted a hook during an action")

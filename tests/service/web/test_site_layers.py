@@ -58,7 +58,7 @@ def test_a_second_person_promotes_and_a_rollback_returns(world: World) -> None:
     add_layer(world)
     refused = client(world, "admin", name="ana").post(f"{API}/{LAYER}:promote")
     assert refused.status_code == 409
-    assert "somebody who did not give nearly all of its labels" in refused.json()["detail"]
+    assert "you gave nearly all of its labels" in refused.json()["detail"]
     second = client(world, "admin")
     assert second.post(f"{API}/{LAYER}:promote", json={"reason": "looked at all"}).json()["layer"]["in_use"]
     change = second.get(API).json()["promotions"][0]

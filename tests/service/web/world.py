@@ -154,30 +154,26 @@ def make_world(folder: Path, **changes: Any) -> World:
     clock = FrozenClock(NOW)
     store = Store(copy_migrated(folder / "store.sqlite3"), clock=clock)
     telemetry = Telemetry()
-    services = web_services(
-        store=store,
-        ingest=Folding(
-            diagnose_with(
-                DiagnosisTools(
-                    store,
-                    LogFetcher(()),
-                    ByWord(),
-                    policy.built_in(),
-                    clock,
-                    telemetry,
-                    automation=Automation(store, policy.built_in(), clock, telemetry),
-                )
-            ),
-            GroupCountUpdater(store, clock),
-        ),
-        clock=clock,
-        telemetry=telemetry,
-        **{
-            "settings": {"database_url": "postgresql://***@db/faultline", "timezone": "UTC"},
-            "model": by_hand("by hand 1", "by hand 1", {"name": "by hand", "digests": {"model": "abc"}}),
-            **changes,
-        },
+    handle = diagnose_with(
+        DiagnosisTools(
+            store,
+            LogFetcher(()),
+            ByWord(),
+            policy.built_in(),
+            clock,
+            telemetry,
+            automation=Automation(store, policy.built_in(), clock, telemetry),
+        )
     )
+    given: dict[str, Any] = {
+        "store": store,
+        "ingest": Folding(handle, GroupCountUpdater(store, clock)),
+        "clock": clock,
+        "telemetry": telemetry,
+        "settings": {"database_url": "postgresql://***@db/faultline", "timezone": "UTC"},
+        "model": by_hand("by hand 1", "by hand 1", {"name": "by hand", "digests": {"model": "abc"}}),
+    }
+    services = web_services(**(given | changes))
     return World(store, clock, services, create_app(services))
 
 
