@@ -1,8 +1,10 @@
 """The common behaviour of record sources, tested with the in-memory source and with a real broker."""
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,17 +197,38 @@ def test_paused_before_anything_was_read(harness: Harness) -> None:
     assert len(take(source, 3)) == 3
 
 
+@contextmanager
+def polled(members: Sequence[Source]) -> Iterator[None]:
+    """Poll members in threads of their own, as processes do: a rebalance ends when all of them ask at one time."""
+    end = threading.Event()
+
+    def poll(member: Source) -> None:
+        while not end.is_set():
+            member.poll(500, 0.1)
+            end.wait(0.01)  # the in-memory source does not wait
+
+    threads = [threading.Thread(target=poll, args=(member,)) for member in members]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+
+
 def commit(source: Source, offsets: Mapping[TopicPartition, int], *others: Source) -> None:
     """Commit as the consumer's loop does: a group accepts it after a rebalance, once all members have polled."""
     deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return source.commit({place: Committed(offset) for place, offset in offsets.items()})
-        except Unavailable:
-            if time.monotonic() > deadline:
-                raise
-            for member in (source, *others):
-                member.poll(500, 0.1)
+    with polled(others):
+        while True:
+            try:
+                return source.commit({place: Committed(offset) for place, offset in offsets.items()})
+            except Unavailable:
+                if time.monotonic() > deadline:
+                    raise
+                source.poll(500, 0.1)
 
 
 def test_two_members_share_and_the_one_that_stays_takes_over(harness: Harness) -> None:
