@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpcore2
 
@@ -116,6 +116,16 @@ class ApiClient:
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+
+
+def address_of(url: str) -> SplitResult | None:
+    """The parts of an address of HTTP with a host and a possible port; None for anything else."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # brackets without an address in them, or a port that is none
+        return None
+    return parts if usable else None
 
 
 def _json(body: bytes) -> Any:

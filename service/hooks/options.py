@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from service import validation_words
-from service.api_client import LOOPBACK
+from service.api_client import LOOPBACK, address_of
 from service.errors import ConfigurationError, FieldError
 
 PREFIX = "FAULTLINE_HOOK_"
@@ -126,12 +126,8 @@ class HookOptions(BaseModel):
 
 
 def _is_address(value: str) -> bool:
-    try:
-        parts = urlsplit(value)
-        usable = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.query
-        return bool(usable) and parts.port != 0
-    except ValueError:  # brackets without an address in them, or a port that is none
-        return False
+    parts = address_of(value)
+    return parts is not None and not parts.username and not parts.query
 
 
 def read(flags: Mapping[str, Any], environ: Mapping[str, str]) -> HookOptions:

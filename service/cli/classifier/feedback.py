@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from classifiers import taxonomy
-from service.api_client import LOOPBACK, ApiClient, ApiResponse, ApiUnreachable
+from service.api_client import LOOPBACK, ApiClient, ApiResponse, ApiUnreachable, address_of
 from service.cli import exit_codes, output
 from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError, InvalidInput, NotFound, Unavailable
@@ -90,13 +90,8 @@ def _vote(args: argparse.Namespace) -> dict[str, Any]:
 
 def _client(args: argparse.Namespace) -> ApiClient:
     url = args.url or os.environ.get(URL) or "http://127.0.0.1:8080"
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.query
-        usable = usable and parts.port != 0
-    except ValueError:  # brackets without an address in them, or a port that is none
-        usable = False
-    if not usable:
+    parts = address_of(url)
+    if parts is None or parts.username or parts.query:
         raise ConfigurationError("--url: expected an address such as https://faultline.example, without user and query")
     given = os.environ.get(TOKEN_FILE)
     path = args.token_file or (Path(given) if given else None)

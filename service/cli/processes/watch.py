@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import orjson
 from prometheus_client import start_http_server
 
 from service import compose, settings
+from service.api_client import address_of
 from service.cli import output
 from service.clock import SystemClock
 from service.errors import ConfigurationError
@@ -111,7 +111,7 @@ def _sender(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Objec
         return _to_topics(args)
     if args.topic is not None:
         raise ConfigurationError("--topic and --url: expected one of them")
-    if not _is_address(args.url):
+    if address_of(args.url) is None:
         raise ConfigurationError(f"--url: expected http(s)://..., got {args.url}")
     sender = ApiSender(args.url, None if args.token_file is None else _token(args.token_file))
 
@@ -133,14 +133,6 @@ def _to_topics(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Ob
 
     sender = TopicSender(producer, args.topic or next(iter(config.clusters)))
     return sender, tell if nodes_topic and not args.no_nodes else None
-
-
-def _is_address(url: str) -> bool:
-    try:
-        address = urlsplit(url)
-        return address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
-    except ValueError:  # brackets without an address in them, or a port that is none
-        return False
 
 
 def _token(path: Path) -> Callable[[], str]:
