@@ -88,7 +88,7 @@ def _end_waiting_for_outcomes(work: UnitOfWork, policy: Policy, clock: Clock, su
 
 
 def _check_opened(work: UnitOfWork, *, number: int, policy: Policy, clock: Clock) -> int:
-    """Check an incident that was open a moment ago."""
+    """Check an incident that was open a moment ago; it is locked, so that it stays as it is meanwhile."""
     incident = work.incidents.get_locked(number)
     return 0 if incident.closed_at is not None else _check_incident(work, incident, policy, clock)
 
@@ -101,15 +101,14 @@ def _check_incident(work: UnitOfWork, incident: Incident, policy: Policy, clock:
     if incident.by_hand or added:
         return added
     if incident.state == "probing" and incident.probe_row is not None:
-        locked = work.incidents.get_locked(incident.id)
         probe = work.requests.by_row_id(incident.probe_row)
-        if locked.state != "probing" or locked.probe_row != incident.probe_row:
-            return 0
         if probe is None or (probe.state in _WITHOUT_JOB and probe.outcome is None):
             name = "?" if probe is None else probe.job_id
             incident_probes.keep_holding(work, incident, name, "no job was started", now)
             return 1
-        return _check_running_probe(work, locked, probe, timedelta(minutes=settings.probe_wait_minutes), policy, clock)
+        return _check_running_probe(
+            work, incident, probe, timedelta(minutes=settings.probe_wait_minutes), policy, clock
+        )
     quiet = now - max(incident.last_at, incident.opened_at) >= max(QUIET_TIME, 2 * window)
     if quiet and not work.leases.held_by(incident.cluster, "incident", incident_id=incident.id, limit=1):
         why = "no requests are held and no new failures occurred"
