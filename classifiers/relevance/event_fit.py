@@ -1,5 +1,6 @@
 """How well the log and the scheduler of a job fit a node event: whether they show what such an event does."""
 
+import re
 from typing import Final
 
 from classifiers.node_names import short_name
@@ -14,7 +15,14 @@ from classifiers.relevance.entry_groups import (
     reported_consequences,
 )
 from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen
-from classifiers.relevance.event_places import CLOCK_SKEW_S, is_at_once, is_of_named_host, names_node_of
+from classifiers.relevance.event_places import (
+    CLOCK_SKEW_S,
+    began_the_wait,
+    is_at_once,
+    is_of_named_host,
+    is_of_other_node,
+    names_node_of,
+)
 from classifiers.relevance.event_rules import (
     MANY_AFFECTED,
     explained_at_once,
@@ -46,6 +54,12 @@ _FAMILIES: Final = {
     "port": ("network", "fabrics", "adapters", "links"),
     "gpu": ("cuda", "nvidia", "accelerators"),
 }
+# Directories of every machine, which say nothing of who is named like them.
+_COMMON_DIRECTORIES: Final = frozenset(
+    {"local", "home", "data", "share", "shared", "site", "packages", "train", "user"}
+)
+# Judgement: what was reported longer before a job would have been repaired, or met by another one.
+_KNOWN_FOR_S: Final = 43_200.0
 # Judgement: a test so soon before a job, such as by its prolog, found the state in which the job met the node.
 _TESTED_BEFORE_S: Final = 900.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
@@ -80,7 +94,7 @@ class EventFit:
             return Fit.SLOWER
         if _stopped_its_log(one, job):
             return Fit.LINE
-        if any(job.status in rule.status for rule in one.rules):
+        if any(job.status in rule.status for rule in one.rules) or _was_slow_from_the_start(one, job):
             return Fit.SCHEDULER
         if self._has_own_failure and (self._own or self._others.isdisjoint(explained - reported_consequences())):
             return Fit.NONE
@@ -112,6 +126,7 @@ class EventFit:
         effects = {rule.effect for rule in one.rules if rule.object != "service"}
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         # A port that has errors may lose a connection; a program that ended loses it as well.
+        shows = shows or (job.timed_out and began_the_wait(one, job))
         return Fit.WAITS if ports or (job.several and shows) else Fit.NONE
 
     def _of_change(self, one: Candidate) -> Fit:
@@ -155,22 +170,25 @@ class EventFit:
     def _stopped_then(self, one: Candidate) -> bool:
         """Whether the processes made no progress from the moment on, and waited until a limit."""
         job, time = self._job, one.event.time
-        if time is None or job.last_progress is None or self._has_own_failure or not job.timed_out:
+        last = job.last_progress if job.last_progress is not None else job.stalled
+        if time is None or last is None or self._has_own_failure or not job.timed_out:
             return False
         if not job.other_entries.isdisjoint(program_errors()):
             return False  # such as ranks that call different collectives
-        stopped = job.last_progress if job.stalled is None else max(job.last_progress, job.stalled)
-        return job.last_progress - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
+        stopped = last if job.stalled is None else max(last, job.stalled)
+        return last - READ_AHEAD_S <= time <= stopped + CLOCK_SKEW_S
 
     def _never_began(self, one: Candidate) -> bool:
         """Whether the job began after a change of one of its nodes, and waited until a limit before any progress."""
         job, time = self._job, one.event.time
         if time is None or job.started is None or job.last_progress is not None or time > job.started:
             return False
-        if self._has_own_failure or not job.timed_out or not job.other_entries.isdisjoint(program_errors()):
+        if self._has_own_failure or not job.other_entries.isdisjoint(program_errors()):
             return False
-        # A change without a node is of the whole platform.
-        return bool(job.nodes) and (one.event.node is None or names_node_of(one, job))
+        if not job.timed_out and not (job.waited_to_begin and time >= job.started - _CHANGED_BEFORE_S):
+            return False
+        # A change without a node, or of something that is named otherwise than nodes, is of the whole platform.
+        return bool(job.nodes) and (names_node_of(one, job) or not is_of_other_node(one, job))
 
     def _shows_at_once(self, one: Candidate) -> bool:
         """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""
@@ -219,12 +237,22 @@ class EventFit:
         shown = frozenset().union(*self._job.own_entries) if self._job.own_entries else self._job.other_entries
         if shown.isdisjoint(named):
             return False
-        is_named = self._job.failure_names(one.objects.specific_names)
-        return is_named or any(map(self._job.mentions, one.objects.new_versions))
+        names = one.objects.specific_names
+        is_named = self._job.failure_names(names if one.event.node is None else names | {one.event.node})
+        return is_named or _is_of_path(one, self._job) or any(map(self._job.mentions, one.objects.new_versions))
 
 
 def _is_of_user(cause: str) -> bool:
     return cause.startswith("USER")
+
+
+def _is_of_path(one: Candidate, job: JobSeen) -> bool:
+    """Whether who reports an event is named like a directory of which the lines of the failure name a file.
+
+    Such as scratch-cleaner and /scratch/data/part-1.
+    """
+    words = re.findall(r"[a-z]{4,32}", (one.event.source or "").lower())
+    return bool(words) and any(f"/{word}/" in job.failure_text() for word in words if word not in _COMMON_DIRECTORIES)
 
 
 def _names_directory_of(one: Candidate, job: JobSeen) -> bool:
@@ -264,10 +292,22 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
         return since is None and (may_slow or is_own_change or may_slow_own) and _slowed_in_few_lines(one, job)
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
+    latest = _SLOWER_WITHIN_S
     if not may_slow:
+        earliest = -_SLOWER_AT_ONCE_S
         latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
-        return -_SLOWER_AT_ONCE_S <= since - one.event.time <= latest
-    return earliest <= since - one.event.time <= _SLOWER_WITHIN_S
+    if earliest <= since - one.event.time <= latest:
+        return True
+    # Lines may be missing between the last fast step and the first slow one.
+    return (may_slow or is_own_change or may_slow_own) and _slowed_in_few_lines(one, job)
+
+
+def _was_slow_from_the_start(one: Candidate, job: JobSeen) -> bool:
+    """Whether a job met its limit on a node with a part that was slow, and stays so, before the job began."""
+    time, started, traits = one.event.time, job.started, one.traits
+    if time is None or started is None or job.status != "timeout" or not (traits.slows and traits.degrades_on):
+        return False
+    return started - _KNOWN_FOR_S <= time <= started + _SLOWER_AT_ONCE_S and names_node_of(one, job)
 
 
 def _may_slow_own_node(one: Candidate, job: JobSeen) -> bool:

@@ -45,7 +45,28 @@ def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
         or _is_of_used_service(one, job)
         or _is_of_start(one, job)
         or is_of_named_host(one, job)
+        or began_the_wait(one, job)
     )
+
+
+def began_the_wait(one: Candidate, job: JobSeen) -> bool:
+    """Whether an event of the network came just before the processes of a job lost or awaited one another in vain.
+
+    Switches report under names of their own, and seldom say which nodes are behind a port.
+    """
+    time = one.event.time
+    if time is None or job.own_entries or "port" not in one.traits.objects:
+        return False
+    if not job.has_more_nodes and is_of_other_node(one, job):
+        return False  # a port of another node
+    if job.stalled is not None:
+        return -CLOCK_SKEW_S <= job.stalled - time <= _AT_ONCE_S
+    return job.waits and not job.timed_out and is_at_once(one, job)
+
+
+def is_of_other_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether who reports an event is named like the job's nodes."""
+    return bool(_hosts_like(job.nodes, short_name(one.event.node or "")))
 
 
 def is_of_named_host(one: Candidate, job: JobSeen) -> bool:
@@ -126,8 +147,7 @@ def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
 
 def _is_client(one: Candidate, job: JobSeen) -> bool:
     """Whether an event is of another node that uses file servers: it is named like the job's, or its kernel reports."""
-    node = short_name(one.event.node or "")
-    return bool(_hosts_like(job.nodes, node)) or _CLIENT.search(one.event.text) is not None
+    return is_of_other_node(one, job) or _CLIENT.search(one.event.text) is not None
 
 
 def _may_be_of_silent_node(one: Candidate, job: JobSeen) -> bool:

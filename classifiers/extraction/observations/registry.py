@@ -47,6 +47,7 @@ from classifiers.extraction.observations.phases import (
 )
 from classifiers.extraction.observations.repeated_faults import DEVICE_FAULTS, is_at_same_step
 from classifiers.extraction.observations.replaced_pods import OWN_USE, is_evicted_again
+from classifiers.extraction.observations.silence import silent_since
 from classifiers.extraction.observations.slowdown import slowed_down
 from classifiers.extraction.observations.stacks import is_busy_elsewhere
 from classifiers.extraction.stream_reader import StreamText
@@ -66,6 +67,7 @@ from classifiers.observation_names import (
     PATH_ON_OTHER_NODES,
     PATH_WRITTEN_BEFORE,
     SAME_STEP_AGAIN,
+    SILENT_UNTIL_LIMIT,
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
     VERSIONS_DIFFER,
@@ -101,6 +103,7 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     ONE_RANK_NOT_FINITE: (lambda: NOT_FINITE, one_rank_not_finite),
     COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, collectives_differ),
     SLOWED_DOWN: (deadlines_reached, lambda _job, streams: slowed_down(streams)),
+    SILENT_UNTIL_LIMIT: (deadlines_reached, lambda job, streams: silent_since(job, streams) is not None),
     LEFT_EARLY: (peer_lost, left_early),
     PATH_ON_OTHER_NODES: (lambda: NOT_THERE, path_on_other_nodes),
     SOFTWARE_ON_OTHER_NODES: (lambda: NOT_INSTALLED, software_on_other_nodes),
