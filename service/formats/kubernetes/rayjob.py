@@ -41,7 +41,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     )
     values = kubernetes_meta.common(meta, cluster, job) | {
         "event_id": kubernetes_meta.event_id(meta, "RayJob", ended_at),
-        "job_id": meta.full_name("RayJob"),
+        **kubernetes_meta.attempt_facts(meta, "RayJob"),
         "attempt": tries - 1 if tries else None,
         "framework": "ray",
         "command": field_reading.text(spec, "entrypoint", "spec."),
