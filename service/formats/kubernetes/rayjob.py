@@ -9,7 +9,7 @@ from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.ray import STATES, split_message
 from service.formats.read_outcome import Skipped
 
-_ENDED = frozenset({"Complete", "Failed"})
+ENDED = frozenset({"Complete", "Failed"})
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
@@ -26,7 +26,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     state = field_reading.text(status, "jobStatus", "status.")
     reason = field_reading.text(status, "reason", "status.")
     ended_at = field_reading.instant(status, "endTime", "status.")
-    if deployment in _ENDED or (deployment is None and state in STATES):
+    if deployment in ENDED or (deployment is None and state in STATES):
         outcome = _status(deployment, state, reason)
     elif deleted:
         outcome, reason = Status.CANCELLED, "Deleted"
