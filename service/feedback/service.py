@@ -287,7 +287,8 @@ class Feedback:
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = facts(made) != facts(current)
             held = label_review.held_because(work, row, detail.verdict or {}, labels, at_once=at_once)
-            protected = (before is not None and before.golden) or _waits(held, before, who, labels)
+            said = _given(labels, feedback.labels)
+            protected = (before is not None and before.golden) or _waits(held, before, who, said)
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
         if feedback.fixed_by is not None:
@@ -334,8 +335,12 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
 
 
 def _given(complete: Labels, given: Labels) -> Labels:
-    """What a person said: side and cause, and of the other axes only those that the person named."""
-    return replace(complete, category=given.category, symptom=given.symptom, retry=given.retry)
+    """What a person said: side and cause, and of the other axes only those that the person named.
+
+    Whoever names a side alone says nothing of the cause.
+    """
+    cause = complete.cause if given.side is None else given.cause
+    return replace(complete, cause=cause, category=given.category, symptom=given.symptom, retry=given.retry)
 
 
 def _waits(held: Held | None, before: Label | None, who: str, labels: Labels) -> bool:
