@@ -72,14 +72,14 @@ def test_a_worker_classifies_with_the_signatures_of_now(monkeypatch: pytest.Monk
     monkeypatch.setattr(reclassify_on_dask, "rules_version", str)
     services = SimpleNamespace(signatures=SimpleNamespace(current=lambda: in_use))
     monkeypatch.setattr(reclassify_on_dask, "_services", lambda: services)
-    built: list[Any] = []
-    monkeypatch.setattr(
-        reclassify_on_dask, "reclassification", lambda *_: built.append(in_use.layered.catalogue) or len(built)
-    )
+    monkeypatch.setattr(reclassify_on_dask, "reclassification", lambda *_: SimpleNamespace(of=in_use.layered.catalogue))
     reclassify_on_dask._classifier.cache_clear()
-    assert [reclassify_on_dask._parts(PACKAGED)[1] for _ in range(2)] == [1, 1]
+    first: Any = reclassify_on_dask._parts(PACKAGED)[1]
+    assert first.of == "packaged"
+    assert reclassify_on_dask._parts(PACKAGED)[1] is first
     in_use.layered = SimpleNamespace(catalogue="another")
-    assert [reclassify_on_dask._parts(PACKAGED)[1] for _ in range(2)] == [2, 2]
+    second: Any = reclassify_on_dask._parts(PACKAGED)[1]
+    assert second.of == "another"
     reclassify_on_dask._classifier.cache_clear()
 
 

@@ -79,8 +79,8 @@ def test_votes_on_labelled_failures_are_no_new_labels(world: World, clock: Froze
     clock.at += timedelta(seconds=1)
     assert due() is not None
     clock.at += timedelta(hours=1)
-    for row, kind in zip(rows, ("agree", "contest"), strict=True):
-        world.feedback.add(row.id, "owner", FeedbackInput(kind, Labels()))
+    world.feedback.add(rows[0].id, "owner", FeedbackInput("agree", Labels()))
+    world.feedback.add(rows[1].id, "owner", FeedbackInput("contest", Labels()))
     assert due() is None
     world.label(rows[0], "user", "USER.4", who="ben")
     assert due() is not None
