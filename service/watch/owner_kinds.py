@@ -13,7 +13,6 @@ OWNERS = (
     ("PyTorchJob", "kubeflow.org/v1", "pytorchjobs"),
     ("RayJob", "ray.io/v1", "rayjobs"),
 )
-_KINDS = frozenset(kind for kind, _, _ in OWNERS)
 
 
 def owner_collections(namespaces: Sequence[str], labels: str | None) -> list[Collection]:
@@ -30,4 +29,4 @@ def has_owner(kind: str, meta: Meta) -> bool:
     if kind == "Pod":
         return meta.owner is not None
     above = kubernetes_meta.job_name(meta, kind)
-    return above != meta.full_name(kind) and above.split("/")[1] in _KINDS
+    return above != meta.full_name(kind) and above.split("/")[1] in kubernetes_meta.JOB_OWNERS

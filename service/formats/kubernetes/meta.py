@@ -21,6 +21,8 @@ _QUANTITY = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)(|m|k|[MGTP]i?|Ki)")
 _MOST = 2**53
 _QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "queue")
 _GPU_TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
+# Kinds that own Jobs, whose own end is read.
+JOB_OWNERS = frozenset({"JobSet", "TrainJob", "PyTorchJob", "RayJob"})
 _POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 _OWN_PREFIX = "faultline/"
 # A queueing controller creates jobs suspended; a suspension later than this after creation stopped a running job.
@@ -120,10 +122,11 @@ def job_name(meta: Meta, kind: str) -> str:
 def attempt_facts(meta: Meta, kind: str) -> dict[str, Any]:
     """Return the event fields that say whose attempt an object is: of its own, or of its outermost controller.
 
-    The end of an object under a controller is no end of the controller, as that of a pod.
+    The end of a pod is no end of its controller, nor is that of a Job whose controller has an end that is read. Other
+    controllers, such as AppWrapper, end with their Job.
     """
     job_id = job_name(meta, kind)
-    inner = kind == "Pod" or job_id != meta.full_name(kind)
+    inner = kind == "Pod" or (job_id != meta.full_name(kind) and job_id.split("/")[1] in JOB_OWNERS)
     return {"job_id": job_id, "name": job_id.rpartition("/")[2], "pod": meta.name if inner else None}
 
 

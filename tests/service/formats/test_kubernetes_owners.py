@@ -27,7 +27,6 @@ def owned(name: str, /, *, labels: dict[str, str] | None = None, **owner: Any) -
             "nlp/TrainJob/llm",
         ),
         ({}, {"kind": "RayJob", "name": "sweep"}, "nlp/RayJob/sweep"),
-        ({}, {"kind": "AppWrapper", "name": "w"}, "nlp/AppWrapper/w"),
     ],
 )
 def test_a_job_under_a_controller_is_an_attempt_of_it(
@@ -35,6 +34,11 @@ def test_a_job_under_a_controller_is_an_attempt_of_it(
 ) -> None:
     found = event(owned("job", labels=labels, **owner))
     assert (found.job_id, found.name, found.pod) == (job_id, job_id.rpartition("/")[2], "bert-ft")
+
+
+def test_a_controller_without_an_end_of_its_own_ends_with_its_job() -> None:
+    found = event(owned("job", kind="AppWrapper", name="w"))
+    assert (found.job_id, found.name, found.pod) == ("nlp/AppWrapper/w", "w", None)
 
 
 def test_a_job_of_a_cron_job_is_a_job_of_its_own() -> None:
