@@ -188,6 +188,13 @@ def test_a_side_alone_is_not_exported_with_the_cause_of_the_model(world: World) 
     assert exported["labels"]["cause"] == row.cause
 
 
+def test_a_confirmation_is_of_side_and_cause(world: World) -> None:
+    row = world.fails(KEY.format(n=1))
+    world.feedback.add(row.id, "ana", FeedbackInput("confirm", Labels(row.side)))
+    [exported] = label_export.cases(world.store)
+    assert (exported["labels"]["side"], exported["labels"]["cause"]) == (row.side, row.cause)
+
+
 def test_a_label_against_a_decisive_signature_waits(world: World) -> None:
     rows = [world.fails(XID) for _ in range(2)]
     before = rows[0]
