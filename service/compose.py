@@ -161,6 +161,7 @@ class Services:
             public_url=read.public_url,
             proxy_secret=None if read.proxy_secret is None else read.proxy_secret.get_secret_value(),
             one_time_codes_required=read.require_one_time_codes,
+            scopes=read.oidc_scopes,
         )
 
     @cached_property

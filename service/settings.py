@@ -131,6 +131,7 @@ class Settings(BaseModel):
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
+    oidc_scopes: CommaSeparated = ("openid", "profile", "email")
     public_url: str | None = Field(default=None, description="address of the service for browsers, https://...")
     proxy_secret: SecretStr | None = Field(default=None, description="shared secret of an authenticating proxy")
     require_one_time_codes: bool = Field(

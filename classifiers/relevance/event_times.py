@@ -14,6 +14,8 @@ BUFFERED_S: Final = 90.0
 _REPORTED_LATE_S: Final = 900.0
 # What a node itself reports by its kernel or its management controller is reported at once.
 _AT_ONCE_SOURCES: Final = frozenset({"kernel", "ipmi", "redfish", "bmc", "dcgm", "xid"})
+# The exporter's gauge keeps the number of the last Xid: it was before the time of the reading.
+_READ_LATER_SOURCES: Final = frozenset({"dcgm-exporter"})
 # Judgement: how long after an event without a rule its failure shows.
 _DEFAULT_WITHIN_S: Final = 1_800
 # Judgement: how long a run goes on after what stalls it, with the data that it has read ahead.
@@ -89,9 +91,10 @@ def was_when_written(one: Candidate, job: JobSeen) -> bool:
 
 
 def _is_found_later(one: Candidate, time: float, job: JobSeen) -> bool:
-    """Whether a test soon after the job found what the job's own lines show."""
+    """Whether a test, or a reading, soon after the job found what the job's own lines show."""
     end = job.ended if job.ended is not None else job.failed
-    return one.traits.found_later and one.fits and end is not None and time <= end + _TESTED_WITHIN_S
+    is_state = one.traits.found_later or one.event.source in _READ_LATER_SOURCES
+    return is_state and one.fits and end is not None and time <= end + _TESTED_WITHIN_S
 
 
 def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:

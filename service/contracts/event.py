@@ -187,7 +187,8 @@ class JobCompletion(_Open):
     resubmit_of: str | None = None
     labels: dict[str, str] = Field(default_factory=dict, max_length=LABELS_MOST)
     pod: str | None = Field(
-        default=None, description="Kubernetes: the pod this attempt ran in, where job_id names its controller"
+        default=None,
+        description="Kubernetes: the pod (or inner Job) of this attempt, where job_id names its controller",
     )
 
     intake_problems: tuple[str, ...] = Field(

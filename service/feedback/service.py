@@ -276,18 +276,17 @@ class Feedback:
                 f"failure {failure_id} has version {row.version} meanwhile, not {feedback.version}: reload it",
                 (FieldError("version", str(row.version), str(feedback.version)),),
             )
-        changed, version, labels, held = False, row.version, Labels(), None
+        changed, version, labels, said, held = False, row.version, Labels(), feedback.labels, None
         if feedback.kind in JUDGING:
             current, event = _read(detail)
-            labels = completed(
-                replace(feedback.labels, side=None, cause=None) if feedback.kind == "confirm" else feedback.labels,
-                current,
-            )
+            given = replace(feedback.labels, side=None, cause=None) if feedback.kind == "confirm" else feedback.labels
+            labels = completed(given, current)
             before = work.feedback.label(failure_id)
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = facts(made) != facts(current)
             held = label_review.held_because(work, row, detail.verdict or {}, labels, at_once=at_once)
-            protected = (before is not None and before.golden) or _waits(held, before, who, labels)
+            said = _given(labels, given)
+            protected = (before is not None and before.golden) or _waits(held, before, who, said)
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
         if feedback.fixed_by is not None:
@@ -301,7 +300,7 @@ class Feedback:
                 row.version,
                 row.side,
                 row.cause,
-                feedback.labels if feedback.kind in VOTES else _given(labels, feedback.labels),
+                said,
                 (feedback.note or "").strip() or None,
                 feedback.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
@@ -334,8 +333,12 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
 
 
 def _given(complete: Labels, given: Labels) -> Labels:
-    """What a person said: side and cause, and of the other axes only those that the person named."""
-    return replace(complete, category=given.category, symptom=given.symptom, retry=given.retry)
+    """What a person said: side and cause, and of the other axes only those that the person named.
+
+    Whoever names a side alone says nothing of the cause.
+    """
+    cause = complete.cause if given.side is None else given.cause
+    return replace(complete, cause=cause, category=given.category, symptom=given.symptom, retry=given.retry)
 
 
 def _waits(held: Held | None, before: Label | None, who: str, labels: Labels) -> bool:

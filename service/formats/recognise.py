@@ -30,7 +30,7 @@ _WATCH_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _NATIVE_SIGNS = ("event_id", "ended_at", "job_id", "status")
 EXPECTED = (
     "a job-completion/1 event, a CloudEvent, a Slurm record (jobid), an epilog environment (SLURM_JOB_ID), "
-    "a Kubernetes Pod, Job, PyTorchJob, TrainJob or RayJob, or a Ray job (entrypoint)"
+    "a Kubernetes Pod, Job, JobSet, PyTorchJob, TrainJob or RayJob, or a Ray job (entrypoint)"
 )
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MENDED = str.maketrans({"\x00": "\ufffd"})
@@ -217,6 +217,7 @@ def _is_ray(obj: Mapping[str, Any]) -> bool:
 _KINDS: dict[str, Callable[[Mapping[str, Any], str | None, bool], JobCompletion | Skipped]] = {
     "Pod": lambda obj, cluster, deleted: kubernetes_pod.read(obj, cluster, deleted=deleted),
     "Job": lambda obj, cluster, deleted: kubernetes_job.read(obj, cluster, deleted=deleted),
+    "JobSet": lambda obj, cluster, deleted: kubeflow.read(obj, cluster, kind="JobSet", deleted=deleted),
     "PyTorchJob": lambda obj, cluster, deleted: kubeflow.read(obj, cluster, kind="PyTorchJob", deleted=deleted),
     "TrainJob": lambda obj, cluster, deleted: kubeflow.read(obj, cluster, kind="TrainJob", deleted=deleted),
     "RayJob": lambda obj, cluster, deleted: rayjob.read(obj, cluster, deleted=deleted),

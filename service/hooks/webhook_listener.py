@@ -43,6 +43,8 @@ def verify_signature(keys: Sequence[bytes], headers: Mapping[str, str], body: by
     message_id, sent, given = (headers.get(f"webhook-{name}") for name in ("id", "timestamp", "signature"))
     if not message_id or len(message_id) > LONGEST_ID or not sent or not given:
         raise InvalidSignature("expected the headers webhook-id, webhook-timestamp and webhook-signature")
+    if "." in message_id:  # it separates id, time and body in what is signed
+        raise InvalidSignature("webhook-id: expected an id without a full stop")
     if not (sent.isascii() and sent.isdecimal() and len(sent) <= len("99999999999")):
         raise InvalidSignature("webhook-timestamp: expected seconds since 1970")
     at = datetime.fromtimestamp(int(sent), UTC)

@@ -2,7 +2,8 @@
 
 The rows of one controller (same cluster and job_id, where at least one row names its pod) fall into *runs*: a name
 can be deleted and reused, so the controller's own end closes a run, and a pod that began before that end belongs
-to it. Pods that began after the last known end belong to a run whose end is still to come.
+to it unless it ended before the controller was created. Other pods belong to a run whose end is still to come, or never
+comes; one that was created long after all others had ended is of a later controller with the same name.
 
 In each run
 - exactly one row is counted: the controller's own, otherwise the first diagnosed pod's, otherwise the first pod's;
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from service.jobs.same_job import RESUBMITTED_WITHIN
 from service.times import bounded
 
 # The end of a controller and the start of its last pod come from different clocks.
@@ -21,7 +23,10 @@ CLOCK_SLACK = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One row of a controller, stored or new. `failure_id` None: none, or not yet decided (`new`)."""
+    """One row of a controller, stored or new. `failure_id` None: none, or not yet decided (`new`).
+
+    `created`: when the pod or controller was created, if it is known.
+    """
 
     id: int
     own: bool
@@ -31,6 +36,7 @@ class Member:
     counted: bool = False
     failure_id: int | None = None
     new: bool = False
+    created: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +68,11 @@ def assign(members: Sequence[Member]) -> Assignments:
             opens = False
             if member.new and member.diagnosed and failure_id is None:
                 failure_id, opens = member.id, True
-            joined = failure_id if member.new and member.diagnosed else member.failure_id
-            places[member.id] = Assignment(member is counted, joined, opens)
-        if failure_id is not None:
-            stands_for.setdefault(failure_id, counted.id)
+            own = failure_id if member.new and member.diagnosed else member.failure_id
+            places[member.id] = Assignment(member is counted, own, opens)
+        for joined in (failure_id, *(member.failure_id for member in run)):
+            if joined is not None:
+                stands_for.setdefault(joined, counted.id)
     return Assignments(places, stands_for)
 
 
@@ -76,9 +83,29 @@ def _runs(ordered: Sequence[Member]) -> list[list[Member]]:
     for member in ordered:
         if member.own:
             continue
-        at = next((n for n, end in enumerate(ends) if bounded(member.began) <= bounded(end.ended) + CLOCK_SLACK), None)
+        at = next((n for n, end in enumerate(ends) if _is_pod_of(member, end)), None)
         (still_open if at is None else runs[at]).append(member)
-    return [sorted(run, key=lambda member: member.id) for run in [*runs, still_open] if run]
+    return [sorted(run, key=lambda member: member.id) for run in [*runs, *_generations(still_open)] if run]
+
+
+def _is_pod_of(pod: Member, end: Member) -> bool:
+    if end.created is not None and bounded(pod.ended) < bounded(end.created) - CLOCK_SLACK:
+        return False
+    return bounded(pod.began) <= bounded(end.ended) + CLOCK_SLACK
+
+
+def _generations(pods: Sequence[Member]) -> list[list[Member]]:
+    """Pods without an end of their controller, by controller: each replaces another pod soon after its end."""
+    generations: list[list[Member]] = []
+    last_end: datetime | None = None
+    for pod in sorted(pods, key=lambda pod: (pod.created or pod.began, pod.id)):
+        ended = bounded(pod.ended)
+        if last_end is None or (pod.created is not None and bounded(pod.created) - last_end > RESUBMITTED_WITHIN):
+            generations.append([])
+            last_end = ended
+        generations[-1].append(pod)
+        last_end = max(last_end, ended)
+    return generations
 
 
 def _counted(run: Sequence[Member]) -> Member:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from classifiers.model.site.layer import SiteLayer, parse
+from classifiers.model.site.layer import SiteLayer, SiteLayerError, parse
 from service.db.session import ReadSession, Store, UnitOfWork
 from service.errors import Conflict, FieldError, NotFound
 from service.learning.gate import one_labeller
@@ -36,7 +36,11 @@ class Promotions:
         """Why a layer cannot give verdicts here, whatever the gate says of it; None if it can."""
         if not stored.is_sealed(self._key):
             return "it is not sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
-        if parse(stored.text).about.get("base") != self._base:
+        try:
+            about = parse(stored.text).about
+        except SiteLayerError as error:
+            return f"it can't be read: {error}"
+        if about.get("base") != self._base:
             return "it was fitted on another packaged model: run faultline retrain"
         return None
 

@@ -21,7 +21,7 @@ from service.db.session import Store
 from service.feedback import label_export
 from service.learning import gate
 from service.learning.gate import Comparison, LabelFacts
-from service.learning.promotion import Promotions
+from service.learning.promotion import KEPT_LAYERS, Promotions
 from service.learning.records import GateResult
 from service.pipeline.shadow_run import ShadowRun
 
@@ -103,6 +103,7 @@ class Retraining:
         seal = None if self._key is None else seal_of(text.encode(), self._key)
         with self._store.unit_of_work() as work:
             result = work.site_layers.add(fit.layer.id, text, who, result, seal=seal, at=began)
+            work.site_layers.prune(KEPT_LAYERS)
             work.audit_log.append(
                 who,
                 "model.candidate",

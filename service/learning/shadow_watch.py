@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from classifiers.diagnoser import Diagnoser
-from classifiers.model.site.layer import parse
+from classifiers.model.site.layer import SiteLayer, SiteLayerError, parse
 from service.clock import Clock
 from service.db.session import ReadSession, Store
 from service.learning.records import StoredLayer
@@ -53,8 +53,12 @@ class ShadowWatch:
                 return
         known = candidate.gate.shadow or ShadowFigures()
         start = datetime.fromisoformat(known.until) if known.until else candidate.at
-        layer = parse(candidate.text)
-        if layer.about.get("base") == self._diagnoser.packaged.id:
+        try:
+            layer: SiteLayer | None = parse(candidate.text)
+        except SiteLayerError as error:
+            _log.warning("site layer %s can't be read: %s", candidate.id, error)
+            layer = None
+        if layer is not None and layer.about.get("base") == self._diagnoser.packaged.id:
             after = Diagnoser(self._diagnoser.packaged, self._diagnoser.catalogue, layer)
             found = self._shadow.since(start, self._diagnoser, after)
         else:

@@ -1,16 +1,19 @@
 """Builds the login methods from the settings."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from urllib.parse import urlsplit
 
 from service.errors import ConfigurationError
-from service.people.config import LoginMethods, Provider, Proxy
+from service.people.config import SCOPES, LoginMethods, Provider, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
 
 SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
+# RFC 6749, section 3.3.
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -24,6 +27,7 @@ def build(
     public_url: str | None,
     proxy_secret: str | None,
     one_time_codes_required: bool = False,
+    scopes: Sequence[str] = SCOPES,
 ) -> LoginMethods:
     """The configured login methods.
 
@@ -33,7 +37,7 @@ def build(
     if issuer is None and (client_id is not None or client_secret is not None):
         given = "FAULTLINE_OIDC_CLIENT_SECRET" if client_id is None else "FAULTLINE_OIDC_CLIENT_ID"
         raise ConfigurationError(f"{given}: expected FAULTLINE_OIDC_ISSUER with it; without it nobody logs in by OIDC")
-    provider = None if issuer is None else _provider(issuer, client_id, client_secret, public_url)
+    provider = None if issuer is None else _provider(issuer, client_id, client_secret, public_url, scopes)
     proxy = None if proxy_secret is None else _proxy(proxy_secret, claims)
     if (provider is not None or proxy is not None) and not roles:
         raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that define who may log in")
@@ -53,7 +57,9 @@ def _proxy(secret: str, claims: ClaimNames) -> Proxy:
     return Proxy(secret, claims)
 
 
-def _provider(issuer: str, client_id: str | None, client_secret: str | None, public_url: str | None) -> Provider:
+def _provider(
+    issuer: str, client_id: str | None, client_secret: str | None, public_url: str | None, scopes: Sequence[str]
+) -> Provider:
     if not _is_safe(issuer):
         raise ConfigurationError(
             "FAULTLINE_OIDC_ISSUER: expected an https:// address, since whoever changes an answer of the provider can "
@@ -61,11 +67,13 @@ def _provider(issuer: str, client_id: str | None, client_secret: str | None, pub
         )
     if client_id is None or public_url is None:
         raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs FAULTLINE_OIDC_CLIENT_ID and FAULTLINE_PUBLIC_URL")
+    if "openid" not in scopes or not all(_SCOPE.fullmatch(scope) for scope in scopes):
+        raise ConfigurationError('FAULTLINE_OIDC_SCOPES: expected names with commas, "openid" among them')
     try:
         from service.people import oidc  # noqa: PLC0415 -- an extra
     except ImportError:
         raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs the extra: pip install 'faultline[oidc]'") from None
-    return oidc.Provider(issuer, client_id, client_secret, f"{public_url.rstrip('/')}/login/oidc/callback")
+    return oidc.Provider(issuer, client_id, client_secret, f"{public_url.rstrip('/')}/login/oidc/callback", scopes)
 
 
 def _is_safe(issuer: str) -> bool:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import requests
@@ -13,7 +14,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet
 
 from service.errors import Forbidden, Unavailable
-from service.people.config import PendingLogin
+from service.people.config import SCOPES, PendingLogin
 
 TIMEOUT_S = 10
 METADATA_S = 3600.0
@@ -22,13 +23,21 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 
 class Provider:
-    """One identity provider."""
+    """One identity provider. `scopes`: what it is asked for (OpenID Connect Core 1.0, section 5.4)."""
 
-    def __init__(self, issuer: str, client_id: str, client_secret: str | None, redirect_uri: str) -> None:
+    def __init__(
+        self,
+        issuer: str,
+        client_id: str,
+        client_secret: str | None,
+        redirect_uri: str,
+        scopes: Sequence[str] = SCOPES,
+    ) -> None:
         self._issuer = issuer.rstrip("/")
         self._client_id = client_id
         self._client_secret = client_secret
         self._redirect_uri = redirect_uri
+        self._scopes = tuple(scopes)
         self._lock = threading.Lock()
         self._known: tuple[float, dict[str, Any], KeySet] | None = None
 
@@ -106,7 +115,7 @@ class Provider:
         return OAuth2Session(
             self._client_id,
             self._client_secret,
-            scope="openid profile email",
+            scope=" ".join(self._scopes),
             redirect_uri=self._redirect_uri,
             code_challenge_method="S256",
         )

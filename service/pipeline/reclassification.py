@@ -122,6 +122,11 @@ class Reclassification:
         """The name of the model, with the id of its site layer."""
         return self._classifier.model
 
+    @property
+    def rules(self) -> str:
+        """The name and version of the signatures."""
+        return self._classifier.rules
+
     def classify(self, rows: Sequence[FailureRow | ListedFailure], done: Reclassified) -> list[Change]:
         """The failures whose verdict changes, with the new one; counts them in `done`.
 
@@ -168,5 +173,5 @@ class Reclassification:
         return replace(filters, since=datetime.fromisoformat(place)) if place else filters
 
     def _name(self, filters: FailureFilter) -> str:
-        wanted = hashlib.sha256(repr((self._classifier.model, filters)).encode()).hexdigest()[:16]
+        wanted = hashlib.sha256(repr((self.model, self.rules, filters)).encode()).hexdigest()[:16]
         return f"reclassify-{wanted}"

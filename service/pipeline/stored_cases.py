@@ -27,6 +27,11 @@ class Classifier(classification.Classifier, Protocol):
         """Its name, with the id of its site layer."""
         ...
 
+    @property
+    def rules(self) -> str:
+        """Name and version of the signatures."""
+        ...
+
 
 @dataclass(frozen=True)
 class StoredCase:

@@ -62,7 +62,7 @@ class EvidenceCollector:
         """
         meta = kubernetes_meta.read_meta(pod)
         if (name := job_end_mapper.owner_job(meta)) is not None and (
-            job := self._job(meta.namespace, name)
+            job := self._job(meta.namespace, name, job_end_mapper.owner_uid(pod))
         ) is not None:
             try:
                 event = job_end_mapper.with_job(event, pod, job)
@@ -82,9 +82,40 @@ class EvidenceCollector:
             lines=sorted(lines, key=lambda line: line.at or _LONG_AGO),
             logs=tails,
         )
-        if (owner := job_end_mapper.owner_uid(pod)) is not None and meta.uid is not None:
-            self._pods.put(owner, PodEnd(meta.uid, meta.created_at or whole.ended_at, whole))
+        if meta.uid is not None:
+            end = PodEnd(meta.uid, meta.created_at or whole.ended_at, whole)
+            if (owner := job_end_mapper.owner_uid(pod)) is not None:
+                self._pods.put(owner, end)
+            if whole.job_id.split("/")[1] not in {"Job", "Pod"}:
+                self._pods.put(whole.job_id, end)
         return whole
+
+    def observe_job(self, job: Mapping[str, Any]) -> None:
+        """Record whose Job a Job is."""
+        meta = kubernetes_meta.read_meta(job)
+        if meta.uid is not None:
+            self._pods.join(meta.uid, kubernetes_meta.job_name(meta, "Job"))
+
+    def under_its_job(self, event: JobCompletion, pod: Mapping[str, Any]) -> JobCompletion:
+        """Return a pod's completion under the outermost controller of its Job, which the pod itself may not name.
+
+        Raises:
+            ClusterUnavailable: the cluster does not answer; try again.
+        """
+        meta = kubernetes_meta.read_meta(pod)
+        uid, name = job_end_mapper.owner_uid(pod), job_end_mapper.owner_job(meta)
+        if uid is None or name is None:
+            return event
+        if (
+            self._pods.owner(uid) is None
+            and (job := self._job(meta.namespace, name, job_end_mapper.owner_uid(pod))) is not None
+        ):
+            try:
+                self.observe_job(job)
+            except UnreadableRecord as error:
+                log.warning("the Job %s/%s can't be read: %s", meta.namespace, name, error.reason)
+        owner = self._pods.owner(uid) or event.job_id
+        return event.model_copy(update={"job_id": owner, "name": owner.rpartition("/")[2]})
 
     def observe_pod(self, pod: Mapping[str, Any]) -> None:
         """Record a waiting pod: its waiting reason is available only while the pod exists."""
@@ -126,14 +157,22 @@ class EvidenceCollector:
             decisive = PodEnd(decisive.uid, decisive.created_at, self.complete(decisive.event, unread[decisive.uid]))
         return with_root(event, decisive, self._pods.waiting(meta.uid))
 
-    def gone(self, job: Mapping[str, Any]) -> None:
-        """Handle the deletion of a Job."""
-        if isinstance(uid := field_reading.mapping(job, "metadata").get("uid"), str):
-            self._pods.forget(uid)
+    def complete_owner(self, event: JobCompletion) -> JobCompletion:
+        """Return the completion of a failed owner of Jobs or pods, with the evidence of its decisive pod."""
+        return with_root(event, root(self._pods.of(event.job_id)), None, summary=event.status is Status.FAILED)
 
-    def _job(self, namespace: str, name: str) -> Object | None:
+    def gone(self, kind: str, obj: Mapping[str, Any]) -> None:
+        """Handle the deletion of a Job, or of an owner of Jobs or pods."""
+        meta = kubernetes_meta.read_meta(obj)
+        self._pods.forget(meta.full_name(kind))
+        if meta.uid is not None:
+            self._pods.forget(meta.uid)
+
+    def _job(self, namespace: str, name: str, uid: str | None) -> Object | None:
+        """Return a Job; None if it is gone, or another one has its name now."""
         try:
-            return self._api.get(named("batch/v1", "jobs", namespace, name))
+            job = self._api.get(named("batch/v1", "jobs", namespace, name))
+            return job if field_reading.mapping(job, "metadata").get("uid", uid) == uid else None
         except ObjectNotFound:
             return None
         except RequestRefused as error:

@@ -5,12 +5,14 @@ retries it. The node knows whether it was lost. Together they make one job-compl
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from service.contracts.advice import RESUBMIT_OF_LABEL
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
 from service.formats import field_reading
 from service.formats.kubernetes import job as kubernetes_job
+from service.formats.kubernetes import kubeflow, rayjob
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes import pod as kubernetes_pod
 from service.formats.kubernetes import retrier as kubernetes_retrier
@@ -21,6 +23,7 @@ RETRIER = "faultline/retrier"
 # The taint manager uses this reason both for nodes that do not answer and for nodes that are merely tainted.
 TAINTED = "DeletionByTaintManager"
 LINES_MOST = 50
+_FINAL = frozenset({"Complete", "Completed", "Failed", "Succeeded"})
 _QUEUES = ("kueue.x-k8s.io/queue-name",)
 
 
@@ -30,18 +33,31 @@ def read(kind: str, obj: Mapping[str, Any], cluster: str, *, deleted: bool = Fal
     Raises:
         UnreadableRecord: a field is invalid; the error names it.
     """
-    reader = kubernetes_job.read if kind == "Job" else kubernetes_pod.read
-    found = reader(obj, cluster, deleted=deleted)
+    found = _READERS[kind](obj, cluster, deleted=deleted)
     if isinstance(found, Skipped):
         return found
     return found.model_copy(update={"resubmit_of": found.labels.get(RESUBMIT_OF_LABEL)})
 
 
+class _Reader(Protocol):
+    def __call__(self, obj: Mapping[str, Any], cluster: str | None, /, *, deleted: bool) -> JobCompletion | Skipped: ...
+
+
+_READERS: Mapping[str, _Reader] = {
+    "Job": kubernetes_job.read,
+    "Pod": kubernetes_pod.read,
+    "RayJob": rayjob.read,
+    **{kind: partial(kubeflow.read, kind=kind) for kind in ("JobSet", "PyTorchJob", "TrainJob")},
+}
+
+
 def ended(kind: str, obj: Mapping[str, Any]) -> bool:
-    """Return whether a Job or pod has reached a final state."""
+    """Return whether an object has reached a final state."""
     status = field_reading.mapping(obj, "status")
-    if kind == "Job":
-        return not {"Complete", "Failed"}.isdisjoint(kubernetes_meta.true_conditions(status))
+    if kind == "RayJob":
+        return status.get("jobDeploymentStatus") in rayjob.ENDED
+    if kind != "Pod":
+        return not _FINAL.isdisjoint(kubernetes_meta.true_conditions(status))
     return status.get("phase") in {"Succeeded", "Failed"}
 
 
@@ -53,7 +69,7 @@ def owner_job(meta: Meta) -> str | None:
 def owner_uid(obj: Mapping[str, Any]) -> str | None:
     """Return the uid of the Job that directly owns a pod."""
     for reference in field_reading.mappings(field_reading.mapping(obj, "metadata"), "ownerReferences", "metadata."):
-        if reference.get("controller") is True and reference.get("kind") == "Job":
+        if reference.get("controller") is True and kubernetes_meta.owner_kind(reference) == "Job":
             return field_reading.text(reference, "uid")
     return None
 

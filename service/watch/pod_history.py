@@ -29,15 +29,16 @@ class PodEnd:
 
 
 class PodEndHistory:
-    """Completions of pods by the uid of their Job, and the waiting reasons of a Job's pods."""
+    """Completions of pods by the uid of their Job and the job id of other controllers, and what pods wait for."""
 
     def __init__(self) -> None:
         self._ends: OrderedDict[str, OrderedDict[str, PodEnd]] = OrderedDict()
         self._waiting: OrderedDict[str, str] = OrderedDict()
         self._logged: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._owners: OrderedDict[str, str] = OrderedDict()
 
     def put(self, job: str, end: PodEnd) -> None:
-        """Record the failure of a pod of a Job (given by its uid)."""
+        """Record the failure of a pod of a Job (given by its uid) or of another controller (by its job id)."""
         pods = self._ends.setdefault(job, OrderedDict())
         pods[end.uid] = end
         self._ends.move_to_end(job)
@@ -59,6 +60,17 @@ class PodEndHistory:
         while len(self._waiting) > JOBS_MOST:
             self._waiting.popitem(last=False)
 
+    def join(self, job: str, owner: str) -> None:
+        """Record the job id of the outermost controller of a Job (given by its uid)."""
+        self._owners[job] = owner
+        self._owners.move_to_end(job)
+        while len(self._owners) > JOBS_MOST:
+            self._owners.popitem(last=False)
+
+    def owner(self, job: str) -> str | None:
+        """Return the job id of the outermost controller of a Job; None if the Job was not seen."""
+        return self._owners.get(job)
+
     def of(self, job: str) -> list[PodEnd]:
         """Return the remembered completions of a Job's pods."""
         return list(self._ends.get(job, {}).values())
@@ -68,7 +80,7 @@ class PodEndHistory:
         return self._waiting.get(job)
 
     def forget(self, job: str) -> None:
-        """Forget a deleted Job."""
+        """Forget a deleted Job, but not its owner: the ends of its pods may come later."""
         self._ends.pop(job, None)
         self._waiting.pop(job, None)
 
@@ -82,9 +94,12 @@ def root(ends: Sequence[PodEnd]) -> PodEnd | None:
     return min(tried or ends, key=lambda end: (end.event.status not in DISRUPTED, end.event.ended_at))
 
 
-def with_root(event: JobCompletion, end: PodEnd | None, waiting: str | None) -> JobCompletion:
-    """Return a Job's completion with the evidence of its decisive pod, or the waiting reasons until its deadline."""
-    if end is None or event.reason not in COUNTED:
+def with_root(event: JobCompletion, end: PodEnd | None, waiting: str | None, *, summary: bool = False) -> JobCompletion:
+    """Return a Job's completion with the evidence of its decisive pod, or the waiting reasons until its deadline.
+
+    `summary`: whatever its reason is, the completion only summarizes the results of its pods.
+    """
+    if end is None or not (summary or event.reason in COUNTED):
         if waiting is None or event.status is not Status.TIMEOUT:
             return event
         return event.model_copy(update={"message": f"{event.message or ''}\n{waiting}".strip()})
@@ -97,7 +112,7 @@ def with_root(event: JobCompletion, end: PodEnd | None, waiting: str | None) -> 
             "reason": end.event.reason or event.reason,
             "message": "\n".join(part for part in pod if part) or None,
             "nodes": end.event.nodes,
-            "logs": end.event.logs,
+            "logs": (*event.logs, *end.event.logs),
             "node_events": end.event.node_events,
         }
     )

@@ -20,6 +20,7 @@ PAGE = 500
 WATCH_S = 300
 SILENCE_S = WATCH_S + 30.0
 REFUSED_PAUSE_S = 60.0
+OPTIONAL_PAUSE_S = 600.0
 RESUME_PAUSE_S = 0.1
 
 ObservationKind = Literal["list_begins", "listed", "all_listed", "changed", "deleted", "bookmark"]
@@ -41,7 +42,7 @@ class Api(Protocol):
 class Collection:
     """Objects of one kind, in one namespace or (None) in all, with a label selector or (None) without.
 
-    `fields` is a field selector.
+    `fields` is a field selector. `optional`: not every cluster has this kind, and not every account may read it.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Collection:
     namespace: str | None = None
     labels: str | None = None
     fields: str | None = None
+    optional: bool = False
 
     @property
     def name(self) -> str:
@@ -108,6 +110,10 @@ def follow(
             log.warning("%s; trying again in %.1f s", error.detail, pause)
             stop.wait(pause)
         except RequestRefused as error:
+            if of.optional:
+                log.info("%s is not watched: %s", of.name, error.detail)
+                stop.wait(OPTIONAL_PAUSE_S)
+                continue
             log.error("%s; trying again in %.0f s", error.detail, REFUSED_PAUSE_S)  # noqa: TRY400 - said it all
             stop.wait(REFUSED_PAUSE_S)
 

@@ -22,7 +22,7 @@ from service.formats.read_outcome import Skipped
 from service.kubernetes.errors import ClusterUnavailable
 from service.kubernetes.paths import Object
 from service.shutdown import ShutdownFlag
-from service.watch import job_end_mapper, node_watch
+from service.watch import job_end_mapper, node_watch, owner_kinds
 from service.watch import watch_state as states
 from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.event_sender import Sender
@@ -167,7 +167,7 @@ class Watcher:
             return False
         self._note(found.notes)
         for event in found.events:
-            self._measures.ends.labels(event.job_id.split("/")[1] if not event.pod else "Pod", event.status.value).inc()
+            self._measures.ends.labels(event.key().split(":")[1], event.status.value).inc()
         self._state.remember(event.key() for event in found.events)
         for event_id in found.forget:
             self._state.sent_ids.pop(event_id, None)
@@ -264,15 +264,19 @@ class Watcher:
             return
         self._track(seen, kind, meta, deleted=deleted)
         event = job_end_mapper.read(kind, obj, self._cluster, deleted=deleted)
+        if kind == "Job":
+            self._evidence.observe_job(obj)
         own_id = f"kubernetes:{kind}:{meta.uid}"
         if deleted:
             found.forget.append(own_id)
-            if kind == "Job":
-                self._evidence.gone(obj)
+            if kind != "Pod":
+                self._evidence.gone(kind, obj)
         elif isinstance(event, Skipped) and kind == "Pod":
             self._evidence.observe_pod(obj)
         if isinstance(event, Skipped) or event.key() in self._state.sent_ids or event.key() in sent_ids:
             return
+        if kind == "Pod":
+            event = self._evidence.under_its_job(event, obj)
         failed = event.status not in {Status.SUCCEEDED, Status.CANCELLED}
         if failed or (kind == "Pod" and event.status is Status.CANCELLED):
             event = self._completed(kind, event, obj)
@@ -285,7 +289,9 @@ class Watcher:
     def _completed(self, kind: str, event: JobCompletion, obj: Object) -> JobCompletion:
         if kind == "Pod":
             return self._evidence.complete(event, obj)
-        return self._evidence.complete_job(event, obj, self._cluster)
+        if kind == "Job":
+            return self._evidence.complete_job(event, obj, self._cluster)
+        return self._evidence.complete_owner(event)
 
     def _track(self, seen: Observation, kind: str, meta: kubernetes_meta.Meta, *, deleted: bool) -> None:
         """Record running objects, so that a missed end is noticed."""
@@ -293,7 +299,7 @@ class Watcher:
             return
         if seen.what == "listed":
             self._listing.setdefault(seen.of.name, set()).add(meta.uid)
-        if deleted or job_end_mapper.ended(kind, seen.object) or (kind == "Pod" and meta.owner is not None):
+        if deleted or job_end_mapper.ended(kind, seen.object) or owner_kinds.has_owner(kind, meta):
             self._state.running.pop(meta.uid, None)
         else:
             self._state.running[meta.uid] = Running(kind, meta.namespace, meta.name, seen.of.name)

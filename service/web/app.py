@@ -36,7 +36,7 @@ from service.web.api import (
     site_layers,
 )
 from service.web.api import model as models_api
-from service.web.api.parameters import reject_unknown_parameters
+from service.web.api.parameters import ClusterSlashes, reject_unknown_parameters
 from service.web.api.people import account
 from service.web.api.people import audit_log as audit_log_api
 from service.web.error_responses import answers, respond
@@ -138,6 +138,7 @@ def create_app(services: Services) -> FastAPI:
     app.mount("/static", static_files.static_files(), name="static")
     for kind in (FaultlineError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, respond)
+    app.add_middleware(ClusterSlashes)
     app.add_middleware(RequestGate, services=services)
     app.add_middleware(SecurityMiddleware, services=services)
     return app

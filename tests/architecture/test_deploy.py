@@ -8,6 +8,7 @@ import pytest
 
 import service.telemetry
 from service import settings
+from service.hooks.options import HookOptions
 from service.telemetry import Telemetry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -58,6 +59,19 @@ def test_the_service_takes_the_sample_environment() -> None:
     given = dict(line.removeprefix("#").split("=", 1) for line in lines if re.match(r"#?FAULTLINE_\w+=", line))
     assert {"FAULTLINE_DATABASE_URL", "FAULTLINE_LOG_ROOTS", "FAULTLINE_DELIVERY_FILE"} <= set(given)
     assert settings.read(given).log_roots == ("/scratch/logs",)
+
+
+def test_the_hooks_can_run_on_one_machine() -> None:
+    """Each locks the folder of its journal."""
+    units = [path.read_text(encoding="utf-8") for path in sorted(DEPLOY.glob("hooks/*.service"))]
+    folders = [folder for unit in units for folder in re.findall(r"^StateDirectory=(\S+)$", unit, re.MULTILINE)]
+    assert len(set(folders)) == len(units) == 2
+    default = str(HookOptions.model_fields["state_dir"].default)
+    used = {
+        (re.findall(r"^Environment=FAULTLINE_HOOK_STATE_DIR=(\S+)$", unit, re.MULTILINE) or [default])[0]
+        for unit in units
+    }
+    assert used == {f"/var/lib/{folder}" for folder in folders}
 
 
 @pytest.mark.parametrize(

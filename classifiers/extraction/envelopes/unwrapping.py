@@ -7,7 +7,7 @@ from itertools import count
 from typing import Final
 
 from classifiers.contracts import LogStream
-from classifiers.extraction.envelopes import ignored_exceptions, prefixes, records, relays
+from classifiers.extraction.envelopes import elastic_events, ignored_exceptions, prefixes, records, relays
 from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.line_prefixes import LINE_PREFIX, detect_style, sample_lines
 
@@ -35,14 +35,16 @@ def unwrapped(stream: LogStream) -> LogStream:
     """The stream without the envelopes of its lines; the same object where they have none.
 
     A line that a record holds is written as `<time> <LEVEL>: [rank<n>]: <text>`, with the level where the program set
-    it. A line behind a prefix keeps the time of the prefix where the program writes none. Lines of exceptions that
-    Python ignored are empty. Numbers of lines stay those of the file.
+    it. A line behind a prefix keeps the time of the prefix where the program writes none. Events of torchelastic are
+    lines of their workers. Lines of exceptions that Python ignored are empty. Numbers of lines stay those of the file.
     """
     for _ in range(_MOST_LAYERS):
         unwrap = _reader_of(stream.text, of_one_rank=stream.rank is not None)
         if unwrap is None:
             break
         stream = _rewritten(stream, unwrap)
+    if elastic_events.SIGN in stream.text:
+        stream = _rewritten(stream, elastic_events.as_lines)
     if _BAR_SIGN in stream.text and _BAR.search(stream.text) is not None:
         stream = _rewritten(stream, _without_bar)
     if not ignored_exceptions.may_be_in(stream.text):

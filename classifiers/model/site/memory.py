@@ -7,9 +7,12 @@ an entry does not overrule a decisive signature, and it does not turn a futile f
 """
 
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from classifiers import taxonomy
@@ -29,6 +32,7 @@ RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _NAMES: Final = re.compile(r"\b(?=\w*(?:\d|#))[\w#.-]+\b")
 _SEPARATOR: Final = " @ "
+_REPORT_CHARACTERS: Final = 600
 _ANY_HOST: Final = "node0"  # masked as all names with a number
 
 
@@ -101,7 +105,25 @@ def _is_report(item: EvidenceItem) -> bool:
     """Whether a line of a log reports that a process ended or was ended."""
     if item.line_number is None or item.from_scheduler:
         return False
-    return item.reports_exit or item.onset == Onset.LAUNCHER_REPORT or item.role == "teardown"
+    if item.reports_exit or item.onset == Onset.LAUNCHER_REPORT or item.role == "teardown":
+        return True
+    return _reports().search(item.message[:_REPORT_CHARACTERS]) is not None
+
+
+@cache
+def _reports() -> re.Pattern[str]:
+    """Lines that report the end of another process (exit_reports.toml), as one expression; read once.
+
+    Raises:
+        ValueError: an entry has no pattern or no source, or its pattern is invalid.
+    """
+    rows = tomllib.loads(files("classifiers.model.site").joinpath("exit_reports.toml").read_text("utf-8"))["report"]
+    if not all(row.get("pattern") and row.get("source") for row in rows):
+        raise ValueError("exit_reports.toml: each report needs a pattern and a source")
+    try:
+        return re.compile("|".join(f"(?:{row['pattern']})" for row in rows))
+    except re.error as error:
+        raise ValueError(f"exit_reports.toml: {error}") from None
 
 
 def _last_words(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

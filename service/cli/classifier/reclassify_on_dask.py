@@ -10,10 +10,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
-from classifiers.diagnoser import Diagnoser
+from classifiers.diagnoser import Diagnoser, rules_version
 from classifiers.model.site.layer import parse
 from service import compose, settings
 from service.backoff import Backoff
@@ -37,11 +37,12 @@ _building = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class WorkerTask:
-    """A range, and the model that must classify it: the id of its site layer, and its full name."""
+    """A range, and what must classify it: the id of the site layer, and the full names of model and signatures."""
 
     range: Range
     layer: str
     model: str
+    rules: str
 
 
 def reclassification(services: compose.Services, layer: str) -> Reclassification:
@@ -73,7 +74,7 @@ def classify_on_worker(task: WorkerTask) -> Reclassified | None:
     """Runs on a worker: classify one range with the settings of this machine.
 
     Raises:
-        ConfigurationError: this worker has another model.
+        ConfigurationError: this worker has another model, or other signatures.
         Unavailable: the database did not answer for two minutes.
     """
     waited, pauses = 0.0, Backoff()
@@ -82,6 +83,8 @@ def classify_on_worker(task: WorkerTask) -> Reclassified | None:
             services, again = _parts(task.layer)
             if again.model != task.model:
                 raise ConfigurationError(f"this worker has the model {again.model}, the command {task.model}")
+            if again.rules != task.rules:
+                raise ConfigurationError(f"this worker has the signatures {again.rules}, the command {task.rules}")
             return classify_range(services.store, again, task.range)
         except Unavailable:
             if waited >= RETRIED_FOR_S:
@@ -118,12 +121,13 @@ def run(
     """
     if services.store.dialect != "postgresql":
         raise ConfigurationError("--scheduler: expected a PostgreSQL database, which all workers can reach")
-    model = reclassification(services, layer).model
+    used = reclassification(services, layer)
+    model, rules = used.model, used.rules
     with services.store.reading() as reading:
         bounds = reading.failure_ranges.bounds(filters)
     if bounds is None or filters.since is None:
         return Reclassified(complete=True)
-    name = hashlib.sha256(repr((model, wanted, options.notify)).encode()).hexdigest()[:40]
+    name = hashlib.sha256(repr((model, rules, wanted, options.notify)).encode()).hexdigest()[:40]
     found, finished = ReclassificationRun(0, filters.since, *bounds), frozenset[int]()
     if not options.dry_run:
         with services.store.unit_of_work() as work:
@@ -132,7 +136,9 @@ def run(
     filters = replace(filters, since=found.since)
     done = Reclassified()
     todo = [
-        WorkerTask(Range(None if options.dry_run else found.id, filters, first, until, options.notify), layer, model)
+        WorkerTask(
+            Range(None if options.dry_run else found.id, filters, first, until, options.notify), layer, model, rules
+        )
         for first, until in ranges(found, size)
         if first not in finished
     ]
@@ -229,13 +235,23 @@ class _Pace:
 
 
 def _parts(layer: str) -> tuple[compose.Services, Reclassification]:
+    """The services of this process, and the classifier with a layer and the signatures that are in use now."""
     with _building:
-        return _built(layer)
+        services = _services()
+        rules = rules_version(services.signatures.current().layered.catalogue)
+        return services, _classifier(layer, rules)
 
 
 @cache
-def _built(layer: str) -> tuple[compose.Services, Reclassification]:
+def _services() -> compose.Services:
     """Built once in each process; the settings are those of the worker."""
     services = compose.build(settings.read())
     services.store.check()
-    return services, reclassification(services, layer)
+    return services
+
+
+@lru_cache(maxsize=2)
+def _classifier(layer: str, rules: str) -> Reclassification:
+    """Built once for each layer and version of the signatures."""
+    del rules
+    return reclassification(_services(), layer)

@@ -21,6 +21,7 @@ from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.event_sender import ApiSender, Sender, TopicSender
 from service.watch.metrics import WatcherMetrics
 from service.watch.node_watch import NodeStates
+from service.watch.owner_kinds import owner_collections
 from service.watch.pod_logs import PodLogReader
 from service.watch.watcher import Watcher, WatchOptions, collections
 
@@ -44,7 +45,7 @@ def add_parser(commands: "Subparsers") -> None:
     one.add_argument("--kubeconfig", type=Path, help="default: the service account of the pod, else ~/.kube/config")
     one.add_argument("--context", help="context of the kubeconfig")
     one.add_argument("--namespace", action="append", default=[], help="watch only this namespace; repeatable")
-    one.add_argument("--selector", help="watch only Jobs and Pods of this label selector")
+    one.add_argument("--selector", help="watch only Jobs, Pods and their owners of this label selector")
     one.add_argument(
         "--state", type=Path, default=DEFAULT_STATE, help=f"state file with the position (default {DEFAULT_STATE})"
     )
@@ -70,7 +71,12 @@ def run(args: argparse.Namespace) -> int:
     watcher = Watcher(
         api,
         WatchOptions(
-            args.cluster, collections(args.namespace, args.selector, with_nodes=not args.no_nodes), args.state
+            args.cluster,
+            [
+                *collections(args.namespace, args.selector, with_nodes=not args.no_nodes),
+                *owner_collections(args.namespace, args.selector),
+            ],
+            args.state,
         ),
         sender,
         tell_nodes,

@@ -1,6 +1,7 @@
 """Feedback on verdicts: every entry is kept; one row per failure holds the resulting label."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -122,7 +123,14 @@ class FeedbackReader:
         """The number of labels that people gave since a time (None: ever), without the golden set."""
         wanted = select(func.count()).select_from(labels).where(labels.c.golden.is_(False), labels.c.people > 0)
         if since is not None:
-            wanted = wanted.where(labels.c.at > utc(since))
+            # Votes on a label change its time too, but nothing that is learned.
+            judged = select(feedback.c.id).where(
+                feedback.c.failure_id == labels.c.failure_id,
+                feedback.c.kind.in_(JUDGING),
+                feedback.c.withdrawn_by.is_(None),
+                feedback.c.at > utc(since),
+            )
+            wanted = wanted.where(labels.c.at > utc(since), judged.exists())
         return int(self._connection.execute(wanted).scalar_one())
 
     def unsure_about(self, failure_ids: Sequence[int]) -> frozenset[int]:
@@ -273,7 +281,7 @@ class FeedbackRepository(FeedbackReader):
         contest = max((entry.id for entry in votes.values() if entry.kind == "contest"), default=0)
         newest = judged[-1] if judged else entries[-1]
         # What an owner says is a vote: it becomes a label only where an operator gives it too.
-        given = newest.labels if judged else Labels()
+        given = _with_cause(newest.labels, judged) if judged else Labels()
         resulting = before.labels if before is not None and before.golden else given
         made = Label(
             failure_id,
@@ -281,7 +289,7 @@ class FeedbackRepository(FeedbackReader):
             before.who if before is not None and before.golden else newest.who,
             resulting,
             len(last),
-            disputed=len({(entry.labels.side, entry.labels.cause) for entry in judged}) > 1,
+            disputed=_disagree(judged),
             contested=contest > max((entry.id for entry in judged), default=0),
             golden=before is not None and before.golden,
             held=None if _several_agree(judged) else newest.held,
@@ -306,6 +314,19 @@ class FeedbackRepository(FeedbackReader):
         writing = upsert(self._connection, labels).values({"failure_id": failure_id, **values})
         self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))
         return made
+
+
+def _disagree(judged: Sequence[StoredFeedback]) -> bool:
+    """Whether people name different sides or causes; a side alone contradicts no cause of this side."""
+    return any(len({getattr(one.labels, axis) for one in judged} - {None}) > 1 for axis in ("side", "cause"))
+
+
+def _with_cause(newest: Labels, judged: Sequence[StoredFeedback]) -> Labels:
+    """The newest labels; where they name a side alone, with the cause that another person gave for it last."""
+    if newest.cause is not None or newest.side is None:
+        return newest
+    causes = [one.labels.cause for one in judged if one.labels.side == newest.side and one.labels.cause is not None]
+    return replace(newest, cause=causes[-1]) if causes else newest
 
 
 def _several_agree(judged: Sequence[StoredFeedback]) -> bool:

@@ -1,5 +1,6 @@
 """A Kubernetes Job (batch/v1) that has ended: condition Complete or Failed, suspended midway, or deleted.
 
+A Job that a controller such as a JobSet owns is an attempt of the controller's job.
 Reasons are the constants of the API: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/.
 """
 
@@ -45,7 +46,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     own_id = kubernetes_meta.event_id(meta, "Job", started_at, ended_at)
     values = kubernetes_meta.common(meta, cluster, job) | {
         "event_id": ":".join([own_id, *(str(part) for part in identity)]),
-        "job_id": kubernetes_meta.job_name(meta, "Job"),
+        **kubernetes_meta.attempt_facts(meta, "Job"),
         "attempt": kubernetes_meta.retry_index(meta),
         "status": outcome,
         "reason": cause.reason if cause else "Deleted",

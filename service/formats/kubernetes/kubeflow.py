@@ -1,10 +1,10 @@
-"""Kubeflow's training jobs: PyTorchJob (training-operator v1) and TrainJob (trainer v2).
+"""Kubeflow's training jobs, PyTorchJob (training-operator v1) and TrainJob (trainer v2), and the JobSet of the latter.
 
-Conditions as in `pkg/apis/kubeflow.org/v1/common_types.go` and trainer.kubeflow.org/v1alpha1; a TrainJob's Failed
-reason and message are those of its JobSet.
+Conditions as in `pkg/apis/kubeflow.org/v1/common_types.go`, trainer.kubeflow.org/v1alpha1 and jobset.x-k8s.io/v1alpha2;
+a TrainJob's Failed reason and message are those of its JobSet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,9 @@ from service.formats import field_reading
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.read_outcome import Skipped
 
-_GOOD = ("Succeeded", "Complete")
+_GOOD = ("Succeeded", "Complete", "Completed")
+# A PyTorchJob has the reason PyTorchJobFailed for every failure (`pkg/controller.v1/common/job.go`).
+_PAST_DEADLINE = "was active longer than specified deadline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class _Shape:
 def read(
     job: Mapping[str, Any], cluster: str | None = None, *, kind: str, deleted: bool = False
 ) -> JobCompletion | Skipped:
-    """Return the event of one PyTorchJob or TrainJob. `deleted`: a watch has just reported its deletion.
+    """Return the event of one PyTorchJob, TrainJob or JobSet. `deleted`: a watch has just reported its deletion.
 
     Raises:
         UnreadableRecord: a field is wrong; the error names it.
@@ -40,7 +42,7 @@ def read(
     suspended = conditions.get("Suspended")
     midway = ""
     if (failed := conditions.get("Failed")) is not None:
-        outcome = Status.TIMEOUT if failed.reason == "DeadlineExceeded" else Status.FAILED
+        outcome = Status.TIMEOUT if _past_deadline(failed) else Status.FAILED
         cause, ended_at = failed, failed.at
     elif good is not None:
         outcome, cause = Status.SUCCEEDED, good
@@ -55,11 +57,11 @@ def read(
     ended_at = field_reading.instant(status, "completionTime", "status.") or ended_at
     if ended_at is None:
         raise field_reading.unreadable("status.conditions", f"a time on the condition that ended the {kind}")
-    shape = _pytorch_job(spec) if kind == "PyTorchJob" else _train_job(spec)
+    shape = _SHAPES[kind](spec)
     started_at = field_reading.instant(status, "startTime", "status.") or meta.created_at
     values = kubernetes_meta.common(meta, cluster, job) | {
         "event_id": kubernetes_meta.event_id(meta, kind, ended_at) + midway,
-        "job_id": meta.full_name(kind),
+        **kubernetes_meta.attempt_facts(meta, kind),
         "framework": shape.framework,
         "status": outcome,
         "reason": cause.reason if cause else "Deleted",
@@ -72,6 +74,29 @@ def read(
         **shape.facts,
     }
     return field_reading.build(values)
+
+
+def _past_deadline(failed: kubernetes_meta.Condition) -> bool:
+    return failed.reason == "DeadlineExceeded" or _PAST_DEADLINE in (failed.message or "")
+
+
+def _job_set(spec: Mapping[str, Any]) -> _Shape:
+    """Read the replicated Jobs: image and command of the last one, after initializers; resources of all."""
+    facts: dict[str, Any] = {}
+    gpus = 0
+    for index, replicated in enumerate(field_reading.mappings(spec, "replicatedJobs", "spec.")):
+        place = f"spec.replicatedJobs[{index}]."
+        template = field_reading.mapping(replicated, "template", place)
+        job = field_reading.mapping(template, "spec", f"{place}template.")
+        inner = f"{place}template.spec."
+        pod = field_reading.mapping(field_reading.mapping(job, "template", inner), "spec", f"{inner}template.")
+        replicas = field_reading.whole(replicated, "replicas", place)
+        pods = (1 if replicas is None else replicas) * (field_reading.whole(job, "parallelism", inner) or 1)
+        found = kubernetes_meta.pod_spec_facts(pod, f"{inner}template.spec.", pods=pods)
+        gpus += found.pop("gpus", None) or 0
+        found.pop("requested", None)
+        facts |= {key: value for key, value in found.items() if value is not None}
+    return _Shape(None, {**facts, "gpus": gpus or None}, None)
 
 
 def _pytorch_job(spec: Mapping[str, Any]) -> _Shape:
@@ -107,3 +132,10 @@ def _train_job(spec: Mapping[str, Any]) -> _Shape:
     framework = next((name for name in ("torch", "deepspeed", "jax", "mpi") if name in runtime), None)
     limit = field_reading.whole(spec, "activeDeadlineSeconds", "spec.")
     return _Shape("pytorch" if framework == "torch" else framework, facts, limit)
+
+
+_SHAPES: Mapping[str, Callable[[Mapping[str, Any]], _Shape]] = {
+    "PyTorchJob": _pytorch_job,
+    "TrainJob": _train_job,
+    "JobSet": _job_set,
+}

@@ -21,6 +21,9 @@ _QUANTITY = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)(|m|k|[MGTP]i?|Ki)")
 _MOST = 2**53
 _QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "queue")
 _GPU_TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
+# Kinds that own Jobs, whose own end is read.
+JOB_OWNERS = frozenset({"JobSet", "TrainJob", "PyTorchJob", "RayJob"})
+_POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 _OWN_PREFIX = "faultline/"
 # A queueing controller creates jobs suspended; a suspension later than this after creation stopped a running job.
 SUSPENDED_AT_BIRTH = timedelta(seconds=10)
@@ -66,7 +69,7 @@ def read_meta(obj: Mapping[str, Any]) -> Meta:
     owner = None
     for reference in field_reading.mappings(meta, "ownerReferences", "metadata."):
         if reference.get("controller") is True:
-            kind, owner_name = field_reading.text(reference, "kind"), field_reading.text(reference, "name")
+            kind, owner_name = owner_kind(reference), field_reading.text(reference, "name")
             owner = (kind, owner_name) if kind and owner_name else None
     annotations = field_reading.mapping(meta, "annotations", "metadata.")
     labels = field_reading.texts(meta, "labels", "metadata.")
@@ -85,10 +88,19 @@ def read_meta(obj: Mapping[str, Any]) -> Meta:
     )
 
 
+def owner_kind(reference: Mapping[str, Any]) -> str | None:
+    """Return the kind of an owner reference; `Job.GROUP` for a Job of another group than batch, such as Volcano's."""
+    kind, version = field_reading.text(reference, "kind"), field_reading.text(reference, "apiVersion") or ""
+    group = version.partition("/")[0] if "/" in version else ""
+    return f"{kind}.{group}" if kind == "Job" and group not in {"", "batch"} else kind
+
+
 def job_name(meta: Meta, kind: str) -> str:
     """Return `namespace/Kind/name` of the job that users know: the outermost controller that the object names.
 
-    KubeRay's RayJob and Kubeflow's TrainJob own the direct owner of the pod; labels of the pod name them.
+    KubeRay's RayJob, Kubeflow's TrainJob and a LeaderWorkerSet own the direct owner of the pod; labels of the pod name
+    them. Pods of a group of Kueue (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/) have no owner: the group's
+    Workload has the name of the group.
     """
     labels = meta.labels
     origin, origin_name = labels.get("ray.io/originated-from-crd"), labels.get("ray.io/originated-from-cr-name")
@@ -98,9 +110,24 @@ def job_name(meta: Meta, kind: str) -> str:
     if jobset and kind != "JobSet":
         above = "TrainJob" if "trainer.kubeflow.org/trainjob-ancestor-step" in labels else "JobSet"
         return f"{meta.namespace}/{above}/{jobset}"
+    if workers := labels.get("leaderworkerset.sigs.k8s.io/name"):
+        return f"{meta.namespace}/LeaderWorkerSet/{workers}"
     if meta.owner is not None and meta.owner[0] not in {"CronJob", "Node"}:
         return f"{meta.namespace}/{meta.owner[0]}/{meta.owner[1]}"
+    if kind == "Pod" and (group := labels.get(_POD_GROUP, meta.annotations.get(_POD_GROUP))):
+        return f"{meta.namespace}/Workload/{group}"
     return meta.full_name(kind)
+
+
+def attempt_facts(meta: Meta, kind: str) -> dict[str, Any]:
+    """Return the event fields that say whose attempt an object is: of its own, or of its outermost controller.
+
+    The end of a pod is no end of its controller, nor is that of a Job whose controller has an end that is read. Other
+    controllers, such as AppWrapper, end with their Job.
+    """
+    job_id = job_name(meta, kind)
+    inner = kind == "Pod" or (job_id != meta.full_name(kind) and job_id.split("/")[1] in JOB_OWNERS)
+    return {"job_id": job_id, "name": job_id.rpartition("/")[2], "pod": meta.name if inner else None}
 
 
 def event_id(meta: Meta, kind: str, *which: Any) -> str:

@@ -69,13 +69,10 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         [cause.message if cause else None, field_reading.text(status, "message", "status.")], containers
     )
     code, signal = (failed.exit_code, failed.signal) if failed else (0 if outcome is Status.SUCCEEDED else None, None)
-    job = kubernetes_meta.job_name(meta, "Pod")
     values = kubernetes_meta.common(meta, cluster, pod) | {
         "event_id": kubernetes_meta.event_id(meta, "Pod", started_at, ended_at),
-        "job_id": job,
-        "name": job.rpartition("/")[2],
+        **kubernetes_meta.attempt_facts(meta, "Pod"),
         "attempt": kubernetes_meta.retry_index(meta),
-        "pod": meta.name,
         "status": outcome,
         "exit_code": code,
         "signal": signal,

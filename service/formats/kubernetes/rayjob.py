@@ -9,7 +9,8 @@ from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.ray import STATES, split_message
 from service.formats.read_outcome import Skipped
 
-_ENDED = frozenset({"Complete", "Failed"})
+ENDED = frozenset({"Complete", "Failed"})
+_REFUSED = "ValidationFailed"  # by KubeRay, before or while a cluster runs
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
@@ -26,13 +27,14 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     state = field_reading.text(status, "jobStatus", "status.")
     reason = field_reading.text(status, "reason", "status.")
     ended_at = field_reading.instant(status, "endTime", "status.")
-    if deployment in _ENDED or (deployment is None and state in STATES):
+    is_refused = deployment == _REFUSED and field_reading.text(status, "rayClusterName", "status.") is None
+    if deployment in ENDED or is_refused or (deployment is None and state in STATES):
         outcome = _status(deployment, state, reason)
     elif deleted:
         outcome, reason = Status.CANCELLED, "Deleted"
     else:
         return Skipped(f"Kubernetes: a RayJob in {deployment or state or 'no state'} has not ended")
-    ended_at = ended_at or kubernetes_meta.last_change(job, meta)
+    ended_at = ended_at or kubernetes_meta.last_change(job, meta) or (meta.created_at if is_refused else None)
     if ended_at is None:
         raise field_reading.unreadable("status.endTime", 'a time such as "2026-11-20T03:41:57Z"')
     message, tail = split_message(field_reading.text(status, "message", "status."))
@@ -41,7 +43,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     )
     values = kubernetes_meta.common(meta, cluster, job) | {
         "event_id": kubernetes_meta.event_id(meta, "RayJob", ended_at),
-        "job_id": meta.full_name("RayJob"),
+        **kubernetes_meta.attempt_facts(meta, "RayJob"),
         "attempt": tries - 1 if tries else None,
         "framework": "ray",
         "command": field_reading.text(spec, "entrypoint", "spec."),

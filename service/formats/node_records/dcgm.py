@@ -14,6 +14,8 @@ from service.formats.read_outcome import Skipped
 _BAD = {"warning": "warning", "failure": "critical", "fail": "critical", "warn": "warning"}
 _FOUND_MOST = 200
 _DEEPEST = 12
+# The gauge is the last Xid of a GPU since its driver was loaded, and its time that of the reading, not of the Xid.
+EXPORTER = "dcgm-exporter"
 _XID_FIELD = "DCGM_FI_DEV_XID_ERRORS"
 
 
@@ -51,7 +53,7 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
         if not number:
             return Skipped("DCGM: a GPU without an Xid since it was started")
         text = f"Xid {number}: {field_reading.text(obj, 'err_msg') or ''}".rstrip(": ")
-        return [{**common, "kind": of_xid(number), "text": text, "gpu": _index(obj.get("gpu"))}]
+        return [{**common, "source": EXPORTER, "kind": of_xid(number), "text": text, "gpu": _index(obj.get("gpu"))}]
     violation = obj.get("policy_violation", obj.get("violation"))
     details: Mapping[str, Any] = violation if isinstance(violation, dict) else {"condition": violation}
     condition = str(details.get("condition") or details.get("type") or "").lower().removeprefix("dcgm_policy_cond_")

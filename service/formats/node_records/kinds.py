@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from classifiers.relevance import evidence_weights
 
+_SHORT = 4  # characters
 LOOKED_AT = 4_000  # characters of a line that are examined
 # In kernel lines the bus id has a short domain and no function; nvidia-smi and DCGM print the long form. The part of a
 # GPU that is divided (MIG) follows it: `Xid (PCI:0000:0f:00 GPU-I:01): 94`.
@@ -68,10 +69,14 @@ def of_text(text: str) -> str:
     hit = _BANK_STATUS.search(low)
     if hit is not None:
         return "memory" if int(hit[1], 16) & _UNCORRECTED else "other"
-    for kind, words in rules().lines:
-        if any(word in low for word in words):
-            return kind
-    return "other"
+    return next((kind for kind, words in rules().lines if any(_has(low, word) for word in words)), "other")
+
+
+def _has(low: str, word: str) -> bool:
+    """Return whether a line has a word of a rule; short ones such as `psu` are also parts of other words."""
+    if len(word) > _SHORT or word not in low:
+        return word in low
+    return re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", low) is not None
 
 
 def gpu_in(text: str, nodes: Iterable[str] = ()) -> int | None:

@@ -204,6 +204,7 @@ class JobRepository(JobReader):
                         diagnosed=row.failure_id is not None,
                         counted=row.counted,
                         failure_id=row.failure,
+                        created=row.submitted_at,
                     )
         return found
 
@@ -338,6 +339,7 @@ def _members(new: Sequence[NewJob], ids: Mapping[int, int]) -> list[Member]:
             ended=utc(new[position].ended_at),
             diagnosed=new[position].diagnosed,
             new=True,
+            created=None if (created := new[position].submitted_at) is None else utc(created),
         )
         for position, row_id in ids.items()
     ]

@@ -9,7 +9,7 @@ from service.failures.repository.facets import FacetCounts
 from service.jobs.records import Scope
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
-from service.web.api.parameters import Cursor, Limit, Since, Text, Until, failure_query
+from service.web.api.parameters import ClusterInPath, Cursor, Limit, Since, Text, Until, failure_query
 from service.web.auth import OWN, READ
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
@@ -51,7 +51,7 @@ def get_failure(
 @router.get("/jobs/{cluster}/{job_id:path}", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_job(
     services: InjectedServices,
-    cluster: Annotated[str, Path(max_length=200)],
+    cluster: ClusterInPath,
     job_id: Annotated[str, Path(max_length=200, description="may contain slashes")],
 ) -> Job:
     """A job with every attempt, oldest first."""

@@ -1,10 +1,14 @@
-"""Query parameters shared by several routes."""
+"""Parameters shared by several routes."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
+from urllib.parse import unquote
 
-from fastapi import Depends, Query, Request, params
+from fastapi import Depends, Path, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
+from pydantic import AfterValidator
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import FieldError, InvalidInput
 from service.groups.records import GroupFilter, GroupState
@@ -14,11 +18,33 @@ from service.web.services import InjectedServices
 from service.web.url_times import When
 from service.web.views import FailureQuery, given_texts
 
+# Stands for a slash of a cluster's name until the path has been matched; a private character that no name contains.
+_SLASH = "\ue000"
+_CLUSTER_WITH_SLASH = re.compile(rb"((?:/[^/]+)*?/(?:nodes|jobs)/)([^/]*%2[Ff][^/]*)(/.+)")
+ClusterInPath = Annotated[str, Path(max_length=200), AfterValidator(lambda name: name.replace(_SLASH, "/"))]
 Limit = Annotated[int, Query(ge=1, le=500, description="maximum number of items")]
 Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor` of the previous page")]
 Since = Annotated[When | None, Query(description="ended at or after")]
 Until = Annotated[When | None, Query(description="ended before")]
 Text = Annotated[str | None, Query(max_length=200)]
+
+
+class ClusterSlashes:
+    """Lets the cluster in a path have a slash in its name, as `%2F`: servers decode a path before it is matched.
+
+    An example is the ARN of a cluster of EKS. Jobs and nodes, at the end of a path, may have slashes anyhow.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        found = _CLUSTER_WITH_SLASH.fullmatch(scope.get("raw_path") or b"")
+        if found is not None:
+            before, cluster, after = (unquote(part.decode("latin-1")) for part in found.groups())
+            scope = {**scope, "path": f"{before}{cluster.replace('/', _SLASH)}{after}"}
+        await self._app(scope, receive, send)
 
 
 def commented_action(

@@ -9,12 +9,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.contracts.page import Page
 from service.nodes.records import NodeRow, NodeSort
 from service.web import node_views, views
+from service.web.api.parameters import ClusterInPath
 from service.web.auth import READ
 from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
 from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, in_url, redirect
 from service.web.pages.templating import path as as_path
-from service.web.pages.templating import render
+from service.web.pages.templating import render, segment
 from service.web.services import InjectedServices
 from service.web.views import FailureQuery
 
@@ -24,7 +25,6 @@ MESSAGES = {
     "yes": "The repair is recorded. Failures before it no longer count against the node.",
     "no": "A later repair is already recorded; nothing changed.",
 }
-Cluster = Annotated[str, Path(max_length=200)]
 Node = Annotated[str, Path(max_length=200)]
 
 
@@ -64,7 +64,7 @@ def nodes(
 def node(
     request: Request,
     services: InjectedServices,
-    cluster: Cluster,
+    cluster: ClusterInPath,
     node: Node,
     cursor: Text = None,
     repaired: Text = None,
@@ -103,8 +103,8 @@ def node(
 
 @router.post("/nodes/{cluster}/{node:path}/repaired")
 def repaired(
-    form: ActForm, cluster: Cluster, node: Node, note: Annotated[str, Form(max_length=500)] = ""
+    form: ActForm, cluster: ClusterInPath, node: Node, note: Annotated[str, Form(max_length=500)] = ""
 ) -> RedirectResponse:
     """Record a repair, then show the node."""
     done = form.services.node_event_intake.repaired(cluster, node, by=form.actor, note=note.strip() or None)
-    return redirect(f"/nodes/{as_path(cluster)}/{as_path(node)}?repaired={'yes' if done else 'no'}")
+    return redirect(f"/nodes/{segment(cluster)}/{as_path(node)}?repaired={'yes' if done else 'no'}")

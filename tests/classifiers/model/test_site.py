@@ -128,6 +128,33 @@ def test_a_label_does_not_reach_other_failures_by_what_a_launcher_reports(model:
     assert verdict(model, line.format(n=93) + ended, layer).cause == "SYS.5"
 
 
+@pytest.mark.parametrize(
+    "ended",
+    [
+        "ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.",
+        "make: *** [Makefile:12: train] Error 1",
+        "Segmentation fault (core dumped)",
+        "run.sh: line 3:  4711 Killed                  python train.py",
+        "Killed",
+        "Exiting because a job execution failed. Look above for error message",
+    ],
+)
+def test_a_label_does_not_reach_other_failures_by_what_reports_the_end_of_a_process(model: Model, ended: str) -> None:
+    line = "gridwarden: volume token of tenant {n} lapsed while mounting pool"
+    other = "vaultling: the table of leases for the corpus is not open any longer"
+    layer = fitted(model, case("token", f"{line.format(n=4711)}\n{ended}", {"side": "system", "cause": "SYS.5"})).layer
+    alone, before = (verdict(model, f"{other}\n{ended}", one) for one in (layer, None))
+    assert (alone.side, alone.cause, alone.confidence) == (before.side, before.cause, before.confidence)
+    assert verdict(model, f"{line.format(n=93)}\n{ended}", layer).cause == "SYS.5"
+    assert verdict(model, f"starting\n{ended}", layer).cause == verdict(model, f"starting\n{ended}").cause
+
+
+def test_an_error_that_a_build_tool_states_itself_is_recognised(model: Model) -> None:
+    line = "make: *** No rule to make target 'shards/{n}.tar', needed by 'corpus'.  Stop."
+    layer = fitted(model, case("rule", line.format(n=4711), {"side": "system", "cause": "SYS.5"})).layer
+    assert verdict(model, line.format(n=93), layer).cause == "SYS.5"
+
+
 def test_hosts_of_another_naming_scheme_are_recognised(model: Model) -> None:
     line = "{host} gridwarden: volume token of tenant 4711 lapsed while mounting pool"
     layer = fitted(model, case("token", line.format(host="gpu012"), {"side": "system", "cause": "SYS.5"})).layer

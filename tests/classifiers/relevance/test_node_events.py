@@ -74,6 +74,24 @@ def test_an_answer_against_an_event_sets_it_aside(
 
 
 @pytest.mark.parametrize(
+    ("after_s", "own", "reason"),
+    [
+        (900.0, CUDA_ERROR, None),
+        (900.0, frozenset({"python.key-error"}), Reason.LATER),
+        (2 * 86_400.0, CUDA_ERROR, Reason.LATER),
+    ],
+)
+def test_a_gauge_that_was_read_after_the_failure_shows_what_was_before(
+    after_s: float, own: frozenset[str], reason: Reason | None
+) -> None:
+    """The exporter's gauge keeps the last Xid; the time is that of the reading."""
+    gauge = event("Xid 79: GPU has fallen off the bus", at=END + after_s, source="dcgm-exporter")
+    seen = job(own_entries=[own], other_entries=own)
+    assert judged(gauge, seen).reason is reason
+    assert judged(event(at=END + after_s), seen).reason is Reason.LATER
+
+
+@pytest.mark.parametrize(
     ("before_s", "causes", "is_used"),
     [(20.0, {"SYS.5"}, True), (400.0, {"SYS.5"}, False), (20.0, {"HW.GPU.2"}, False), (20.0, {"USER.1"}, False)],
 )

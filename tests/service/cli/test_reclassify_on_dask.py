@@ -1,5 +1,6 @@
 """The edges of `faultline reclassify --scheduler`; a real cluster is in tests/service/learning."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from service.failures.records import FailureFilter
 from service.learning.records import PACKAGED, Reclassified
 from service.pipeline.range_reclassification import Range
 
-TASK = WorkerTask(Range(1, FailureFilter(), 1, 11), PACKAGED, "a model")
+TASK = WorkerTask(Range(1, FailureFilter(), 1, 11), PACKAGED, "a model", "signatures")
 
 
 class Parts:
@@ -20,6 +21,7 @@ class Parts:
 
     store = None
     model = "a model"
+    rules = "signatures"
 
 
 @pytest.fixture
@@ -56,6 +58,29 @@ def test_a_worker_with_another_model_refuses(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Parts, "model", "another model")
     with pytest.raises(ConfigurationError, match="this worker has the model another model, the command a model"):
         classify_on_worker(TASK)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_worker_with_other_signatures_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Parts, "rules", "others")
+    with pytest.raises(ConfigurationError, match="this worker has the signatures others, the command signatures"):
+        classify_on_worker(TASK)
+
+
+def test_a_worker_classifies_with_the_signatures_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_use = SimpleNamespace(layered=SimpleNamespace(catalogue="packaged"))
+    monkeypatch.setattr(reclassify_on_dask, "rules_version", str)
+    services = SimpleNamespace(signatures=SimpleNamespace(current=lambda: in_use))
+    monkeypatch.setattr(reclassify_on_dask, "_services", lambda: services)
+    monkeypatch.setattr(reclassify_on_dask, "reclassification", lambda *_: SimpleNamespace(of=in_use.layered.catalogue))
+    reclassify_on_dask._classifier.cache_clear()
+    first: Any = reclassify_on_dask._parts(PACKAGED)[1]
+    assert first.of == "packaged"
+    assert reclassify_on_dask._parts(PACKAGED)[1] is first
+    in_use.layered = SimpleNamespace(catalogue="another")
+    second: Any = reclassify_on_dask._parts(PACKAGED)[1]
+    assert second.of == "another"
+    reclassify_on_dask._classifier.cache_clear()
 
 
 def test_a_database_that_workers_can_not_reach_is_refused() -> None:

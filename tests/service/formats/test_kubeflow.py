@@ -35,6 +35,24 @@ def test_a_train_job_that_failed() -> None:
         ("trainjob", {"type": "Complete"}, "succeeded"),
         ("trainjob", {"type": "Failed", "reason": "DeadlineExceeded"}, "timeout"),
         ("pytorchjob", {"type": "Suspended"}, "cancelled"),
+        (
+            "pytorchjob",
+            {
+                "type": "Failed",
+                "reason": "PyTorchJobFailed",
+                "message": "Job gpt-s has failed because it was active longer than specified deadline",
+            },
+            "timeout",
+        ),
+        (
+            "pytorchjob",
+            {
+                "type": "Failed",
+                "reason": "PyTorchJobFailed",
+                "message": "Job gpt-s has failed because it has reached the specified backoff limit",
+            },
+            "failed",
+        ),
     ],
 )
 def test_ends(name: str, condition: dict[str, str], status: str) -> None:

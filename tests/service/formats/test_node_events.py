@@ -225,7 +225,7 @@ def test_dcgm_health_and_policy_violations() -> None:
     xid = {"node": "gpu018", "at": AT, "policy_violation": {"condition": "xid", "value": 79}}
     assert one(xid).kind == "gpu_lost"
     exported = {"Hostname": "gpu018", "at": AT, "DCGM_FI_DEV_XID_ERRORS": 79, "gpu": "3"}
-    assert (one(exported).kind, one(exported).gpu) == ("gpu_lost", 3)
+    assert (one(exported).kind, one(exported).gpu, one(exported).source) == ("gpu_lost", 3, "dcgm-exporter")
     for as_prometheus_writes in (79.0, "79", "79.0"):
         assert one({**exported, "DCGM_FI_DEV_XID_ERRORS": as_prometheus_writes}).kind == "gpu_lost"
     for wrong in (79.5, "x", "nan", -1, True):

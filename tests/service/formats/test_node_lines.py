@@ -22,6 +22,10 @@ from service.formats.node_records.kinds import of_text
         ("watchdog: BUG: soft lockup - CPU#37 stuck for 26s!", "kernel_stuck"),
         ("Kernel panic - not syncing: Fatal exception in interrupt", "node_down"),
         ("usb 1-1: new high-speed USB device number 4", "other"),
+        ("ImportError: cannot import name 'psutil'", "other"),
+        ("reset of the gpsu service is done", "other"),
+        ("PSU2 failed: input lost", "power"),
+        ("PSU_1 redundancy lost", "power"),
     ],
 )
 def test_known_lines_are_distinguished(line: str, kind: str) -> None:

@@ -33,6 +33,21 @@ def test_ends(status: dict[str, str], expected: str) -> None:
     assert event(rayjob(**status)).status == expected
 
 
+def test_one_that_kuberay_refuses_has_failed() -> None:
+    """It has no end time, since it never ran; one whose cluster runs already goes on."""
+    refused = {
+        "jobDeploymentStatus": "ValidationFailed",
+        "reason": "ValidationFailed",
+        "endTime": None,
+        "jobStatus": "",
+    }
+    obj = rayjob(**refused, rayClusterName="")
+    found = event(obj)
+    assert (found.status, found.reason) == ("failed", "ValidationFailed")
+    assert found.ended_at == found.submitted_at
+    assert "ValidationFailed" in skipped(rayjob(**refused, rayClusterName="tune-9-x7k4q"))
+
+
 @pytest.mark.parametrize("deployment", ["Initializing", "Running", "Retrying", "Suspended"])
 def test_no_ends(deployment: str) -> None:
     assert deployment in skipped(rayjob(jobDeploymentStatus=deployment))

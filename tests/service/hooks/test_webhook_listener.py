@@ -103,6 +103,7 @@ def test_a_signed_webhook_wakes_the_hook(port: int, rung: list[int]) -> None:
         (lambda: signed() | {"webhook-timestamp": "9" * 40}, BODY),
         (lambda: signed() | {"webhook-signature": "v1a,AAAA v2,AAAA"}, BODY),
         (lambda: signed() | {"webhook-id": "msg_9"}, BODY),
+        (lambda: signing.headers([KEY], "msg_1.2", datetime.now(UTC), BODY), BODY),
     ],
 )
 def test_a_webhook_without_a_recent_valid_signature_does_not_wake_the_hook(

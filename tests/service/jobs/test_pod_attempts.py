@@ -23,6 +23,41 @@ def test_the_first_failed_pod_opens_and_counts_until_its_controller_ends() -> No
     assert not assignments.places[2].counted
 
 
+def created(number: int, minute: int, **changes: object) -> Member:
+    """A pod that was created when it began."""
+    one = member(number, minute)
+    return replace(one, created=one.began, **changes)  # type: ignore[arg-type]
+
+
+def test_pods_of_a_later_controller_of_the_same_name_are_a_failure_of_their_own() -> None:
+    """No end of the controller may ever arrive, such as that of a JobSet of a cluster that sends Pods and Jobs only."""
+    assignments = assign([created(1, 0), created(2, 10), created(3, 24 * 60), created(4, 24 * 60 + 5)])
+    assert assignments.places == {
+        1: Assignment(True, 1, True),
+        2: Assignment(False, 1),
+        3: Assignment(True, 3, True),
+        4: Assignment(False, 3),
+    }
+    assert assignments.stands_for == {1: 1, 3: 3}
+
+
+def test_the_end_of_a_controller_takes_no_pods_that_ended_before_it_was_created() -> None:
+    own = replace(member(3, 24 * 60, own=True), created=NOON + timedelta(hours=23))
+    assignments = assign([created(1, 0), created(2, 24 * 60), own])
+    assert assignments.places == {1: Assignment(True, 1, True), 2: Assignment(False, 2, True), 3: Assignment(True, 2)}
+
+
+def test_two_failures_that_a_late_pod_shows_to_be_one_count_once() -> None:
+    stored = [
+        created(1, 0, new=False, failure_id=1, counted=True),
+        created(2, 120, new=False, failure_id=2, counted=True),
+    ]
+    assignments = assign([*stored, created(3, 60)])
+    assert assignments.places[3] == Assignment(False, 1)
+    assert assignments.stands_for == {1: 1, 2: 1}
+    assert not assignments.places[2].counted
+
+
 members = st.lists(st.tuples(st.integers(0, 500), st.booleans(), st.booleans()), min_size=1, max_size=12).map(
     lambda rows: [member(n + 1, at, own=own, diagnosed=diagnosed) for n, (at, own, diagnosed) in enumerate(rows)]
 )

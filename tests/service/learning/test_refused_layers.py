@@ -109,3 +109,16 @@ def test_two_rollbacks_in_a_row_find_their_layers_after_many_candidates(world: W
     assert promotions.rollback("ana") == (newest, middle)
     promotions.refuse(newest, "ana")
     assert promotions.rollback("ana") == (middle, oldest)
+
+
+def test_candidates_that_are_never_promoted_are_removed(world: World) -> None:
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    with world.store.unit_of_work() as work:
+        for number in range(KEPT_LAYERS + 5):
+            world.clock.at += timedelta(minutes=1)
+            work.site_layers.add(f"site-{number}", "{}", "ana", GateResult("ask", ("few labels",)))
+    world.clock.at += timedelta(minutes=1)
+    made = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark)
+    with world.store.reading() as reading:
+        stored = [one.id for one in reading.site_layers.list(limit=500)]
+    assert (len(stored), stored[0]) == (KEPT_LAYERS, made.layer_id)

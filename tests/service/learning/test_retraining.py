@@ -173,6 +173,28 @@ def test_a_bulk_label_waits_for_a_second_person(world: World) -> None:
     assert [one["labels"]["side"] for one in label_export.cases(world.store)] == ["hardware"]
 
 
+def test_a_side_alone_is_not_exported_with_the_cause_of_the_model(world: World) -> None:
+    row = world.fails(KEY.format(n=1))
+    world.feedback.add(row.id, "ana", FeedbackInput("correct", Labels(row.side)))
+    with world.store.reading() as reading:
+        assert reading.failures.get(row.id).row.cause == row.cause, "the verdict keeps its cause"
+    [exported] = label_export.cases(world.store)
+    assert (exported["labels"]["side"], exported["labels"]["cause"]) == (row.side, None)
+    world.label(row, row.side, row.cause, who="ben")
+    [exported] = label_export.cases(world.store)
+    assert exported["labels"]["cause"] == row.cause, "a side alone contradicts no cause of it"
+    world.feedback.add(row.id, "ana", FeedbackInput("correct", Labels(row.side)))
+    [exported] = label_export.cases(world.store)
+    assert exported["labels"]["cause"] == row.cause
+
+
+def test_a_confirmation_is_of_side_and_cause(world: World) -> None:
+    row = world.fails(KEY.format(n=1))
+    world.feedback.add(row.id, "ana", FeedbackInput("confirm", Labels(row.side)))
+    [exported] = label_export.cases(world.store)
+    assert (exported["labels"]["side"], exported["labels"]["cause"]) == (row.side, row.cause)
+
+
 def test_a_label_against_a_decisive_signature_waits(world: World) -> None:
     rows = [world.fails(XID) for _ in range(2)]
     before = rows[0]

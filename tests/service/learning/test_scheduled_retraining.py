@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from service.db.session import Store
+from service.feedback.records import FeedbackInput, Labels
 from service.learning.records import PACKAGED, RetrainSchedule
 from service.learning.retraining import Candidate
 from service.learning.scheduled_retraining import LEASE, ScheduledRetraining
@@ -68,6 +69,21 @@ def test_it_retrains_after_a_period_with_new_labels_and_leaves_the_promotion_to_
     assert due() is None, "the period is not over"
     with world.store.reading() as reading:
         assert reading.site_layers.active() == PACKAGED
+
+
+def test_votes_on_labelled_failures_are_no_new_labels(world: World, clock: FrozenClock) -> None:
+    due = scheduled(world, after_labels=1)
+    rows = [world.fails(LICENCE.format(n=number), name=f"job{number}") for number in range(2)]
+    for row in rows:
+        world.label(row, "user", "USER.4")
+    clock.at += timedelta(seconds=1)
+    assert due() is not None
+    clock.at += timedelta(hours=1)
+    world.feedback.add(rows[0].id, "owner", FeedbackInput("agree", Labels()))
+    world.feedback.add(rows[1].id, "owner", FeedbackInput("contest", Labels()))
+    assert due() is None
+    world.label(rows[0], "user", "USER.4", who="ben")
+    assert due() is not None
 
 
 def test_it_retrains_after_a_number_of_labels_and_promotes_where_that_is_set(world: World, clock: FrozenClock) -> None:

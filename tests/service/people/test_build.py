@@ -31,6 +31,14 @@ def test_an_issuer_whose_answers_others_can_change_is_refused(issuer: str) -> No
         made(issuer=issuer, client_id="f", public_url="https://faultline.example/")
 
 
+def test_a_provider_is_asked_for_the_scopes_of_the_settings() -> None:
+    known = {"issuer": "https://id.example", "client_id": "f", "public_url": "https://faultline.example/"}
+    for scopes in (("profile",), ("openid", "gro ups"), ("openid", 'a"b')):
+        with pytest.raises(ConfigurationError, match="FAULTLINE_OIDC_SCOPES"):
+            made(**known, scopes=scopes)
+    assert made(**known, scopes=("openid", "profile", "groups")).logins
+
+
 @pytest.mark.parametrize("given", ["client_id", "client_secret"])
 def test_a_client_without_an_issuer_is_refused(given: str) -> None:
     with pytest.raises(ConfigurationError, match=f"FAULTLINE_OIDC_{given.upper()}"):

@@ -48,6 +48,14 @@ def test_a_login_returns_to_the_requested_page(world: World, issuer: IdentityPro
         assert client.get("/settings").status_code == 403
 
 
+def test_the_provider_is_asked_for_the_scopes(issuer: IdentityProvider) -> None:
+    back = "http://127.0.0.1:8080/login/oidc/callback"
+    usual = Provider(issuer.issuer, "faultline", None, back).start().url
+    assert "scope=openid+profile+email&" in usual
+    wanted = Provider(issuer.issuer, "faultline", None, back, scopes=("openid", "groups")).start().url
+    assert "scope=openid+groups&" in wanted
+
+
 def test_a_person_without_a_role_is_refused(world: World, issuer: IdentityProvider) -> None:
     with world.client() as client:
         assert log_in(client, issuer, preferred_username="bob", groups=["ml"])[0] == 403

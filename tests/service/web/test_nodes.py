@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema_rs
 import orjson
@@ -344,3 +345,23 @@ def test_a_job_that_names_the_block_of_its_nodes_moves_them_there(world: World) 
     node = client.get("/api/v1/nodes/orion/gpu001").json()["node"]
     assert (node["block"], node["rack"], node["switch"]) == ("b7", "r1", None)
     assert "rack r1 · block b7" in client.get("/nodes/orion/gpu001").text
+
+
+@pytest.mark.parametrize("cluster", ["arn:aws:eks:eu-1:42:cluster/ml", "50%/x", "100%"])
+def test_names_of_clusters_may_have_slashes_and_percent_signs(world: World, cluster: str) -> None:
+    client = world.client()
+    client.post("/api/v1/node-events", content=lines(node_event(cluster=cluster)))
+    client.post(
+        "/api/v1/events", content=lines(*(event("ml/Job/t", event_id=f"e{n}", cluster=cluster) for n in range(2)))
+    )
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+    quoted = quote(cluster, safe="")
+    job = client.get(f"/api/v1/jobs/{quoted}/ml/Job/t")
+    assert (job.status_code, job.json()["cluster"], len(job.json()["attempts"])) == (200, cluster, 2)
+    node = client.get(f"/api/v1/nodes/{quoted}/gpu018")
+    assert (node.status_code, node.json()["node"]["cluster"]) == (200, cluster)
+    assert client.get(f"/nodes/{quoted}/gpu018").status_code == 200
+    assert client.post(f"/api/v1/nodes/{quoted}/gpu018:repaired").json()["changed"] is True
+    other = client.get("/api/v1/jobs/orion/ml%2FJob%2Ft")
+    assert other.status_code == 404
+    assert "ml/Job/t on cluster orion" in other.json()["detail"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from service.learning.records import GateResult
 from service.web.sessions import FORM_COOKIE
 from tests.service.web.stored_layers import LAYER, add_layer
 from tests.service.web.world import World, make_world
@@ -100,3 +101,18 @@ def test_the_forms_of_the_page_do_the_same(world: World) -> None:
     with client(world, "act", "read", name="ola") as operator:
         operator.cookies.set(FORM_COOKIE, "form")
         assert operator.post(f"/model/layers/{LAYER}/promote", data={"form_token": "form"}).status_code == 403
+
+
+def test_a_layer_that_cannot_be_read_is_shown_with_the_reason(world: World) -> None:
+    gate = GateResult("promote", ("better",))
+    with world.store.unit_of_work() as work:
+        work.site_layers.add(LAYER, '{"format": "site-layer/99"}', "the command line", gate)
+    add_layer(world, OTHER)
+    admin = client(world, "admin", "read")
+    items = {item["id"]: item for item in admin.get(API).json()["items"]}
+    assert "can't be read" in items[LAYER]["obstacle"]
+    assert admin.get(f"{API}/{LAYER}").status_code == 200
+    assert "can&#39;t be read" in admin.get(f"/model/layers/{LAYER}").text
+    answer = admin.post(f"{API}/{LAYER}:promote")
+    assert answer.status_code == 409
+    assert "can't be read" in answer.json()["detail"]
