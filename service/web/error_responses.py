@@ -80,7 +80,8 @@ def respond(request: Request, error: Exception) -> Response:
         errors = _places(error.errors())
         detail = "; ".join(f"{place.field}: expected {place.expected}" for place in errors)
     elif isinstance(error, HTTPException):
-        status, title, detail = error.status_code, HTTPStatus(error.status_code).phrase, error.detail
+        status, detail = error.status_code, error.detail
+        title = HTTPStatus(status).phrase.capitalize()
         headers = dict(error.headers or {})
         if status == HTTPStatus.NOT_FOUND:
             detail = f"{request.url.path} does not exist"

@@ -74,6 +74,12 @@ def test_a_405_names_everything_that_is_allowed(client: TestClient) -> None:
     ]
 
 
+def test_one_status_has_one_title(client: TestClient) -> None:
+    for path in ("/api/v1/nothing", "/api/v1/failures/999", "/api/v1/schemas/none"):
+        assert client.get(path).json()["title"] == "Not found"
+    assert client.delete("/api/v1/failures").json()["title"] == "Method not allowed"
+
+
 def test_a_page_tells_people_the_same_in_words(client: TestClient) -> None:
     for path, status, word in (
         ("/nothing", 404, "nothing"),
