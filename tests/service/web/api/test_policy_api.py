@@ -64,4 +64,4 @@ def test_a_wrong_policy_is_refused_with_its_place(api: TestClient) -> None:
     for text in ("a = [[{]", f"{'x.' * 200}y = 1"):
         answer = api.post(REPLAY, json={"policy": text})
         assert answer.status_code == 422
-        assert [error["field"] for error in answer.json()["errors"]][0] == "policy"
+        assert answer.json()["errors"][0]["field"] == "policy"
