@@ -130,7 +130,8 @@ def _record_after_withdrawal(
     request = work.leases.record_result(stored, result, new_job_id=new_job_id, detail=detail, state="withdrawn")
     [request] = work.requests.retract([request.request_id])
     lineage.add_resubmitted_job(work, stored, new_job_id)
-    work.outbox.add([notifications.of_request("resubmission.done", request, "acted on a retracted verdict")])
+    late = f"the hook answered {result} after it was withdrawn"
+    work.outbox.add([notifications.of_request("resubmission.done", request, late)])
     outcome_matching.match_stored_end(work, request, policy=policy, clock=clock)
 
 

@@ -137,6 +137,10 @@ class LogRef(_Open):
     uri: str | None = None
     missing: str | None = Field(default=None, description="why the stream is known not to be readable")
 
+    def absence(self, unread: str = "not read") -> str:
+        """Why a log without a tail has no text, with its secrets; `unread` is the reason if it has an address."""
+        return self.missing or (unread if self.uri is not None else "neither a tail nor a uri is given")
+
 
 class NodeEventIn(_Open):
     """One event of a node, such as a kernel line."""

@@ -13,14 +13,14 @@ def title(code: str) -> str:
     return "" if code == NOTHING else taxonomy.load().mitigations[code].title
 
 
-def check(code: str) -> None:
-    """Check that the code is one of the ten, or "none".
+def check(code: str, field: str = "fixed_by") -> None:
+    """Check that the code in a field is one of the ten, or "none".
 
     Raises:
         InvalidInput: names the field.
     """
     if code not in {*codes(), NOTHING}:
-        raise invalid("fixed_by", "one of " + ", ".join((*codes(), NOTHING)), code)
+        raise invalid(field, "one of " + ", ".join((*codes(), NOTHING)), code)
 
 
 def report(store: Store, failure_id: int, who: str, code: str) -> None:

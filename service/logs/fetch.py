@@ -194,7 +194,7 @@ def _inline(ref: LogRef, tail_bytes: int) -> LogStream:
     if ref.kind == FLIGHT_RECORDER and ref.tail is not None:
         return _redacted(inline_dump(ref.tail, ref.rank, ref.node))
     if ref.tail is None:
-        return _missing(ref, redact(ref.missing) if ref.missing else "neither a tail nor a uri is given")
+        return _missing(ref, redact(ref.absence()))
     data = ref.tail.encode("utf-8", "replace")
     if len(data) <= tail_bytes:
         return _stream(ref, [Window(data, 1)])

@@ -110,20 +110,18 @@ class NodeStatisticsUpdater:
         counted = count(work, jobs, failures)
         again = {one.id: now + self._settings.later for one in counted.failures}
         windows = [_window(row) for piece in taken if piece.kind == "events" for row in piece.body]
-        last_event_of: dict[Key, datetime] = {}
-        for window in windows:
-            key = (window.cluster, window.name)
-            last_event_of[key] = max(last_event_of.get(key, window.since), min(window.until, now))
+        told: set[Key] = {(window.cluster, window.name) for window in windows}
+        since = min((window.since for window in windows), default=now)
         for number in work.failure_facts.ids_on_nodes(windows):
             again[number] = now
         work.node_work.recheck(again)
         refresh(
             work,
-            {*counted.nodes, *last_event_of},
+            {*counted.nodes, *told},
             now=now,
             settings=self._settings,
             last_failure=counted.nodes,
-            last_event=last_event_of,
+            last_event=work.node_events.latest(told, since=since, until=now),
         )
         work.suspicion.set_places(
             {

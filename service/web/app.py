@@ -59,7 +59,7 @@ from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import site_layers as site_layer_pages
 from service.web.request_body import BodyMemory
-from service.web.request_gate import RequestGate
+from service.web.request_gate import HeadRequests, RequestGate
 from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
 
@@ -139,6 +139,7 @@ def create_app(services: Services) -> FastAPI:
     for kind in (FaultlineError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, respond)
     app.add_middleware(ClusterSlashes)
+    app.add_middleware(HeadRequests)
     app.add_middleware(RequestGate, services=services)
     app.add_middleware(SecurityMiddleware, services=services)
     return app

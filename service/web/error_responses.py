@@ -11,6 +11,7 @@ import orjson
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
@@ -79,7 +80,8 @@ def respond(request: Request, error: Exception) -> Response:
         errors = _places(error.errors())
         detail = "; ".join(f"{place.field}: expected {place.expected}" for place in errors)
     elif isinstance(error, HTTPException):
-        status, title, detail = error.status_code, HTTPStatus(error.status_code).phrase, error.detail
+        status, detail = error.status_code, error.detail
+        title = HTTPStatus(status).phrase.capitalize()
         headers = dict(error.headers or {})
         if status == HTTPStatus.NOT_FOUND:
             detail = f"{request.url.path} does not exist"
@@ -89,8 +91,8 @@ def respond(request: Request, error: Exception) -> Response:
             errors = (FieldError("(body)", "JSON in UTF-8"),)
         elif status == HTTPStatus.METHOD_NOT_ALLOWED:
             detail = f"{request.method} is not supported at {request.url.path}"
-            allowed = headers.get("Allow", "another method")
-            errors = (FieldError("method", allowed, request.method[:_GOT]),)
+            headers["Allow"] = ", ".join(_allowed(request)) or headers.get("Allow", "")
+            errors = (FieldError("method", headers["Allow"] or "another method", request.method[:_GOT]),)
     else:
         status, title = HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error"
         detail = "an internal error occurred; details are in the service's log"
@@ -111,6 +113,14 @@ def respond(request: Request, error: Exception) -> Response:
     )
     body = orjson.dumps(problem.model_dump(), default=str)
     return Response(b"" if request.method == "HEAD" else body, status, headers, MEDIA_TYPE)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods of a path; its methods may have a route each, of which the framework names the first alone."""
+    routes = iter_route_contexts(request.app.routes)
+    matching = (route for route in routes if route.methods and route.path_regex.match(request.scope["path"]))
+    methods = {method for route in matching for method in route.methods or ()}
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
 def _as_page(

@@ -2,13 +2,15 @@
 
 The framework reads the body of a request before it asks who sends it. This layer is in front of it, so that nothing
 of a body is read for a caller who is not authenticated, and never more than the limit of the route.
+
+Behind it, a HEAD request becomes a GET request, the only one of the two that the routes know.
 """
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -128,6 +130,35 @@ class RequestGate:
         wait_s = self._services.intake_limit.exceeded(principal.sender)
         if wait_s is not None:
             raise TooManyRequests("too many requests with events, node events or labels in a minute", wait_s)
+
+
+class HeadRequests:
+    """Wraps the application: HEAD is answered as GET is, without the body (RFC 9110, section 9.3.2).
+
+    Args:
+        app: the wrapped application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection. A streamed response ends with its header, since it may have no end of its own."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        answered = CancelScope()
+
+        async def send_header(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+            elif not answered.cancel_called:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                if message.get("more_body", False):
+                    answered.cancel()
+
+        with answered:
+            await self._app({**scope, "method": "GET"}, receive, send_header)
 
 
 def _check_framing(request: Request) -> None:

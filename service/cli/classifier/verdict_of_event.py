@@ -14,6 +14,8 @@ from service.pipeline.event_redaction import cleaned
 from service.recommend import policy
 from service.recommend.advisor import advise_without_history
 
+_NOT_FETCHED = "given by its address only, which this command does not read"
+
 
 def case_of(
     event: JobCompletion, streams: Sequence[LogStream] | None = None, good_run: GoodRun | None = None
@@ -37,7 +39,7 @@ def _inline_stream(log: LogRef) -> LogStream:
     if log.kind == FLIGHT_RECORDER and log.tail is not None:
         return inline_dump(log.tail, log.rank, log.node)
     unknown = unknown_kind(log.kind)
-    missing = None if log.tail is not None else "given by its address only, which this command does not read"
+    missing = None if log.tail is not None else redact(log.absence(_NOT_FETCHED))
     return LogStream(
         text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail and unknown is None else "",
         rank=log.rank,

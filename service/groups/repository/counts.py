@@ -5,16 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, case, delete, func, insert, select, update
 
 from service.failures.tables import failures
 from service.groups.records import NewState, Split
 from service.groups.tables import group_deltas, group_facets, group_fingerprints, groups
+from service.jobs.tables import jobs
 from service.sql import bulk
 
 DELTAS_PER_TRANSACTION = 2_000
 _FOLD_LOCK = 0x666F6C64  # "fold"
 _KINDS = {"cluster": "cluster", "queue": "queue", "team": "team", "user": "user_name", "node": "suspect_node"}
+
+# An end that lies ahead of its arrival is by a wrong clock: a group would come back, and be the latest, for ever.
+_SEEN_AT = case((jobs.c.received_at < failures.c.ended_at, jobs.c.received_at), else_=failures.c.ended_at)
 
 
 # Written in SQL, one statement for all rows (PostgreSQL) or prepared once (SQLite): 2,000 failures of as many kinds are
@@ -112,7 +116,7 @@ def fold(connection: Connection, now: datetime, *, limit: int = DELTAS_PER_TRANS
             group_deltas.c.fingerprint.label("print"),
             group_deltas.c.sign,
             failures.c.id,
-            failures.c.ended_at,
+            _SEEN_AT.label("ended_at"),
             failures.c.gpu_hours_lost,
             failures.c.cluster,
             failures.c.queue,
@@ -125,6 +129,7 @@ def fold(connection: Connection, now: datetime, *, limit: int = DELTAS_PER_TRANS
             failures.c.headline,
         )
         .join_from(group_deltas, failures, failures.c.id == group_deltas.c.failure_id, isouter=True)
+        .outerjoin(jobs, jobs.c.id == failures.c.id)
         .order_by(group_deltas.c.id)
         .limit(limit)
     ).all()

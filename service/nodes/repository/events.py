@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, exists, or_, select, text, tuple_
+from sqlalchemy import Connection, Row, delete, exists, func, or_, select, text, tuple_
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -49,6 +49,19 @@ class NodeEventReader:
         if self._connection.execute(_ANY_WINDOW).first() is not None:
             rows += wanted.select(node_events, here + "node_events.until >= {since}", more=latest, most=most)
         return sorted({row.id: _event(row) for row in rows}.values(), key=_place)
+
+    def latest(
+        self, nodes: Collection[tuple[str, str]], *, since: datetime, until: datetime
+    ) -> dict[tuple[str, str], datetime]:
+        """The time of the last event of each (cluster, node) in this period."""
+        place = tuple_(node_events.c.cluster, node_events.c.node)
+        period = node_events.c.at.between(utc(since), utc(until))
+        found = {}
+        for part in chunks(sorted(nodes), _CHUNK):
+            query = select(node_events.c.cluster, node_events.c.node, func.max(node_events.c.at))
+            rows = self._connection.execute(query.where(place.in_(part), period).group_by(*place.clauses))
+            found.update({(row[0], row[1]): row[2] for row in rows})
+        return found
 
     def changes(self, windows: Collection[Window], *, most: int = 500) -> list[StoredNodeEvent]:
         """The changes (node events of the kind `change`) of each (cluster, node) in its window, latest first."""

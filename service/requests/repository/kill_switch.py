@@ -36,8 +36,13 @@ class KillSwitchRepository(KillSwitchReader):
         return self.get()
 
     def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
-        """Change the position. After the commit no lease is granted that the new position forbids."""
+        """Change the position. After the commit no lease is granted that the new position forbids.
+
+        A second stop without a reason leaves who stopped first, when and why.
+        """
         bulk.lock(self._connection, [_LOCK])
+        if stopped and reason is None and (position := self.get()).stopped:
+            return position
         values = {
             "stopped": stopped,
             "at": self._clock.now(),

@@ -67,7 +67,10 @@ def get_stats(
     queue: Text = None,
     team: Text = None,
 ) -> StatsAnswer:
-    """Counts and rates of jobs that ended in [since, until), by default the 24 hours before `until`; health."""
+    """Counts and rates of jobs that ended in [since, until), by default the 24 hours before `until`; health.
+
+    `hours` are those of the period, of a longer one its last 24.
+    """
     with services.snapshot() as snapshot:
         stats = views.stats(snapshot, since, until, Scope(cluster or None, team or None, queue or None))
         return StatsAnswer(stats=stats, pipeline=views.pipeline(snapshot))

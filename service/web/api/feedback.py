@@ -62,6 +62,7 @@ def put_fixed_by(
     services: InjectedServices, principal: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy
 ) -> FixedBy:
     """Record the fix of a failure; later advice on failures of this cause takes it into account."""
+    fix_service.check(given.code, "code")
     fix_service.report(services.store, failure_id, principal.name, given.code)
     return given
 

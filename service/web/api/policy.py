@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from service.automation import decision_records
-from service.errors import ConfigurationError, InvalidInput
+from service.errors import ConfigurationError, FieldError, InvalidInput
 from service.recommend import policy, replay, replay_report
 from service.web.auth import ACT
 from service.web.error_responses import answers
@@ -115,7 +115,7 @@ def replay_policy(services: InjectedServices, body: ReplayRequest) -> ReplayAnsw
     try:
         other = policy.parse(body.policy, NAME)
     except ConfigurationError as error:
-        raise InvalidInput(error.detail, error.errors) from None
+        raise InvalidInput(error.detail, error.errors or (FieldError(NAME, "a policy file in TOML"),)) from None
     since = body.since or services.clock.now() - SPAN
     with services.reading() as reading:
         span = reading.decision_history.span(since)

@@ -159,6 +159,16 @@ def test_the_kill_switch_stops_all_processes_at_once(here: World, url: str, cloc
     assert [lease.job_id for lease in here.lease()] == ["1"]
 
 
+def test_a_second_stop_without_a_reason_keeps_the_first(here: World, clock: FrozenClock) -> None:
+    first = here.automation.set_stopped(stopped=True, by="ana", reason="storage work")
+    clock.sleep(60)
+    assert here.automation.set_stopped(stopped=True, by="bea") == first
+    later = here.automation.set_stopped(stopped=True, by="bea", reason="network work")
+    assert (later.by, later.reason, later.at) == ("bea", "network work", clock.now())
+    assert not here.automation.set_stopped(stopped=False, by="bea").stopped
+    assert here.automation.set_stopped(stopped=True, by="bea").reason is None
+
+
 def test_the_same_failure_again_without_progress_stops(here: World) -> None:
     at = NOW
     for turn in range(2):

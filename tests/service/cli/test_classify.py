@@ -78,6 +78,22 @@ def test_bad_lines_are_reported_and_the_rest_is_classified(
     assert "2 of 4 lines could not be read" in capsys.readouterr().err
 
 
+def test_a_log_without_text_is_missing_for_the_reason_that_the_event_gives(folder: Path, tmp_path: Path) -> None:
+    logs = [
+        {"rank": 0, "stream": "stderr", "uri": "/logs/0.err"},
+        {"rank": 1, "stream": "stderr", "uri": "/logs/1.err", "missing": "the container wrote nothing"},
+        {"rank": 2, "stream": "stderr"},
+        {"rank": 3, "stream": "stderr", "tail": None, "missing": f"refused for token {SECRET}"},
+    ]
+    _, [answer] = classify(folder, tmp_path, event("1", "", logs=logs))
+    first, second, third, fourth = answer["missing"]
+    assert first == "log of rank 0 (stderr): given by its address only, which this command does not read"
+    assert second == "log of rank 1 (stderr): the container wrote nothing"
+    assert third == "log of rank 2 (stderr): neither a tail nor a uri is given"
+    assert fourth.startswith("log of rank 3 (stderr): refused for token ")
+    assert SECRET not in fourth
+
+
 def test_no_secret_of_a_log_gets_out(folder: Path, tmp_path: Path) -> None:
     line = f"ValueError: token {SECRET} was refused"
     _, [answer] = classify(folder, tmp_path, event("1", line, node_events=[{"text": f"bad {SECRET}"}]))

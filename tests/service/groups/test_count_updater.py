@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -88,6 +89,20 @@ def test_two_processes_note_the_end_of_a_mute_once(
     update()
     assert done.wait(30)
     assert [note.text for note in group(store).notes if note.kind == "state"] == ["no longer muted: new"]
+
+
+def test_an_end_by_a_clock_ahead_counts_when_it_arrived(store: Store, clock: FrozenClock) -> None:
+    arrived = clock.now()
+    put(store, [replace(job("e1", ended_at=arrived + timedelta(days=400)), received_at=arrived)])
+    update = GroupCountUpdater(store, clock)
+    update()
+    found = group(store)
+    assert (found.row.first_at, found.row.last_at) == (arrived, arrived)
+    assert [hour.failures for hour in found.hours] == [1]
+    GroupService(store, clock).resolve([found.row.id], "ana")
+    clock.sleep(timedelta(days=1).total_seconds())
+    update()
+    assert group(store).row.state == "resolved"
 
 
 @pytest.mark.parametrize("end", [EARLIEST, LATEST])

@@ -317,3 +317,40 @@ def test_pages_hold_no_script_no_inline_style_and_no_foreign_address(client: Tes
         )
         assert "style=" not in text
         assert not re.search(r'(?:src|href|action)="(?:https?:)?//', text), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/health/live",
+        "/api/v1/health/ready",
+        "/metrics",
+        "/api/v1/failures",
+        "/api/v1/jobs/orion/7",
+        "/api/v1/failures/export.csv",
+        "/api/v1/failures/999",
+        "/",
+        "/failures/1",
+        "/nothing",
+    ],
+)
+def test_head_has_the_status_and_headers_of_get_and_no_body(client: TestClient, path: str) -> None:
+    client.post("/api/v1/events", content=lines(event()))
+    got, head = client.get(path), client.head(path)
+    assert head.status_code == got.status_code
+    assert head.headers["content-type"] == got.headers["content-type"]
+    assert head.headers["content-security-policy"] == got.headers["content-security-policy"]
+    assert not head.content
+    assert (head.headers.get("content-length") is None) == (got.headers.get("content-length") is None)
+
+
+def test_head_of_live_updates_ends_at_once(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.web.pages.live.MAX_DURATION_S", 900.0)
+    answer = client.head("/live")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+def test_head_is_refused_where_get_is(client: TestClient) -> None:
+    answer = client.head("/api/v1/events")
+    assert (answer.status_code, answer.headers["Allow"], answer.content) == (405, "POST", b"")

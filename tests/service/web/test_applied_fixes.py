@@ -44,12 +44,16 @@ def test_a_fix_is_recorded_alone_or_with_a_judgement_and_removed(stocked: TestCl
 @pytest.mark.parametrize("code", ["M11", "M0", "m8", ""])
 def test_what_is_none_of_the_ten_is_refused(stocked: TestClient, code: str) -> None:
     number = ids(stocked)[0]
-    for answer in (
-        stocked.put(f"/api/v1/failures/{number}/fixed-by", json={"code": code}),
-        stocked.post(f"/api/v1/failures/{number}/feedback", json={"kind": "confirm", "fixed_by": code or "x"}),
+    for field, answer in (
+        ("code", stocked.put(f"/api/v1/failures/{number}/fixed-by", json={"code": code})),
+        (
+            "fixed_by",
+            stocked.post(f"/api/v1/failures/{number}/feedback", json={"kind": "confirm", "fixed_by": code or "x"}),
+        ),
     ):
         assert answer.status_code == 422
         assert "M1, M2" in answer.text
+        assert [error["field"] for error in answer.json()["errors"]] == [field]
     assert fixed_by(stocked, number) is None
     contest = {"kind": "contest", "fixed_by": "M8"}
     assert stocked.post(f"/api/v1/failures/{number}/feedback", json=contest).status_code == 422

@@ -59,8 +59,25 @@ def test_an_error_says_which_field_and_what_was_expected(
         assert problem["errors"][0]["expected"]
 
 
-def test_a_405_names_what_is_allowed(client: TestClient) -> None:
-    assert client.put("/api/v1/events").headers["Allow"] == "POST"
+def test_a_405_names_everything_that_is_allowed(client: TestClient) -> None:
+    for path, allowed in (
+        ("/api/v1/events", "POST"),
+        ("/api/v1/failures", "GET, HEAD"),
+        ("/api/v1/feedback", "GET, HEAD, POST"),
+        ("/api/v1/views", "GET, HEAD, PUT"),
+        ("/failures/1", "GET, HEAD"),
+    ):
+        answer = client.patch(path)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+    assert client.patch("/api/v1/feedback").json()["errors"] == [
+        {"field": "method", "expected": "GET, HEAD, POST", "got": "PATCH"}
+    ]
+
+
+def test_one_status_has_one_title(client: TestClient) -> None:
+    for path in ("/api/v1/nothing", "/api/v1/failures/999", "/api/v1/schemas/none"):
+        assert client.get(path).json()["title"] == "Not found"
+    assert client.delete("/api/v1/failures").json()["title"] == "Method not allowed"
 
 
 def test_a_page_tells_people_the_same_in_words(client: TestClient) -> None:

@@ -3,7 +3,7 @@
 import html
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -122,6 +122,17 @@ def test_a_repair_needs_the_right_and_clears(world: World) -> None:
     ahead = {"at": (NOW + timedelta(days=1)).isoformat()}
     assert actor.post("/api/v1/nodes/orion/gpu018:repaired", json=ahead).status_code == 422
     assert actor.post("/api/v1/nodes/orion/gpu018:repaired", json={"by": "me"}).status_code == 422
+
+
+def test_the_last_event_of_a_node_is_at_its_own_time(world: World) -> None:
+    filled(world)
+    client = world.client()
+    # An older one that comes late is not the last.
+    client.post("/api/v1/node-events", content=lines(node_event(at=(NOW - timedelta(hours=2)).isoformat())))
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+    last = {one["node"]: one["last_event_at"] for one in client.get("/api/v1/nodes").json()["items"]}
+    assert datetime.fromisoformat(last["gpu018"]) == NOW - timedelta(minutes=31)
+    assert last["gpu001"] is None
 
 
 def test_the_pages_say_it_in_words_and_the_form_repairs(world: World) -> None:

@@ -145,6 +145,10 @@ def test_what_was_withdrawn_meanwhile_answers_409_and_what_was_done_is_noted(hoo
     assert answer.status_code == 409
     shown = hook.get(f"{API}/resubmissions/{given['request_id']}").json()
     assert (shown["state"], shown["result"], shown["new_job_id"]) == ("withdrawn", "done", "9")
+    # A person withdrew it; the verdict was not retracted.
+    page = " ".join(hook.get("/automation").text.split())
+    assert "carried out after it was withdrawn" in page
+    assert "retracted" not in page
 
 
 def test_a_person_s_correction_withdraws_what_waits(hook: TestClient) -> None:

@@ -61,3 +61,7 @@ def test_a_wrong_policy_is_refused_with_its_place(api: TestClient) -> None:
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "limits.infra_per_lineage (line 3)"
     assert api.post(REPLAY, json={"policy": "", "limit": 3}).status_code == 422
+    for text in ("a = [[{]", f"{'x.' * 200}y = 1"):
+        answer = api.post(REPLAY, json={"policy": text})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["field"] == "policy"
