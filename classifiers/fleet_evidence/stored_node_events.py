@@ -1,13 +1,13 @@
-"""Node observations as evidence on a failure. Pure; the weights are in evidence_weights.toml."""
+"""Stored events of nodes as evidence on a failure. Pure; the weights are in evidence_weights.toml."""
 
 import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from classifiers.contracts import ContextLine, Verdict
+from classifiers.fleet_evidence.evidence_weights import EvidenceWeights, NodeEventKind
+from classifiers.fleet_evidence.records import FleetEvidence, FleetNodeEvent
 from classifiers.node_names import short_name
-from classifiers.relevance.evidence_weights import EvidenceWeights, NodeEventKind
-from classifiers.relevance.records import FleetEvidence, NodeObservation
 from classifiers.taxonomy import Side
 
 TEXT_LENGTH: Final = 300  # characters (judgement)
@@ -18,8 +18,8 @@ _LEAST_CHANCE: Final = 1e-9  # keeps the logarithm finite
 _HEALTHY_AGAIN: Final = 0.25
 
 
-def weigh_observations(verdict: Verdict, evidence: FleetEvidence, weights: EvidenceWeights) -> list[ContextLine]:
-    """The evidence of node observations: for each kind and node the one nearest to the failure's end."""
+def weigh_node_events(verdict: Verdict, evidence: FleetEvidence, weights: EvidenceWeights) -> list[ContextLine]:
+    """The evidence of node events: for each kind and node the one nearest to the failure's end."""
     own = evidence.node_names
     nearest = _nearest(verdict, evidence, weights)
     healthy = {node: one for (code, node), one in nearest.items() if code == "healthy"}
@@ -44,7 +44,7 @@ def weigh_observations(verdict: Verdict, evidence: FleetEvidence, weights: Evide
 
 
 def weight(kind: NodeEventKind, nodes: int) -> float:
-    """The weight (nats) of one observation of a kind for a job on so many nodes."""
+    """The weight (nats) of one event of a kind for a job on so many nodes."""
     days = (kind.before_s + kind.after_s) / _DAY_S
     by_chance = -math.expm1(-kind.rate / 1_000 * max(1, nodes) * days)
     return max(0.0, min(kind.cap, math.log(kind.sensitivity / max(by_chance, _LEAST_CHANCE))))
@@ -52,12 +52,12 @@ def weight(kind: NodeEventKind, nodes: int) -> float:
 
 def _nearest(
     verdict: Verdict, evidence: FleetEvidence, weights: EvidenceWeights
-) -> dict[tuple[str, str], NodeObservation]:
-    """By kind and node the relevant observation that is nearest to the failure's end."""
+) -> dict[tuple[str, str], FleetNodeEvent]:
+    """By kind and node the relevant event that is nearest to the failure's end."""
     own = evidence.node_names
     read = {line.text.strip() for line in verdict.evidence if line.stream == "node"}  # by the classifier: counts once
-    nearest: dict[tuple[str, str], NodeObservation] = {}
-    for one in evidence.observations:
+    nearest: dict[tuple[str, str], FleetNodeEvent] = {}
+    for one in evidence.node_events:
         kind = weights.kinds.get(one.kind)
         node = short_name(one.node)
         if kind is None or kind.side is None or one.resolved or node not in own or one.text.strip() in read:
@@ -70,7 +70,7 @@ def _nearest(
     return nearest
 
 
-def _all_healthy(verdict: Verdict, healthy: Mapping[str, NodeObservation], kind: NodeEventKind) -> ContextLine:
+def _all_healthy(verdict: Verdict, healthy: Mapping[str, FleetNodeEvent], kind: NodeEventKind) -> ContextLine:
     """Evidence against hardware."""
     by_machine = any(line.role == "initiating" and line.stream in MACHINE_STREAMS for line in verdict.evidence)
     pull = min(kind.cap, -math.log(1 - kind.sensitivity)) * (_HEALTHY_AGAIN if by_machine else 1.0)
@@ -78,8 +78,8 @@ def _all_healthy(verdict: Verdict, healthy: Mapping[str, NodeObservation], kind:
     return ContextLine("healthy", kind.description, "hardware", -pull, at=latest.at)
 
 
-def _is_within(one: NodeObservation, kind: NodeEventKind, evidence: FleetEvidence) -> bool:
-    """Whether an observation is within the window of its kind around the failure's end."""
+def _is_within(one: FleetNodeEvent, kind: NodeEventKind, evidence: FleetEvidence) -> bool:
+    """Whether an event is within the window of its kind around the failure's end."""
     since_end = (one.at - evidence.ended_at).total_seconds()
     if since_end > kind.after_s:
         return False
@@ -87,7 +87,7 @@ def _is_within(one: NodeObservation, kind: NodeEventKind, evidence: FleetEvidenc
     return last >= -kind.before_s
 
 
-def _nearness(one: NodeObservation, evidence: FleetEvidence) -> tuple[float, str, str]:
+def _nearness(one: FleetNodeEvent, evidence: FleetEvidence) -> tuple[float, str, str]:
     return abs((one.at - evidence.ended_at).total_seconds()), one.text, str(one.gpu)
 
 

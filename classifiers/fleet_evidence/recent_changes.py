@@ -1,11 +1,9 @@
 """Changes of the platform shortly before a failure: configuration, quotas, mounts, certificates, drivers, images.
 
-A change is no cause by itself. The classifier uses it where the log shows what it causes (`node_events`); every other
-one is shown with a note, and side, cause and confidence stay those of the log and of the nodes. A change that made a
-limit greater explains nothing that met the limit.
+A change is no cause by itself. The classifier uses it where the log shows what it causes (`classifiers.relevance`);
+every other one is shown with a note, and side, cause and confidence stay those of the log and of the nodes.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,16 +21,6 @@ _MOST_SHOWN: Final = 3
 _TEXT: Final = 300
 _HOUR_S: Final = 3_600
 _MINUTE_S: Final = 60
-# Entries of changes of how much of something jobs get.
-_LIMITS: Final = frozenset({"changes.memory-limit", "changes.shared-memory", "changes.quota"})
-_VALUE: Final = r"(?P<{name}>\d{{1,15}}(?:\.\d{{1,4}})?) ?(?P<{name}_unit>[KMGTP]?)i?B?"
-_FROM_TO: Final = re.compile(
-    rf"(?i)(?<![\w.]){_VALUE.format(name='before')} ?(?:->|=>|\u2192|to) ?{_VALUE.format(name='after')}(?![\w.])"
-    rf"|(?<![\w.]){_VALUE.format(name='now')} \((?:was|before|from)[ :]{{1,2}}{_VALUE.format(name='old')}\)"
-)
-_UNITS: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_RAISED: Final = re.compile(r"(?i)\b(?:rais(?:ed|ing)|increas(?:ed|ing)|doubled|extended|lifted|unlimited)\b")
-_RESERVED: Final = re.compile(r"(?i)reserved")  # what is kept back from jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +73,3 @@ def _span(seconds: float) -> str:
     if seconds >= _HOUR_S:
         return f"{seconds / _HOUR_S:.0f} h"
     return f"{seconds / _MINUTE_S:.0f} min"
-
-
-def raises_limit(text: str, entries: tuple[str, ...]) -> bool:
-    """Whether the report of a change says that a limit is greater than before.
-
-    Args:
-        text: the report.
-        entries: ids of the catalogue entries that match it.
-    """
-    if _LIMITS.isdisjoint(entries) or _RESERVED.search(text) is not None:
-        return False
-    found = _FROM_TO.search(text)
-    if found is None or _is_version(found):
-        return _RAISED.search(text) is not None
-    before, after = ("before", "after") if found["before"] is not None else ("old", "now")
-    return _size(found, after) >= _size(found, before)
-
-
-def _is_version(found: re.Match[str]) -> bool:
-    return found["before"] is not None and "." in found["before"] and not found["before_unit"]
-
-
-def _size(found: re.Match[str], name: str) -> float:
-    return float(found[name]) * _UNITS[found[f"{name}_unit"].upper()]

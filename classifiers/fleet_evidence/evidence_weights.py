@@ -149,7 +149,7 @@ def load() -> EvidenceWeights:
     Raises:
         ValueError: the file contradicts itself or the taxonomy; the message names the entry.
     """
-    raw = tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
+    raw = tomllib.loads(files("classifiers.fleet_evidence").joinpath(_FILE).read_text(encoding="utf-8"))
     kinds = {row["code"]: NodeEventKind(**row) for row in raw["kind"]}
     rules = {row["code"]: RelatedFailureRule(**row) for row in raw["related_failure"]}
     entries: list[NodeEventKind | RelatedFailureRule] = [*kinds.values(), *rules.values()]

@@ -1,4 +1,4 @@
-"""Updates a verdict with the fleet's evidence: node observations and failures of other jobs. Pure.
+"""Updates a verdict with the fleet's evidence: events of nodes and failures of other jobs. Pure.
 
 The text of a log is not enough: most symptoms of distributed jobs are those of any job (Liu et al., TOSEM 2023:
 80.88 %), and time-outs, illegal accesses and exit code 137 occur on all three sides. So each item of evidence adds log
@@ -16,11 +16,11 @@ from typing import Final, cast, get_args
 
 from classifiers import owner_summary, taxonomy
 from classifiers.contracts import ContextLine, LogVerdict, Suspect, Verdict
+from classifiers.fleet_evidence.evidence_weights import EvidenceWeights, load
+from classifiers.fleet_evidence.records import FleetEvidence
+from classifiers.fleet_evidence.related_failures import weigh_failures
+from classifiers.fleet_evidence.stored_node_events import MACHINE_STREAMS, weigh_node_events
 from classifiers.node_names import short_name
-from classifiers.relevance.evidence_weights import EvidenceWeights, load
-from classifiers.relevance.node_observations import MACHINE_STREAMS, weigh_observations
-from classifiers.relevance.records import FleetEvidence
-from classifiers.relevance.related_failures import weigh_failures
 from classifiers.taxonomy import SIDES, RetryOutlook, Side
 
 # Judgement: what a side means where neither the log nor the fleet's evidence names a cause of it, and the retry outlook
@@ -42,7 +42,7 @@ def update_verdict(verdict: Verdict, evidence: FleetEvidence) -> Verdict:
     """The verdict with the fleet's evidence; the same as before where there is none."""
     weights = load()
     log = log_only(verdict)
-    lines = weigh_observations(log, evidence, weights) if evidence.observations else []
+    lines = weigh_node_events(log, evidence, weights) if evidence.node_events else []
     if evidence.failures:
         lines += weigh_failures(log, evidence, weights)
     if not lines:

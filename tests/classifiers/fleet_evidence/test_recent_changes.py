@@ -9,11 +9,11 @@ from classifiers import signatures
 from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
+from classifiers.fleet_evidence.recent_changes import NO_CAUSE, RecentChange, with_changes
+from classifiers.fleet_evidence.records import FleetEvidence, FleetNodeEvent
+from classifiers.fleet_evidence.verdict_update import update_verdict
 from classifiers.relevance.event_candidates import Reason
-from classifiers.relevance.fleet_evidence import update_verdict
-from classifiers.relevance.recent_changes import NO_CAUSE, RecentChange, with_changes
-from classifiers.relevance.records import FleetEvidence, NodeObservation
-from tests.classifiers.relevance.test_fleet_evidence import USER
+from tests.classifiers.fleet_evidence.test_verdict_update import USER
 
 END = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SERIOUS = "driver update to 590.1, because GPU 3 fell off the bus: Xid 79"
@@ -41,10 +41,10 @@ def test_changes_of_an_earlier_reading_are_replaced() -> None:
     assert with_changes(once, [], END) == USER
 
 
-def test_a_change_among_node_observations_has_no_weight() -> None:
-    observed = NodeObservation("n1", END - timedelta(minutes=1), "change", SERIOUS)
+def test_a_change_among_node_events_has_no_weight() -> None:
+    observed = FleetNodeEvent("n1", END - timedelta(minutes=1), "change", SERIOUS)
     known = USER
-    assert update_verdict(known, FleetEvidence(END, ("n1",), observations=(observed,))) == known
+    assert update_verdict(known, FleetEvidence(END, ("n1",), node_events=(observed,))) == known
 
 
 def of_job(log: str, *events: tuple[str, float, str], nodes: tuple[str, ...] = ("n1",)) -> Case:

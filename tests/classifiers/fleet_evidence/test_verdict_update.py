@@ -1,4 +1,4 @@
-"""Node observations and related failures change a verdict as far as they should, and nothing else does."""
+"""Node events and related failures change a verdict as far as they should, and nothing else does."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.contracts import Evidence, Suspect, Verdict
-from classifiers.relevance import evidence_weights
-from classifiers.relevance.fleet_evidence import log_only, update_verdict
-from classifiers.relevance.node_observations import weight
-from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure
+from classifiers.fleet_evidence import evidence_weights
+from classifiers.fleet_evidence.records import FleetEvidence, FleetNodeEvent, RelatedFailure
+from classifiers.fleet_evidence.stored_node_events import weight
+from classifiers.fleet_evidence.verdict_update import log_only, update_verdict
 
 END = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
@@ -50,17 +50,17 @@ NCCL = replace(
 OPEN = replace(NCCL, confidence=0.4, abstained=True)
 
 
-def observation(kind: str = "gpu_lost", seconds: float = -60, node: str = "gpu2", **changes: Any) -> NodeObservation:
-    plain = NodeObservation(
+def event(kind: str = "gpu_lost", seconds: float = -60, node: str = "gpu2", **changes: Any) -> FleetNodeEvent:
+    plain = FleetNodeEvent(
         node=node, at=END + timedelta(seconds=seconds), kind=kind, text=XID if kind == "gpu_lost" else kind
     )
     return replace(plain, **changes)
 
 
 def evidence(
-    *observations: NodeObservation, others: tuple[RelatedFailure, ...] = (), nodes: tuple[str, ...] = NODES
+    *events: FleetNodeEvent, others: tuple[RelatedFailure, ...] = (), nodes: tuple[str, ...] = NODES
 ) -> FleetEvidence:
-    return FleetEvidence(END, nodes, "ana", observations, others)
+    return FleetEvidence(END, nodes, "ana", events, others)
 
 
 def other(number: int, seconds: float = -60, **changes: Any) -> RelatedFailure:
@@ -77,7 +77,7 @@ def other(number: int, seconds: float = -60, **changes: Any) -> RelatedFailure:
 
 
 def test_a_node_that_lost_its_gpu_decides_an_undecided_time_out() -> None:
-    updated = update_verdict(OPEN, evidence(observation(gpu=3)))
+    updated = update_verdict(OPEN, evidence(event(gpu=3)))
     assert (updated.side, updated.cause, updated.abstained, updated.disputed) == ("hardware", "HW.GPU.2", False, False)
     assert updated.suspect == Suspect(rank=None, node="gpu2", gpu=3)
     assert updated.retry_outlook == "helps_elsewhere"
@@ -88,7 +88,7 @@ def test_a_node_that_lost_its_gpu_decides_an_undecided_time_out() -> None:
 
 
 def test_a_traceback_and_an_xid_are_disputed_and_both_are_shown() -> None:
-    updated = update_verdict(USER, evidence(observation()))
+    updated = update_verdict(USER, evidence(event()))
     assert updated.disputed
     assert updated.log_verdict is not None
     assert (updated.log_verdict.side, updated.log_verdict.confidence) == ("user", 0.9)
@@ -99,7 +99,7 @@ def test_a_traceback_and_an_xid_are_disputed_and_both_are_shown() -> None:
 
 
 def test_a_time_out_of_hardware_on_healthy_nodes_is_disputed() -> None:
-    checked = [observation("healthy", 120, node) for node in NODES]
+    checked = [event("healthy", 120, node) for node in NODES]
     updated = update_verdict(NCCL, evidence(*checked))
     assert updated.disputed
     assert updated.confidence < NCCL.confidence
@@ -109,15 +109,15 @@ def test_a_time_out_of_hardware_on_healthy_nodes_is_disputed() -> None:
 
 
 def test_healthy_nodes_are_no_evidence_when_one_node_is_faulty() -> None:
-    checked = [observation("healthy", 120, node) for node in NODES]
-    updated = update_verdict(NCCL, evidence(*checked, observation()))
+    checked = [event("healthy", 120, node) for node in NODES]
+    updated = update_verdict(NCCL, evidence(*checked, event()))
     assert not updated.disputed
     assert [line.kind for line in updated.context] == ["gpu_lost"]
 
 
 def test_a_time_out_without_a_beginning_follows_the_nodes_without_dispute() -> None:
     blamed = replace(USER, evidence=(WATCHDOG,))
-    updated = update_verdict(blamed, evidence(observation()))
+    updated = update_verdict(blamed, evidence(event()))
     assert (updated.side, updated.disputed) == ("hardware", False)
 
 
@@ -164,7 +164,7 @@ def test_of_nodes_with_equal_evidence_the_one_that_the_log_names_is_the_suspect(
     assert updated.suspect == log.suspect
 
 
-def test_a_rarer_observation_weighs_more() -> None:
+def test_a_rarer_event_weighs_more() -> None:
     kind = evidence_weights.load().kinds["link_degraded"]
     weights = [weight(kind, nodes) for nodes in (1, 16, 256, 4_096)]
     assert weights == sorted(weights, reverse=True)
@@ -172,7 +172,7 @@ def test_a_rarer_observation_weighs_more() -> None:
 
 
 def test_maintenance_counts_until_its_window_ends() -> None:
-    window = observation("maintenance", -7_200, until=END + timedelta(hours=1))
+    window = event("maintenance", -7_200, until=END + timedelta(hours=1))
     updated = update_verdict(OPEN, evidence(*(replace(window, node=node) for node in NODES)))
     assert (updated.side, updated.cause) == ("system", "SYS.3")
     over = replace(window, until=END - timedelta(hours=1))
@@ -181,18 +181,18 @@ def test_maintenance_counts_until_its_window_ends() -> None:
 
 def test_a_line_that_the_classifier_read_counts_once() -> None:
     read = replace(NCCL, evidence=(Evidence(XID, "initiating", node="gpu2", stream="node"),))
-    assert update_verdict(read, evidence(observation())) == read
+    assert update_verdict(read, evidence(event())) == read
 
 
 def test_short_and_long_node_names_are_the_same_node() -> None:
-    updated = update_verdict(OPEN, evidence(observation(node="GPU2.cluster.example.org")))
+    updated = update_verdict(OPEN, evidence(event(node="GPU2.cluster.example.org")))
     assert updated.suspect is not None
     assert updated.suspect.node == "gpu2"
 
 
 @pytest.mark.parametrize("kind", ["repaired", "other", "no such kind"])
-def test_an_observation_that_is_no_evidence_changes_nothing(kind: str) -> None:
-    assert update_verdict(USER, evidence(observation(kind))) == USER
+def test_an_event_that_is_no_evidence_changes_nothing(kind: str) -> None:
+    assert update_verdict(USER, evidence(event(kind))) == USER
 
 
 KINDS = sorted(evidence_weights.load().kinds)
@@ -202,8 +202,8 @@ verdicts = st.builds(
     st.floats(0, 1),
     st.booleans(),
 )
-observations = st.builds(
-    observation,
+events = st.builds(
+    event,
     st.sampled_from(KINDS),
     st.integers(-5_000, 5_000),
     st.sampled_from([*NODES, "elsewhere"]),
@@ -235,9 +235,9 @@ def test_no_evidence_changes_nothing(verdict: Verdict) -> None:
     assert update_verdict(verdict, evidence()) == verdict
 
 
-@given(verdicts, st.lists(observations, max_size=12), st.lists(others_near, max_size=12), st.randoms())
+@given(verdicts, st.lists(events, max_size=12), st.lists(others_near, max_size=12), st.randoms())
 def test_the_order_of_the_evidence_does_not_matter(
-    verdict: Verdict, observed: list[NodeObservation], others: list[RelatedFailure], random: Any
+    verdict: Verdict, observed: list[FleetNodeEvent], others: list[RelatedFailure], random: Any
 ) -> None:
     once = update_verdict(verdict, evidence(*observed, others=tuple(others)))
     random.shuffle(observed)
@@ -245,9 +245,9 @@ def test_the_order_of_the_evidence_does_not_matter(
     assert update_verdict(verdict, evidence(*observed, others=tuple(others))) == once
 
 
-@given(verdicts, st.lists(observations, max_size=12), st.lists(others_near, max_size=12))
+@given(verdicts, st.lists(events, max_size=12), st.lists(others_near, max_size=12))
 def test_an_updated_verdict_can_be_updated_again(
-    verdict: Verdict, observed: list[NodeObservation], others: list[RelatedFailure]
+    verdict: Verdict, observed: list[FleetNodeEvent], others: list[RelatedFailure]
 ) -> None:
     known = evidence(*observed, others=tuple(others))
     updated = update_verdict(verdict, known)
@@ -256,9 +256,9 @@ def test_an_updated_verdict_can_be_updated_again(
     assert update_verdict(updated, evidence()) == verdict
 
 
-@given(verdicts, st.lists(observations, max_size=12))
-def test_observations_of_other_nodes_or_outside_the_window_change_nothing(
-    verdict: Verdict, observed: list[NodeObservation]
+@given(verdicts, st.lists(events, max_size=12))
+def test_events_of_other_nodes_or_outside_the_window_change_nothing(
+    verdict: Verdict, observed: list[FleetNodeEvent]
 ) -> None:
     assert update_verdict(verdict, evidence(*(replace(one, node="elsewhere") for one in observed))) == verdict
     data = evidence_weights.load()
@@ -267,9 +267,9 @@ def test_observations_of_other_nodes_or_outside_the_window_change_nothing(
     assert update_verdict(verdict, evidence(*late, *early)) == verdict
 
 
-@given(verdicts, st.lists(observations, max_size=12), st.lists(others_near, max_size=12))
+@given(verdicts, st.lists(events, max_size=12), st.lists(others_near, max_size=12))
 def test_the_updated_verdict_is_consistent(
-    verdict: Verdict, observed: list[NodeObservation], others: list[RelatedFailure]
+    verdict: Verdict, observed: list[FleetNodeEvent], others: list[RelatedFailure]
 ) -> None:
     updated = update_verdict(verdict, evidence(*observed, others=tuple(others)))
     assert 0 <= updated.confidence <= 1

@@ -1,4 +1,4 @@
-"""The fleet's evidence around one failed attempt: node observations and failures of other jobs."""
+"""The fleet's evidence around one failed attempt: events of its nodes and failures of other jobs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +8,8 @@ from classifiers.taxonomy import Side
 
 
 @dataclass(frozen=True, slots=True)
-class NodeObservation:
-    """One event of a node.
+class FleetNodeEvent:
+    """An event of a node as the fleet knows it: of a kind that has a weight, and with the time that it lasted.
 
     Attributes:
         node: the node.
@@ -53,7 +53,7 @@ class FleetEvidence:
         ended_at: when the attempt ended.
         nodes: its nodes.
         user: its owner.
-        observations: events of nodes.
+        node_events: events of nodes, its own among them.
         failures: failures of other jobs.
         usual_per_hour: how many failures with its fingerprint an hour has anyway, by the day before.
     """
@@ -61,7 +61,7 @@ class FleetEvidence:
     ended_at: datetime
     nodes: tuple[str, ...] = ()
     user: str | None = None
-    observations: tuple[NodeObservation, ...] = ()
+    node_events: tuple[FleetNodeEvent, ...] = ()
     failures: tuple[RelatedFailure, ...] = ()
     usual_per_hour: float = 0.0
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Final
 
 from classifiers.contracts import ContextLine, Verdict
+from classifiers.fleet_evidence.evidence_weights import EvidenceWeights, RelatedFailureRule
+from classifiers.fleet_evidence.records import FleetEvidence, RelatedFailure
 from classifiers.node_names import short_name
-from classifiers.relevance.evidence_weights import EvidenceWeights, RelatedFailureRule
-from classifiers.relevance.records import FleetEvidence, RelatedFailure
 from classifiers.taxonomy import Side
 
 _DAY_S: Final = 86_400
