@@ -13,8 +13,8 @@ from classifiers.extraction import (
     ordering,
     training_progress,
 )
+from classifiers.extraction.benign_lines import without_harmless
 from classifiers.extraction.demotion import survival
-from classifiers.extraction.demotion.harmless import without_harmless
 from classifiers.extraction.demotion.missing_parts import demote_missing_parts
 from classifiers.extraction.demotion.received_pages import demote_unreadable
 from classifiers.extraction.demotion.unreached import demote_unreached
