@@ -30,6 +30,7 @@ from service.learning import build as learning
 from service.learning.active_layer import ActiveLayer
 from service.learning.promotion import Promotions
 from service.learning.retraining import Retraining
+from service.learning.shadow_run import ShadowRun
 from service.log_storage import build as log_storage
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
@@ -52,7 +53,6 @@ from service.periodic import PeriodicTask, running
 from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.revision import Revision
-from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
 from service.recommend.advisor import Advisor
 from service.reports.publish import ReportService

@@ -6,6 +6,7 @@ from service.deliveries import tables as deliveries
 from service.drift import tables as drift
 from service.failures import tables as failures
 from service.feedback import tables as feedback
+from service.fixes import tables as fixes
 from service.good_runs import tables as good_runs
 from service.groups import tables as groups
 from service.incidents import tables as incidents
@@ -26,6 +27,7 @@ MODULES = (
     task_leases,
     failures,
     feedback,
+    fixes,
     good_runs,
     groups,
     incidents,

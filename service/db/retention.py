@@ -21,7 +21,8 @@ from service.failures.tables import (
     pending_logs,
     verdicts,
 )
-from service.feedback.tables import audits, feedback, labels, mended
+from service.feedback.tables import audits, feedback, labels
+from service.fixes.tables import mended
 from service.good_runs.tables import good_runs
 from service.groups.tables import group_deltas
 from service.incidents.tables import incident_jobs

@@ -25,10 +25,10 @@ from service.failures.repository.id_ranges import IdRangeReader
 from service.failures.repository.pending_logs import PendingLogRepository
 from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
-from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
 from service.feedback.repository.audits import AuditReader, AuditRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
 from service.feedback.repository.group_labels import GroupLabelReader, GroupLabelRepository
+from service.fixes.repository import AppliedFixReader, AppliedFixRepository
 from service.good_runs.repository import GoodRunReader, GoodRunRepository
 from service.goodput.repository.reader import GoodputReader
 from service.groups.repository.groups import GroupReader, GroupRepository

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from service.goodput.records import Goodput, TrendPart
-from service.jobs.records import Scope
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.document import Todo
 from service.reports.records import EVERYTHING, Amount
+from service.statistics.records import Scope
 
 
 @dataclass(frozen=True, slots=True)

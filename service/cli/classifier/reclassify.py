@@ -13,9 +13,9 @@ from service.cli.output import add_json_option, json_document
 from service.cli.spans import span
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
+from service.learning.range_reclassification import IDS_OF_RANGE
+from service.learning.reclassification import RunOptions
 from service.learning.records import PACKAGED, Reclassified
-from service.pipeline.range_reclassification import IDS_OF_RANGE
-from service.pipeline.reclassification import RunOptions
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

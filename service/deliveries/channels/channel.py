@@ -15,7 +15,9 @@ OWNER = "{user}"
 # The name of a user comes from an event or a form. Anything else could address another mailbox or channel.
 PLAIN_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
 
-
+Severity = Literal["critical", "error", "warning", "info"]
+DEFAULT_SEVERITY: Severity = "warning"  # of a message whose side has none
+Dedup = Literal["failure", "fingerprint"]
 OutcomeKind = Literal["sent", "retry", "refused", "gone"]
 
 

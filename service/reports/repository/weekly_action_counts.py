@@ -9,13 +9,13 @@ from service.contracts.advice import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import in_scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
 from service.requests.repository.rescued import rescued
 from service.requests.tables import requests
 from service.sql.types import utc
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import in_scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, func, select
 
 from service.failures.tables import failures, logs, verdicts
-from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.requests.repository.rescued import gpu_hours_rescued
 from service.requests.tables import advices, requests
 from service.sql.packing import unpack
-from service.sql.types import utc
+from service.sql.types import names_of, utc
 
 _AT_ONCE = 2_000
 # Results of a hook that started a job.
@@ -140,7 +139,7 @@ def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecisio
         team=row.team,
         status=row.status,
         gpus=row.gpus,
-        nodes=tuple(nodes_of(row.nodes)),
+        nodes=names_of(row.nodes),
         started_at=row.started_at,
         ended_at=row.ended_at,
         made=row.result in _MADE or (row.result is None and row.state == "done"),  # ended before the hook answered

@@ -10,8 +10,8 @@ from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.failure.page import Id
 from service.web.pages.forms import DEFAULT_ROWS, ActForm, CommentForm, RowLimit, Text, UserForm, redirect
+from service.web.pages.navigation import message
 from service.web.pages.operations import automation_funnel
-from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 

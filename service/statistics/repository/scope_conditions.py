@@ -4,8 +4,8 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Table, func
 
-from service.jobs.records import Scope
 from service.sql.types import clean, utc
+from service.statistics.records import Scope
 
 
 def in_scope(table: Table, scope: Scope) -> list[ColumnElement[bool]]:

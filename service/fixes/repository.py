@@ -1,6 +1,5 @@
-"""Reported fixes of failures: one of the ten mitigations of Gao et al. each; the latest report counts."""
+"""Stores what fixed failures; the latest report counts."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, select
@@ -9,43 +8,14 @@ from service.clock import Clock
 from service.contracts.advice import HELPED
 from service.failures.records import FailureRow
 from service.failures.tables import failures
-from service.feedback.tables import mended
+from service.fixes.records import FixCount, NearestFix, ReportedFix
+from service.fixes.tables import mended
 from service.jobs.tables import jobs
 from service.requests.tables import requests
 from service.sql.bulk import upsert
 from service.sql.types import clean, utc
 
 NEAR = 200  # failures of the fingerprint, or of the cause, that are searched, newest first
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedFix:
-    """One person's report of what fixed a failure. `code`: M1 to M10."""
-
-    failure_id: int
-    code: str
-    at: datetime
-    who: str
-
-
-@dataclass(frozen=True, slots=True)
-class NearestFix:
-    """What fixed the nearest failure. `alike`: of the same fingerprint, otherwise only of the same cause."""
-
-    by: ReportedFix
-    cluster: str
-    job_id: str
-    alike: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FixCount:
-    """The number of failures of a cause on a cluster that one mitigation fixed."""
-
-    cluster: str
-    cause: str
-    code: str
-    many: int
 
 
 class AppliedFixReader:

@@ -9,8 +9,8 @@ import pytest
 
 from service.db.session import Store
 from service.failures.records import FailureFilter
+from service.learning.range_reclassification import Range, classify_range, ranges
 from service.learning.records import ReclassificationRun
-from service.pipeline.range_reclassification import Range, classify_range, ranges
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import KEY, LICENCE, reclassification
 from tests.service.learning.world import World

@@ -10,8 +10,8 @@ from typing import Final
 
 from service.db.session import Store
 from service.failures.records import FailureFilter
+from service.learning.reclassification import AT_ONCE, Change, Reclassification
 from service.learning.records import ReclassificationRun, Reclassified
-from service.pipeline.reclassification import AT_ONCE, Change, Reclassification
 
 IDS_OF_RANGE: Final = 500  # several batches; a killed worker loses the work of one range
 
