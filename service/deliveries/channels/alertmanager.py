@@ -18,13 +18,13 @@ from service.deliveries.channels.channel import (
     Outcome,
     Severity,
     ends_incident,
+    failure_link,
     node_of,
     summary,
     verdict_of,
 )
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
-from service.deliveries.channels.links import failure_link
 from service.deliveries.records import DueDelivery
 
 

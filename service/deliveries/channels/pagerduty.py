@@ -12,6 +12,7 @@ from service.deliveries.channels.channel import (
     Outcome,
     Severity,
     ends_incident,
+    failure_link,
     node_of,
     summary,
     timestamp,
@@ -19,7 +20,6 @@ from service.deliveries.channels.channel import (
 )
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
-from service.deliveries.channels.links import failure_link
 from service.deliveries.records import DueDelivery
 
 LONGEST_KEY = 255

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from service.__main__ import main
-from service.cli.spans import span
+from service.cli.argument_types import span
 
 
 @pytest.mark.parametrize(

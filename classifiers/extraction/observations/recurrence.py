@@ -1,5 +1,6 @@
-"""Faults of a device that come back in another attempt of the same run, after the same step."""
+"""What comes back in another attempt of the same run: faults of a device, evictions for what pods use themselves."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +11,13 @@ from classifiers.extraction.training_progress import step_of
 DEVICE_FAULTS: Final = frozenset({"cuda.illegal-access", "cuda.illegal-access-on-several", "cuda.launch-failure"})
 _FEWEST: Final = 2  # attempts that ended alike
 _LINES: Final = 400  # of an attempt, before its fault, that are read for its last step (judgement)
+# Evictions of a container for what it used itself.
+OWN_USE: Final = frozenset(
+    {"kubernetes.evicted-own-appetite", "kubernetes.evicted-own-disk", "kubernetes.own-storage-limit"}
+)
+_PLACED: Final = re.compile(r"Successfully assigned (?:[\w.-]{1,80}/)?(?P<pod>[\w.-]{1,120})")
+_EVICTED: Final = re.compile(r"\bEvicted\b")
+_AFTER: Final = 65_536  # characters after the first eviction that are read (judgement)
 
 
 def is_at_same_step(streams: Sequence[StreamText]) -> bool:
@@ -35,3 +43,20 @@ def _ends_alike(stream: StreamText) -> bool:
         if steps:
             last.append(steps[-1])
     return len(last) >= _FEWEST and len(set(last)) == 1
+
+
+def is_evicted_again(streams: Sequence[StreamText]) -> bool:
+    """Whether a pod was placed and evicted after a container had been evicted for what it used itself."""
+    for stream in streams:
+        first = next((line for line in stream.lines if any(hit.id in OWN_USE for hit in line.hits)), None)
+        if first is None:
+            continue
+        end = first.offset + len(first.text)
+        placed: set[str] = set()
+        for line in stream.text[end : end + _AFTER].split("\n"):
+            found = _PLACED.search(line)
+            if found is not None:
+                placed.add(found["pod"])
+            elif placed and _EVICTED.search(line) is not None and any(pod in line for pod in placed):
+                return True
+    return False
