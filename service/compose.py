@@ -3,7 +3,7 @@
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -357,8 +357,8 @@ class Services:
         """
         self._lag_reader.measure(self.telemetry)
 
-    def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
-        """Create the services of API and pages; `lag` is set if another process consumes."""
+    def web(self) -> WebServices:
+        """Create the services of API and pages."""
         found, manifest = self.diagnoser, artifact.manifest_of(self.settings.model_dir)
         return WebServices(
             store=self.store,
@@ -372,7 +372,6 @@ class Services:
             signatures=self.signatures,
             topics=topic_clusters(self.settings.kafka_topics),
             node_event_topics=topic_clusters((topic,) if (topic := self.settings.node_event_topic) else ()),
-            lag=lag,
             automation=self.automation,
             node_event_intake=self.node_event_intake,
             people=self.people,

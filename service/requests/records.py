@@ -216,7 +216,7 @@ class LineageMember:
 
 @dataclass(frozen=True, slots=True)
 class PastAttempt:
-    """One stored attempt of a lineage. `side`, `fingerprint`, `step` and `checkpoint` are of its failure, if any."""
+    """One stored attempt of a lineage. `side`, `fingerprint` and `step` are of its failure, if any."""
 
     id: int
     cluster: str
@@ -224,12 +224,10 @@ class PastAttempt:
     status: str
     started_at: datetime | None
     ended_at: datetime
-    gpus: int | None
     failure_id: int | None
     side: str | None = None
     fingerprint: str | None = None
     step: int | None = None
-    checkpoint: str | None = None
     user: str | None = None
     name: str | None = None
     pod: str | None = None

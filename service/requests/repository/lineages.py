@@ -17,7 +17,6 @@ from service.requests.records import OPEN_STATES, LineageMember, Mark, PastAttem
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
-from service.sql.packing import unpack
 from service.sql.types import clean, short
 
 Job = tuple[str, str]  # cluster, job_id
@@ -73,9 +72,9 @@ class LineageReader:
         found: list[PastAttempt] = []
         leave = set(except_ids)
         columns = (
-            *(jobs.c.id, jobs.c.job_id, jobs.c.status, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpus),
+            *(jobs.c.id, jobs.c.job_id, jobs.c.status, jobs.c.started_at, jobs.c.ended_at),
             *(failures.c.id.label("failure"), failures.c.side, failures.c.fingerprint),
-            *(advices.c.step, advices.c.facts),
+            advices.c.step,
             *(jobs.c.user_name, jobs.c.name, jobs.c.pod, jobs.c.attempt, jobs.c.submitted_at),
         )
         of_verdict = and_(advices.c.failure_id == failures.c.id, advices.c.version == failures.c.version)
@@ -97,12 +96,10 @@ class LineageReader:
                         status=row.status,
                         started_at=row.started_at,
                         ended_at=row.ended_at,
-                        gpus=row.gpus,
                         failure_id=row.failure,
                         side=row.side,
                         fingerprint=row.fingerprint,
                         step=row.step,
-                        checkpoint=None if row.facts is None else unpack(row.facts).get("checkpoint", {}).get("uri"),
                         user=row.user_name,
                         name=row.name,
                         pod=row.pod,
