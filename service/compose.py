@@ -236,7 +236,9 @@ class Services:
             ),
             PeriodicTask(self.reports.run_if_due, periodic.REPORTS_S, name="weekly report"),
             PeriodicTask(self.node_statistics_updater, periodic.NODE_STATISTICS_S, name="node statistics"),
-            PeriodicTask(self.revision.by_new_evidence, periodic.LATE_REVISIONS_S, name="revision by new evidence"),
+            PeriodicTask(
+                self.revision.revise_by_new_evidence, periodic.LATE_REVISIONS_S, name="revision by new evidence"
+            ),
             PeriodicTask(self.automation.tick, periodic.AUTOMATION_S, name="resubmissions and incidents"),
             PeriodicTask(self.retention.run_if_due, periodic.RETENTION_S, name="retention"),
             PeriodicTask(self.sealing.seal_due, periodic.SEALS_S, name="sealing of verdicts"),
@@ -341,7 +343,7 @@ class Services:
             dead_letters,
             clock=self.clock,
             telemetry=self.telemetry,
-            idle=self.revision.by_late_logs,
+            idle=self.revision.revise_by_late_logs,
             limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),
         )
 

@@ -34,11 +34,11 @@ class Written:
         return None if self.root is None else self.parts[self.root[0]].lines[self.root[1]]
 
 
-def write(text: str, world: World, routine_lines: "RoutineLines", scene: str) -> Written:
-    """Fill a text and assign its lines to their sources. Lines may get a prefix of a launcher."""
+def write(text: str, world: World, routine_lines: "RoutineLines", scene: str, *, marked: bool = True) -> Written:
+    """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix of a launcher."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
-    mark = mark_for(text, scene, world)
+    mark = mark_for(text, scene, world) if marked else None
     for raw in text.strip("\n").split("\n"):
         first, _, rest = raw.partition(" ")
         if first == "@rank":

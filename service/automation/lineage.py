@@ -12,8 +12,8 @@ from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
 from service.jobs.same_job import runs_of_job
 from service.recommend.facts import Lineage, PastResubmit
-from service.requests.records import LineageMember, PastAttempt, StoredRequest
-from service.requests.repository.lineages import key_of
+from service.resubmissions.records import LineageMember, PastAttempt, StoredRequest
+from service.resubmissions.repository.lineages import key_of
 
 _KEY = re.compile(r"l[0-9a-f]{20}")
 # States that count towards the limits: carried out, or possibly so. Refused and failed requests do not count.

@@ -11,7 +11,7 @@ from service.contracts.advice import Plan
 from service.db.session import UnitOfWork
 from service.fixes.records import FixCount
 from service.recommend.facts import History, Tally
-from service.requests.records import TallyRow
+from service.resubmissions.records import TallyRow
 
 
 @dataclass(frozen=True, slots=True)

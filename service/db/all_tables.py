@@ -15,7 +15,7 @@ from service.learning import tables as learning
 from service.nodes import tables as nodes
 from service.people import tables as people
 from service.reports import tables as reports
-from service.requests import tables as requests
+from service.resubmissions import tables as resubmissions
 from service.second_reader import tables as second_reader
 from service.sql.types import metadata
 from service.statistics import tables as statistics
@@ -36,7 +36,7 @@ MODULES = (
     nodes,
     people,
     reports,
-    requests,
+    resubmissions,
     second_reader,
     statistics,
 )

@@ -29,7 +29,7 @@ from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import counters, jobs, retired_events
 from service.portions import in_portions
-from service.requests.tables import advices, lineage_marks, lineages, requests
+from service.resubmissions.tables import advices, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.types import UtcDateTime, utc

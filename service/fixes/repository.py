@@ -11,7 +11,7 @@ from service.failures.tables import failures
 from service.fixes.records import FixCount, NearestFix, ReportedFix
 from service.fixes.tables import mended
 from service.jobs.tables import jobs
-from service.requests.tables import requests
+from service.resubmissions.tables import requests
 from service.sql.bulk import upsert
 from service.sql.types import clean, utc
 

@@ -124,8 +124,8 @@ class IncidentFacts:
 class AutomationFacts:
     """What automatic resubmission did: requests by state, outcomes by kind, and the GPU-hours behind them.
 
-    `rescued_gpu_hours` is defined in `service.requests.repository.rescued`; `wasted_gpu_hours` is what the resubmitted
-    jobs that failed again lost.
+    `rescued_gpu_hours` is defined in `service.resubmissions.repository.rescued`; `wasted_gpu_hours` is what the
+    resubmitted jobs that failed again lost.
     """
 
     by_state: Mapping[str, int] = field(default_factory=dict)

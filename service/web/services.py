@@ -30,8 +30,8 @@ from service.people.config import LoginMethods
 from service.reports.document import Report
 from service.reports.publish import ReportService
 from service.reports.subscriptions import Subscriptions
-from service.requests.records import TallyRow
-from service.requests.repository.funnel import Funnel
+from service.resubmissions.records import TallyRow
+from service.resubmissions.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry

@@ -9,7 +9,7 @@ from service.contracts.event import FAILURE_STATUSES
 from service.goodput.records import Quantiles, RunSums
 from service.goodput.repository import expressions
 from service.jobs.tables import jobs
-from service.requests.tables import lineages
+from service.resubmissions.tables import lineages
 from service.sql import durations
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import ended_within

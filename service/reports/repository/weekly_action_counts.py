@@ -11,8 +11,8 @@ from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.requests.repository.rescued import rescued
-from service.requests.tables import requests
+from service.resubmissions.repository.rescued import rescued
+from service.resubmissions.tables import requests
 from service.sql.types import utc
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import in_scope
@@ -22,7 +22,7 @@ from service.statistics.repository.scope_conditions import in_scope
 class Automated:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
-    `rescued`: see `service.requests.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
+    `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
     `retracted`: carried out on a verdict that was later retracted.
     """
 

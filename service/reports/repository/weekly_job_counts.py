@@ -10,7 +10,7 @@ from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.requests.tables import lineages
+from service.resubmissions.tables import lineages
 from service.sql.types import utc
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import in_scope

@@ -7,7 +7,7 @@ from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from service.errors import FaultlineError
-from service.requests.records import Switch
+from service.resubmissions.records import Switch
 from service.web.pages import display_names
 from service.web.services import Services
 

@@ -64,7 +64,7 @@ class Bench:
 
     def idle(self) -> int:
         self.tending()
-        return self.revision.by_new_evidence()
+        return self.revision.revise_by_new_evidence()
 
     def messages(self) -> list[str]:
         with self.store.unit_of_work() as work:

@@ -5,7 +5,7 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.requests.records import RequestState
+from service.resubmissions.records import RequestState
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.failure.page import Id

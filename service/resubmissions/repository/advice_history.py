@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from service.clock import Clock
-from service.requests.records import NewAdvice
-from service.requests.tables import advices
+from service.resubmissions.records import NewAdvice
+from service.resubmissions.tables import advices
 from service.sql import bulk
 from service.sql.packing import pack, unpack
 from service.sql.types import short, utc

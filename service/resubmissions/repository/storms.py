@@ -5,8 +5,8 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select, update
 
 from service.clock import Clock
-from service.requests.records import HeldStorm
-from service.requests.tables import storms
+from service.resubmissions.records import HeldStorm
+from service.resubmissions.tables import storms
 from service.sql.bulk import upsert
 from service.sql.types import short
 

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from service.contracts.advice import Outcome
 from service.jobs.tables import jobs
-from service.requests.tables import requests
+from service.resubmissions.tables import requests
 from service.sql import durations
 
 

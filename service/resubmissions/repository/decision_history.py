@@ -9,8 +9,8 @@ from sqlalchemy import Connection, Row, Select, and_, func, select
 
 from service.failures.tables import failures, logs, verdicts
 from service.jobs.tables import jobs
-from service.requests.repository.rescued import gpu_hours_rescued
-from service.requests.tables import advices, requests
+from service.resubmissions.repository.rescued import gpu_hours_rescued
+from service.resubmissions.tables import advices, requests
 from service.sql.packing import unpack
 from service.sql.types import names_of, utc
 
@@ -25,7 +25,7 @@ class StoredDecision:
 
     `body` is the verdict/1 of that version, None if retention removed it; `event` is the stored part of the event;
     `made`: the resubmit was carried out; `outcome` and `gpu_hours` are those of the resubmitted run; `rescued`: see
-    `service.requests.repository.rescued`.
+    `service.resubmissions.repository.rescued`.
     """
 
     failure_id: int

@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
 from service.contracts.advice import FAILED, HELPED
 from service.jobs.tables import jobs
-from service.requests.repository.rescued import rescuable, rescued
-from service.requests.tables import requests
+from service.resubmissions.repository.rescued import rescuable, rescued
+from service.resubmissions.tables import requests
 from service.sql.types import utc
 
 
@@ -31,7 +31,7 @@ class ShadowCount:
 class Funnel:
     """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
 
-    `rescued`: see `service.requests.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
+    `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
     again.
     """
 

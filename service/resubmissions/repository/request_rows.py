@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Row, literal_column
 
-from service.requests.records import OPEN_STATES, NewRequest, Request, StoredRequest
+from service.resubmissions.records import OPEN_STATES, NewRequest, Request, StoredRequest
 from service.sql.packing import pack, unpack
 from service.sql.types import short, utc
 

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Row, Select, func, select, update
 from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import FieldError, NotFound
-from service.requests.records import HOLD_TIME, NewRequest, Request, RequestState, StoredRequest
-from service.requests.repository.request_rows import (
+from service.resubmissions.records import HOLD_TIME, NewRequest, Request, RequestState, StoredRequest
+from service.resubmissions.repository.request_rows import (
     DETAIL_CHARACTERS,
     OPEN,
     insert_values,
@@ -19,7 +19,7 @@ from service.requests.repository.request_rows import (
     request_of,
     stored_request_of,
 )
-from service.requests.tables import requests
+from service.resubmissions.tables import requests
 from service.sql import bulk, paging
 from service.sql import paging as cursors
 from service.sql.bulk import chunks

@@ -9,10 +9,10 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_c
 
 from service.clock import Clock
 from service.contracts.advice import FAILED, HELPED, Outcome, Plan
-from service.requests.records import AwaitedRequest, Demotion, Request, TallyRow
-from service.requests.repository.request_rows import request_of
-from service.requests.tables import AWAITED as AWAITED_SQL
-from service.requests.tables import demotions, requests
+from service.resubmissions.records import AwaitedRequest, Demotion, Request, TallyRow
+from service.resubmissions.repository.request_rows import request_of
+from service.resubmissions.tables import AWAITED as AWAITED_SQL
+from service.resubmissions.tables import demotions, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.types import UtcDateTime, clean, utc

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, and_, delete, exists, or_, select, update
 from service.clock import Clock
 from service.failures.tables import failures
 from service.jobs.tables import jobs
-from service.requests.records import OPEN_STATES, LineageMember, Mark, PastAttempt
-from service.requests.tables import advices, lineage_marks, lineages, requests
+from service.resubmissions.records import OPEN_STATES, LineageMember, Mark, PastAttempt
+from service.resubmissions.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.types import clean, short

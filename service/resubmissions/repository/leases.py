@@ -15,9 +15,9 @@ from sqlalchemy import Connection, and_, exists, func, or_, select, update
 from service.clock import Clock
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.incidents.tables import incidents
-from service.requests.records import AckResult, Lease, Mark, RecentResubmit, Request, RequestState, StoredRequest
-from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
-from service.requests.tables import lineage_marks, requests, storms
+from service.resubmissions.records import AckResult, Lease, Mark, RecentResubmit, Request, RequestState, StoredRequest
+from service.resubmissions.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
+from service.resubmissions.tables import lineage_marks, requests, storms
 from service.sql import bulk
 from service.sql.bulk import chunks
 from service.sql.types import short, utc

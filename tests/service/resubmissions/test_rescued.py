@@ -5,10 +5,10 @@ import pytest
 from sqlalchemy import event, text
 
 from service.db.session import Store
-from service.requests.repository.rescued import gpu_hours_rescued, rescuable, rescued
-from service.requests.tables import requests
+from service.resubmissions.repository.rescued import gpu_hours_rescued, rescuable, rescued
+from service.resubmissions.tables import requests
 from tests.service.databases import engine_of
-from tests.service.requests.test_repository import add, new
+from tests.service.resubmissions.test_repository import add, new
 from tests.service.sample_rows import NOON, job, put
 
 END = datetime(2026, 11, 20, tzinfo=UTC)

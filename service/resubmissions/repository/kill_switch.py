@@ -3,8 +3,8 @@
 from sqlalchemy import Connection, select, update
 
 from service.clock import Clock
-from service.requests.records import Switch
-from service.requests.tables import switches
+from service.resubmissions.records import Switch
+from service.resubmissions.tables import switches
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.types import short

@@ -10,8 +10,8 @@ from sqlalchemy import event
 
 from service.db.session import Store
 from service.errors import InvalidInput, NotFound
-from service.requests.records import LineageMember, NewRequest, Request
-from service.requests.repository.lineages import key_of
+from service.resubmissions.records import LineageMember, NewRequest, Request
+from service.resubmissions.repository.lineages import key_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON
 
