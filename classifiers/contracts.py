@@ -263,7 +263,7 @@ class ContextLine:
     """One item of the fleet's evidence: a node event, or failures of other jobs.
 
     Attributes:
-        kind: the code of an entry of classifiers/relevance/evidence_weights.toml.
+        kind: the code of an entry of classifiers/fleet_evidence/evidence_weights.toml.
         text: the evidence in words.
         side: the side that it is evidence for or against.
         weight: nats of log odds, positive for the side and negative against it.

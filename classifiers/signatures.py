@@ -234,9 +234,9 @@ def _weights(raw: Any, known: Iterable[str], where: str) -> dict[str, float]:
     return {code: weight / total for code, weight in table.items()}
 
 
-def _texts(raw: Any, where: str, *, least: int = 1) -> tuple[str, ...]:
-    if not isinstance(raw, list) or len(raw) < least or not all(isinstance(one, str) and one for one in raw):
-        raise CatalogueError(f"{where}: expected a list of {least} or more strings, got {raw!r}")
+def _texts(raw: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(raw, list) or not raw or not all(isinstance(one, str) and one for one in raw):
+        raise CatalogueError(f"{where}: expected a list of 1 or more strings, got {raw!r}")
     return tuple(raw)
 
 

@@ -31,6 +31,7 @@ GROUP = "faultline_native"
 MODULES = (
     "classifiers/explanation/**/*.py",
     "classifiers/extraction/**/*.py",
+    "classifiers/fleet_evidence/**/*.py",
     "classifiers/relevance/**/*.py",
     "classifiers/case_builder.py",
     "classifiers/fingerprint.py",

@@ -3,7 +3,7 @@
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,6 +30,7 @@ from service.learning import build as learning
 from service.learning.active_layer import ActiveLayer
 from service.learning.promotion import Promotions
 from service.learning.retraining import Retraining
+from service.learning.shadow_run import ShadowRun
 from service.log_storage import build as log_storage
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
@@ -52,7 +53,6 @@ from service.periodic import PeriodicTask, running
 from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.revision import Revision
-from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
 from service.recommend.advisor import Advisor
 from service.reports.publish import ReportService
@@ -237,7 +237,9 @@ class Services:
             ),
             PeriodicTask(self.reports.run_if_due, periodic.REPORTS_S, name="weekly report"),
             PeriodicTask(self.node_statistics_updater, periodic.NODE_STATISTICS_S, name="node statistics"),
-            PeriodicTask(self.revision.by_new_evidence, periodic.LATE_REVISIONS_S, name="revision by new evidence"),
+            PeriodicTask(
+                self.revision.revise_by_new_evidence, periodic.LATE_REVISIONS_S, name="revision by new evidence"
+            ),
             PeriodicTask(self.automation.tick, periodic.AUTOMATION_S, name="resubmissions and incidents"),
             PeriodicTask(self.retention.run_if_due, periodic.RETENTION_S, name="retention"),
             PeriodicTask(self.sealing.seal_due, periodic.SEALS_S, name="sealing of verdicts"),
@@ -342,7 +344,7 @@ class Services:
             dead_letters,
             clock=self.clock,
             telemetry=self.telemetry,
-            idle=self.revision.by_late_logs,
+            idle=self.revision.revise_by_late_logs,
             limits=ConsumerLimits(dead_letters=self.settings.dead_letter_limit),
         )
 
@@ -358,8 +360,8 @@ class Services:
         """
         self._lag_reader.measure(self.telemetry)
 
-    def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
-        """Create the services of API and pages; `lag` is set if another process consumes."""
+    def web(self) -> WebServices:
+        """Create the services of API and pages."""
         found, manifest = self.diagnoser, artifact.manifest_of(self.settings.model_dir)
         return WebServices(
             store=self.store,
@@ -373,7 +375,6 @@ class Services:
             signatures=self.signatures,
             topics=topic_clusters(self.settings.kafka_topics),
             node_event_topics=topic_clusters((topic,) if (topic := self.settings.node_event_topic) else ()),
-            lag=lag,
             automation=self.automation,
             node_event_intake=self.node_event_intake,
             people=self.people,

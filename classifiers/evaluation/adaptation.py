@@ -100,7 +100,6 @@ def measure(
     *,
     now: datetime,
     seed: int = 0,
-    recurrences: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Adaptation:
     """The figures of a site layer of `labels` on `tests`.
@@ -112,7 +111,6 @@ def measure(
         tests: labelled cases to measure on; those of a labelled group or id are left out.
         now: time of creation of the layer.
         seed: seed of the bootstrap and of made recurrences.
-        recurrences: whether to measure recurrences of the labelled cases.
         progress: receives a line of text at each step.
 
     Raises:
@@ -139,7 +137,7 @@ def measure(
     )
     found.differences = differences(used, before, after, seed=seed)
     found.recalls = recalls(used, before, after)
-    if recurrences and labels:
+    if labels:
         progress("recurrences of labelled failures")
         found.recurrence = recurrence(model, catalogue, labels, now=now, seed=seed)
     return found

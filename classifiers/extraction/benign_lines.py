@@ -1,8 +1,12 @@
-"""Lines that any run prints (benign_lines.toml), as opposed to lines that may be about the failure.
+"""Lines and items that tell of no failure: what any run prints (benign_lines.toml), and trouble that was overcome.
 
 A log has start-up warnings, help texts of launchers and notices of libraries around a failure. The causes and missing
 parts that they mention are no evidence on it. The same holds for trouble that the lines around it call tolerated: a
 shell or make goes on, or a tool prints it as a warning.
+
+Of texts, `is_benign` knows what any run prints, and `is_harmless` also counts of no failures and trouble that the line
+itself calls overcome; `is_harmless_item` and what follows it ask the same of items of evidence. `line_roles` asks the
+parts of `is_harmless` one by one, since a catalogue entry or an exception on the line speaks against some of them.
 """
 
 import re
@@ -13,11 +17,11 @@ from typing import Final
 import ahocorasick_rs
 
 from classifiers.data import word_lists
+from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_shapes import is_overcome
+from classifiers.extraction.onset import Onset
 
 _SHORTEST: Final = 8  # letters; a shorter phrase may be part of any line (judgement)
-
-
 # Python's warnings module prints the place before the class; an exception of that name has no place before it.
 _PYTHON_WARNING: Final = re.compile(r"(?:\.py|>):\d+: \w*Warning: ")
 _ZERO: Final = re.compile(r"\b(?:0|0\.0+%?|no|zero|none|false|without)\b")
@@ -128,6 +132,25 @@ def is_harmless(line: str, message: str, error_words: Iterable[str]) -> bool:
         error_words: the general words of failure in it.
     """
     return is_benign(line) or says_none_failed(message, error_words) or is_overcome(message)
+
+
+def is_harmless_item(item: EvidenceItem) -> bool:
+    """Whether words of failure in an item's line tell of none."""
+    return is_harmless(item.text, item.message.lstrip(), item.error_words)
+
+
+def is_harmless_context(item: EvidenceItem) -> bool:
+    """Whether an item is a harmless line of a log, and no part of a traceback."""
+    is_plain = item.role == "context" and item.onset is Onset.NEUTRAL and item.line_number is not None
+    return is_plain and not item.from_scheduler and item.exception is None and is_harmless_item(item)
+
+
+def without_harmless(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
+    """The items without the harmless lines of logs: they would take the places of lines that tell of the failure.
+
+    Lines that the catalogue knows, and those of the scheduler, of tracebacks and of launchers stay.
+    """
+    return [item for item in items if item.hits or item.exited_ranks or not is_harmless_context(item)]
 
 
 def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from classifiers.extraction import training_progress
-from classifiers.extraction.benign_lines import is_variable
-from classifiers.extraction.demotion.harmless import is_harmless_item
+from classifiers.extraction.benign_lines import is_harmless_item, is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import names_timeout, relays_timeout

@@ -13,8 +13,8 @@ from classifiers.extraction import (
     ordering,
     training_progress,
 )
+from classifiers.extraction.benign_lines import without_harmless
 from classifiers.extraction.demotion import survival
-from classifiers.extraction.demotion.harmless import without_harmless
 from classifiers.extraction.demotion.missing_parts import demote_missing_parts
 from classifiers.extraction.demotion.received_pages import demote_unreadable
 from classifiers.extraction.demotion.unreached import demote_unreached
@@ -38,11 +38,11 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.evidence import SuspectEvidence
 from classifiers.extraction.suspects.search import find_suspect
+from classifiers.fleet_evidence.recent_changes import CHANGE, NO_CAUSE
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
 from classifiers.relevance.entry_groups import node_operations
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT
 from classifiers.relevance.own_names import is_of_foreign_pod
-from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 

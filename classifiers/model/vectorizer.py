@@ -19,7 +19,6 @@ from typing import Final
 
 from classifiers.contracts import JobFacts
 from classifiers.extraction import benign_lines, failure_stage
-from classifiers.extraction.demotion.harmless import is_harmless_context
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.extraction.onset import Onset
 from classifiers.model import constants
@@ -36,7 +35,7 @@ _PROCESS_GROUP_CUES: Final = frozenset({"group", "launch", "wrap", "broadcast", 
 def features(extracted: ExtractedCase, lines: LineWeights = EQUAL) -> dict[str, float]:
     """All features of a case by name; `lines` says how much the words of each line count."""
     out: dict[str, float] = {}
-    harmless = frozenset(place for place, item in enumerate(extracted.items) if is_harmless_context(item))
+    harmless = frozenset(place for place, item in enumerate(extracted.items) if benign_lines.is_harmless_context(item))
     initiating = [item for item in extracted.items if item.role == "initiating" and not item.derived]
     initiating = initiating[: constants.INITIATING_ITEMS]
     leading = ((item.message, 1.0 if index == 0 else 0.5) for index, item in enumerate(initiating))

@@ -1,4 +1,4 @@
-"""The records of judging node events: what is seen of an event and of its job, and what is found."""
+"""The records of judging node events: an event and the evidence of its job, and what is found."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -42,8 +42,8 @@ class Support(StrEnum):
     ALONE = "the log shows no other beginning"
 
 
-class EventSeen:
-    """A node event.
+class MatchedEvent:
+    """A node event with the catalogue entries that match it.
 
     Not a data class: hundreds are made for a case, and a constructor of its own is compiled.
 
@@ -79,7 +79,7 @@ class EventSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class JobSeen:
+class JobEvidence:
     """What log and scheduler show of the job.
 
     Attributes:
@@ -221,7 +221,7 @@ class Fit(IntEnum):
 
 
 class Candidate:
-    """An event while it is judged. Not a data class, as `EventSeen`.
+    """An event while it is judged. Not a data class, as `MatchedEvent`.
 
     Attributes:
         event: the event.
@@ -234,7 +234,9 @@ class Candidate:
 
     __slots__ = ("_fit", "credit", "event", "find_fit", "reason", "rules", "traits")
 
-    def __init__(self, event: EventSeen, rules: tuple[EventRule, ...], find_fit: Callable[["Candidate"], Fit]) -> None:
+    def __init__(
+        self, event: MatchedEvent, rules: tuple[EventRule, ...], find_fit: Callable[["Candidate"], Fit]
+    ) -> None:
         self.event = event
         self.rules = rules
         self.find_fit = find_fit

@@ -7,7 +7,7 @@ and removes its pods, and the log shows that a peer went away: of the events, on
 from collections.abc import Sequence
 from typing import Final
 
-from classifiers.relevance.event_candidates import Candidate, JobSeen, Reason
+from classifiers.relevance.event_candidates import Candidate, JobEvidence, Reason
 from classifiers.relevance.event_exclusion import EventsOfNode, exclusion_of
 from classifiers.relevance.event_places import names_other_node
 from classifiers.relevance.event_rules import explained_by_name, leads_stated, leads_to, shown_until_repair
@@ -42,7 +42,7 @@ def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def speaks_for(one: Candidate, effects: Sequence[Candidate], events_of_node: EventsOfNode, job: JobSeen) -> bool:
+def speaks_for(one: Candidate, effects: Sequence[Candidate], events_of_node: EventsOfNode, job: JobEvidence) -> bool:
     """Whether the effects of an event that was set aside support it, and nothing else is against it."""
     if not effects or one.reason not in _UNSUPPORTED:
         return False

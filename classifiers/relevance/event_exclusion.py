@@ -6,7 +6,7 @@ from typing import Final
 
 from classifiers.node_names import short_name
 from classifiers.relevance.entry_groups import redundant_parts
-from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
+from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, MatchedEvent, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import exclusion_by_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import rules_of
@@ -19,7 +19,7 @@ from classifiers.relevance.event_times import (
 )
 from classifiers.relevance.words_in_text import is_word_in
 
-_Read = tuple[EventSeen, EventObjects]
+_Read = tuple[MatchedEvent, EventObjects]
 # Judgement: events of one node so close together may be of the same trouble.
 BESIDE_S: Final = 120.0
 # Judgement: clocks of one node's kernel and daemons agree to this, in seconds.
@@ -45,7 +45,7 @@ _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 _PAGE_TAKEN: Final = re.compile(r"\bMemory failure: 0x[0-9a-f]+: recovery action for\b")
 
 
-def exclusion_of(one: Candidate, events_of_node: "EventsOfNode", job: JobSeen) -> Reason | None:
+def exclusion_of(one: Candidate, events_of_node: "EventsOfNode", job: JobEvidence) -> Reason | None:
     """Why a candidate is not used, None if nothing is against it."""
     for exclusion in (_exclusion_by_words, exclusion_by_node, _exclusion_by_process, _exclusion_by_device):
         reason = exclusion(one, job)
@@ -66,23 +66,23 @@ class EventsOfNode:
         job: what log and scheduler show of the job.
     """
 
-    def __init__(self, events: Iterable[EventSeen], job: JobSeen) -> None:
+    def __init__(self, events: Iterable[MatchedEvent], job: JobEvidence) -> None:
         self._job = job
         self._events = events
-        self._by_node: dict[str | None, list[EventSeen]] | None = None
+        self._by_node: dict[str | None, list[MatchedEvent]] | None = None
         self._read: dict[str | None, list[_Read]] = {}
         self._foreign: dict[str | None, list[_Read]] = {}
         self._recovered: list[_Read] | None = None  # of all nodes
         self._recoveries: dict[str | None, list[_Read]] = {}
 
-    def _events_by_node(self) -> Mapping[str | None, Sequence[EventSeen]]:
+    def _events_by_node(self) -> Mapping[str | None, Sequence[MatchedEvent]]:
         if self._by_node is None:
             self._by_node = {}
             for one in self._events:
                 self._by_node.setdefault(one.node, []).append(one)
         return self._by_node
 
-    def _events_of(self, node: str | None) -> Sequence[EventSeen]:
+    def _events_of(self, node: str | None) -> Sequence[MatchedEvent]:
         return self._events_by_node().get(node, ())
 
     def _of_node(self, node: str | None) -> list[_Read]:
@@ -156,20 +156,20 @@ def _is_redundant(one: Candidate) -> bool:
     return bool(one.event.entries) and redundant_parts().issuperset(one.event.entries)
 
 
-def _names_other_job(objects: EventObjects, job: JobSeen) -> bool:
+def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
     """Whether an event names jobs, and none of them is this one."""
     if not objects.jobs or job.job_id is None or not job.job_id[:1].isdigit():
         return False  # only ids of one kind can be compared
     return not any(name in job.job_id or job.mentions(name) for name in objects.jobs)
 
 
-def _is_beside(one: EventSeen, other: EventSeen) -> bool:
+def _is_beside(one: MatchedEvent, other: MatchedEvent) -> bool:
     if one.index == other.index or one.node != other.node:
         return False
     return one.time is None or other.time is None or abs(one.time - other.time) <= BESIDE_S
 
 
-def _exclusion_by_words(one: Candidate, _job: JobSeen) -> Reason | None:
+def _exclusion_by_words(one: Candidate, _job: JobEvidence) -> Reason | None:
     if one.objects.is_corrected or one.objects.is_disclaimed:
         return Reason.CORRECTED
     # General wordings also match the report that the part works again.
@@ -177,7 +177,7 @@ def _exclusion_by_words(one: Candidate, _job: JobSeen) -> Reason | None:
     return Reason.RECOVERED if is_general and one.event.entries and one.objects.is_recovery else None
 
 
-def _exclusion_by_process(one: Candidate, job: JobSeen) -> Reason | None:
+def _exclusion_by_process(one: Candidate, job: JobEvidence) -> Reason | None:
     if is_shown_until_repair(one, job):
         return None  # whichever process met it first: the object stays broken
     if "gpu" in one.traits.objects and one.objects.of_monitor and not one.objects.jobs:
@@ -185,7 +185,7 @@ def _exclusion_by_process(one: Candidate, job: JobSeen) -> Reason | None:
     return Reason.OTHER_PROCESS if one.objects.of_other_program or _is_of_other_process(one, job) else None
 
 
-def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
+def _is_of_other_process(one: Candidate, job: JobEvidence) -> bool:
     objects, kinds = one.objects, one.traits.objects
     if any(map(job.knows_process, objects.pids)):
         return False
@@ -196,7 +196,7 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
     return _names_other_job(objects, job) or ("service" not in kinds and _is_of_other_program(one, job))
 
 
-def _is_of_other_program(one: Candidate, job: JobSeen) -> bool:
+def _is_of_other_program(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event is of programs that no training job starts, or of the node's own services."""
     objects, kinds = one.objects, one.traits.objects
     names_program = bool(objects.programs) and not kinds.isdisjoint({"process", "gpu"})
@@ -205,7 +205,7 @@ def _is_of_other_program(one: Candidate, job: JobSeen) -> bool:
     return "process" in kinds and objects.of_node
 
 
-def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
+def _is_of_other_pod(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event is the trouble of a pod of another job, such as its eviction."""
     if not one.objects.pods or is_own_pod(one.objects, job) or any(rule.shared for rule in one.rules):
         return False
@@ -214,12 +214,12 @@ def _is_of_other_pod(one: Candidate, job: JobSeen) -> bool:
     return not (confirmed and at_the_end)
 
 
-def _is_of_job(program: str, job: JobSeen) -> bool:
+def _is_of_job(program: str, job: JobEvidence) -> bool:
     """Whether a process of this name may be one of a training job."""
     return program.startswith(TRAINING_PROGRAMS) or job.mentions(program)
 
 
-def _exclusion_by_device(one: Candidate, job: JobSeen) -> Reason | None:
+def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
     kinds = one.traits.objects
     if kinds and kinds <= {"port", "service"} and one.objects.of_management:
         return Reason.OTHER_DEVICE
@@ -238,7 +238,7 @@ def _exclusion_by_device(one: Candidate, job: JobSeen) -> Reason | None:
     return None
 
 
-def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
+def _has_recovered(one: Candidate, ends: Sequence[tuple[MatchedEvent, EventObjects]], job: JobEvidence) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
     failed = job.failed_or_ended
     if failed is not None and job.stalled is not None:
@@ -270,21 +270,21 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
     return False
 
 
-def _is_of_nothing_else(end: EventSeen, one: Candidate) -> bool:
+def _is_of_nothing_else(end: MatchedEvent, one: Candidate) -> bool:
     """Whether a report that something is in order again is about a part that cannot be what failed."""
     if _PAGE_TAKEN.search(end.text) is not None:
         return True
     return _KUBELET_CONDITION.search(end.text) is not None and not any(map(_is_of_kubernetes, one.event.entries))
 
 
-def _is_in_time(end: EventSeen, one: Candidate, failed: float | None) -> bool:
+def _is_in_time(end: MatchedEvent, one: Candidate, failed: float | None) -> bool:
     """Whether a report of a recovery is later than an event, and not later than the failure: it was down until then."""
     if end.index == one.event.index or comes_before(end, one.event):
         return False
     return end.time is None or failed is None or end.time <= failed
 
 
-def _is_of_other_part(end: EventSeen, one: Candidate) -> bool:
+def _is_of_other_part(end: MatchedEvent, one: Candidate) -> bool:
     """Whether a report that the GPUs are fine says nothing of what an event is about, as a clock or a disk."""
     kinds = one.traits.objects
     if not kinds.isdisjoint({"node", "process"}) or not one.rules:
@@ -309,13 +309,13 @@ def _is_just_before(one: Candidate, failed: float | None) -> bool:
     return time is not None and failed is not None and 0 <= failed - time <= BUFFERED_S
 
 
-def _ended_progress(one: Candidate, job: JobSeen) -> bool:
+def _ended_progress(one: Candidate, job: JobEvidence) -> bool:
     """Whether a run whose failure has no time of its own made no progress after the event, but until then."""
     time, last = one.event.time, job.last_progress
     return job.failed is None and time is not None and last is not None and 0 <= time - last <= READ_AHEAD_S
 
 
-def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
+def _is_unnamed_of(one: Candidate, end: MatchedEvent) -> bool:
     """Whether an event names no device or server, and a recovery soon after it is of the same driver or daemon."""
     if one.objects.names or one.objects.gpus or not _is_beside(one.event, end):
         return False
@@ -324,7 +324,7 @@ def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
     return any(is_word_in(name, text) for name in subsystems)
 
 
-def exclusion_by_log(one: Candidate, job: JobSeen) -> Reason | None:
+def exclusion_by_log(one: Candidate, job: JobEvidence) -> Reason | None:
     """The reason against an event that leaves no trace in the log where it would leave one."""
     if one.fit < Fit.LINE and "non-fatal" in one.event.text.lower():  # the device goes on after it
         return Reason.NO_TRACE
@@ -340,7 +340,7 @@ def exclusion_by_log(one: Candidate, job: JobSeen) -> Reason | None:
     return None if alone_enough or _ended_the_job(one, job) or _kept_from_start(one, job) else Reason.NO_TRACE
 
 
-def _kept_from_start(one: Candidate, job: JobSeen) -> bool:
+def _kept_from_start(one: Candidate, job: JobEvidence) -> bool:
     """Whether a pod could not start and the job, whose logs show no failure of its own, never began."""
     if is_of_absent_pod(one, job):
         return True
@@ -348,7 +348,7 @@ def _kept_from_start(one: Candidate, job: JobSeen) -> bool:
     return never_began and (not one.objects.pods or is_own_pod(one.objects, job))
 
 
-def _ended_the_job(one: Candidate, job: JobSeen) -> bool:
+def _ended_the_job(one: Candidate, job: JobEvidence) -> bool:
     """Whether a process was ended from outside just before the job ended, of which its log has no line."""
     if "ends" not in one.traits.effects or one.event.time is None or job.ended is None:
         return False

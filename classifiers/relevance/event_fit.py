@@ -14,7 +14,7 @@ from classifiers.relevance.entry_groups import (
     redundant_parts,
     reported_consequences,
 )
-from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen
+from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence
 from classifiers.relevance.event_places import (
     CLOCK_SKEW_S,
     began_the_wait,
@@ -32,7 +32,7 @@ from classifiers.relevance.event_rules import (
     shown_until_repair,
 )
 from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
-from classifiers.relevance.recent_changes import raises_limit
+from classifiers.relevance.raised_limits import raises_limit
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -69,7 +69,7 @@ _AT_ONCE_S: Final = 120.0
 class EventFit:
     """How well log and scheduler of a job fit events."""
 
-    def __init__(self, job: JobSeen) -> None:
+    def __init__(self, job: JobEvidence) -> None:
         self._job = job
         general = peer_lost()
         lines = [entries for entries in job.own_entries if entries.isdisjoint(general)]
@@ -246,7 +246,7 @@ def _is_of_user(cause: str) -> bool:
     return cause.startswith("USER")
 
 
-def _is_of_path(one: Candidate, job: JobSeen) -> bool:
+def _is_of_path(one: Candidate, job: JobEvidence) -> bool:
     """Whether who reports an event is named like a directory of which the lines of the failure name a file.
 
     Such as scratch-cleaner and /scratch/data/part-1.
@@ -255,13 +255,13 @@ def _is_of_path(one: Candidate, job: JobSeen) -> bool:
     return bool(words) and any(f"/{word}/" in job.failure_text() for word in words if word not in _COMMON_DIRECTORIES)
 
 
-def _names_directory_of(one: Candidate, job: JobSeen) -> bool:
+def _names_directory_of(one: Candidate, job: JobEvidence) -> bool:
     """Whether the lines of the failure name a file in a directory that an event names."""
     text = job.failure_text()
     return any(path.count("/") and len(path) > 1 and f"{path}/" in text for path in one.objects.mounts)
 
 
-def _stopped_its_log(one: Candidate, job: JobSeen) -> bool:
+def _stopped_its_log(one: Candidate, job: JobEvidence) -> bool:
     """Whether the logs of the event's node end with it without a word, long before other nodes show a failure."""
     time, failed, node = one.event.time, job.failed_or_ended, one.event.node
     if time is None or failed is None or node is None or one.traits.effects.isdisjoint({"ends", "stalls"}):
@@ -272,7 +272,7 @@ def _stopped_its_log(one: Candidate, job: JobSeen) -> bool:
     return end is not None and abs(time - end) <= _AT_ONCE_S <= failed - end
 
 
-def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
+def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     """Whether the steps of a job took longer since an event that may slow it down, or that stops a part of the node."""
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
@@ -302,7 +302,7 @@ def _slowed_the_job(one: Candidate, job: JobSeen) -> bool:
     return (may_slow or is_own_change or may_slow_own) and _slowed_in_few_lines(one, job)
 
 
-def _was_slow_from_the_start(one: Candidate, job: JobSeen) -> bool:
+def _was_slow_from_the_start(one: Candidate, job: JobEvidence) -> bool:
     """Whether a job met its limit on a node with a part that was slow, and stays so, before the job began."""
     time, started, traits = one.event.time, job.started, one.traits
     if time is None or started is None or job.status != "timeout" or not (traits.slows and traits.degrades_on):
@@ -310,7 +310,7 @@ def _was_slow_from_the_start(one: Candidate, job: JobSeen) -> bool:
     return started - _KNOWN_FOR_S <= time <= started + _SLOWER_AT_ONCE_S and names_node_of(one, job)
 
 
-def _may_slow_own_node(one: Candidate, job: JobSeen) -> bool:
+def _may_slow_own_node(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event is of a part of one of the job's nodes with which its steps may take longer.
 
     Errors of a port or GPU that goes on are none.
@@ -325,7 +325,7 @@ def _is_of_redundant_parts(one: Candidate) -> bool:
     return redundant_parts().issuperset(one.event.entries)
 
 
-def _slowed_in_few_lines(one: Candidate, job: JobSeen) -> bool:
+def _slowed_in_few_lines(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event was when a job became slower that met its limit, where its log shows only a few steps.
 
     The log may have no times: an event of the time of the job counts then.
@@ -343,7 +343,7 @@ def _slowed_in_few_lines(one: Candidate, job: JobSeen) -> bool:
     return begin - early <= time <= end
 
 
-def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:
+def _is_of_late_node(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event that slows a node down is of the one for which the others waited, and not of before the job."""
     time, may_slow = one.event.time, one.traits.slows and "node" in one.traits.objects
     if not may_slow or time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
@@ -351,7 +351,7 @@ def _is_of_late_node(one: Candidate, job: JobSeen) -> bool:
     return job.timed_out and short_name(one.event.node or "") in job.late_nodes()
 
 
-def _stayed_slow(since: float, job: JobSeen) -> bool:
+def _stayed_slow(since: float, job: JobEvidence) -> bool:
     """Whether a job was slow for so long that something of its platform may be why, not a single step."""
     end = max((time for time in (job.last_progress, job.failed_or_ended) if time is not None), default=None)
     return end is None or end - since >= _SLOW_FOR_S

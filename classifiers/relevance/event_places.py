@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from classifiers.node_names import short_name, written_out
-from classifiers.relevance.event_candidates import Candidate, Fit, JobSeen, Reason
+from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, Reason
 from classifiers.relevance.event_objects import EventObjects
 from classifiers.relevance.own_names import are_pods_of
 from classifiers.relevance.words_in_text import is_word_in
@@ -26,7 +26,7 @@ _ADDRESS: Final = re.compile(r"(?<![\da-z])(?:[a-z]+-)?(\d{1,3})-(\d{1,3})-(\d{1
 _RECAP: Final = re.compile(r"(?<![\w.-])(?P<host>[a-zA-Z][\w.-]{1,60}) {0,30}: ok=\d+ ")
 
 
-def exclusion_by_node(one: Candidate, job: JobSeen) -> Reason | None:
+def exclusion_by_node(one: Candidate, job: JobEvidence) -> Reason | None:
     """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
     if not job.nodes:
         return None
@@ -34,12 +34,12 @@ def exclusion_by_node(one: Candidate, job: JobSeen) -> Reason | None:
     return None if is_of_job else Reason.OTHER_NODE
 
 
-def is_of_silent_node(one: Candidate, job: JobSeen) -> bool:
+def is_of_silent_node(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event that is used is of a node whose logs are missing."""
     return job.has_more_nodes and bool(job.nodes) and not _is_of_known_place(one, job)
 
 
-def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
+def _is_of_known_place(one: Candidate, job: JobEvidence) -> bool:
     return (
         _is_on_job_node(one, job)
         or _is_of_used_service(one, job)
@@ -49,7 +49,7 @@ def _is_of_known_place(one: Candidate, job: JobSeen) -> bool:
     )
 
 
-def began_the_wait(one: Candidate, job: JobSeen) -> bool:
+def began_the_wait(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event of the network came just before the processes of a job lost or awaited one another in vain.
 
     Switches report under names of their own, and seldom say which nodes are behind a port.
@@ -64,19 +64,19 @@ def began_the_wait(one: Candidate, job: JobSeen) -> bool:
     return job.waits and not job.timed_out and is_at_once(one, job)
 
 
-def is_of_other_node(one: Candidate, job: JobSeen) -> bool:
+def is_of_other_node(one: Candidate, job: JobEvidence) -> bool:
     """Whether who reports an event is named like the job's nodes."""
     return bool(_hosts_like(job.nodes, short_name(one.event.node or "")))
 
 
-def is_of_named_host(one: Candidate, job: JobSeen) -> bool:
+def is_of_named_host(one: Candidate, job: JobEvidence) -> bool:
     """Whether the logs name an address that begins with who reports an event, or with the machine's name."""
     stem = short_name(one.event.node or "").rstrip("0123456789").rstrip("-")
     names = {name.lower() for name in (stem, one.event.source or "") if len(name) >= _SHORTEST_NAME}
     return any(job.mentions(f"//{name}") for name in names)
 
 
-def is_at_once(one: Candidate, job: JobSeen) -> bool:
+def is_at_once(one: Candidate, job: JobEvidence) -> bool:
     """Whether the first line of failure comes at once after an event.
 
     Where that line has no time: whether the run showed no more progress after the event.
@@ -90,7 +90,7 @@ def is_at_once(one: Candidate, job: JobSeen) -> bool:
     return job.failed is None and last is not None and -CLOCK_SKEW_S <= time - last <= _AT_ONCE_S
 
 
-def names_other_node(one: Candidate, job: JobSeen) -> bool:
+def names_other_node(one: Candidate, job: JobEvidence) -> bool:
     """Whether the text names nodes, and none of them is one of the job's."""
     named = set(_hosts_like(job.nodes, written_out(one.event.text)))
     if " ok=" in one.event.text and (recap := _RECAP.search(one.event.text)) is not None:
@@ -100,13 +100,13 @@ def names_other_node(one: Candidate, job: JobSeen) -> bool:
     return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
 
 
-def names_node_of(one: Candidate, job: JobSeen) -> bool:
+def names_node_of(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event is on a node of the job, or its text names one."""
     text = written_out(one.event.text)
     return not _places_of(one).isdisjoint(job.nodes) or _names_own_node(text, job)
 
 
-def _names_own_node(text: str, job: JobSeen) -> bool:
+def _names_own_node(text: str, job: JobEvidence) -> bool:
     return any(is_word_in(name, text) for name in (*job.nodes, *job.nodes_as_written))
 
 
@@ -115,7 +115,7 @@ def _places_of(one: Candidate) -> frozenset[str]:
     return frozenset(map(short_name, written_out(one.event.node).split(","))) if one.event.node else frozenset()
 
 
-def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
+def _is_on_job_node(one: Candidate, job: JobEvidence) -> bool:
     node = one.event.node
     if node is None or not (_places_of(one) | one.objects.nodes).isdisjoint(job.nodes):
         return True
@@ -127,13 +127,13 @@ def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     return named or any(map(job.knows_process, one.objects.pids))
 
 
-def _is_named_by_address(node: str, job: JobSeen) -> bool:
+def _is_named_by_address(node: str, job: JobEvidence) -> bool:
     """Whether the logs name a node by its address, which some platforms write into the names of nodes."""
     found = _ADDRESS.search(short_name(node))
     return found is not None and job.mentions(".".join(found.groups()))
 
 
-def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
+def _is_of_used_service(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event is of a service or of file servers that the job uses: it is reported where they run."""
     objects = one.traits.objects
     if "filesystem" in objects and "service" not in objects:
@@ -145,19 +145,19 @@ def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
     return "service" in objects and (one.fits or not job.own_entries)
 
 
-def _is_client(one: Candidate, job: JobSeen) -> bool:
+def _is_client(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event is of another node that uses file servers: it is named like the job's, or its kernel reports."""
     return is_of_other_node(one, job) or _CLIENT.search(one.event.text) is not None
 
 
-def _may_be_of_silent_node(one: Candidate, job: JobSeen) -> bool:
+def _may_be_of_silent_node(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event that the logs fit is of a node whose logs are missing: the job had more nodes than are known."""
     if not job.has_more_nodes or one.fit < Fit.SLOWER or "changes" in one.traits.effects:
         return False
     return bool(_hosts_like(job.nodes, short_name(one.event.node or "")))
 
 
-def _is_of_start(one: Candidate, job: JobSeen) -> bool:
+def _is_of_start(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event kept a pod from its start and the job, which waited for its pods, never began.
 
     A pod that has not started has no log: the node that was chosen for it is then in no log of the job.
@@ -169,7 +169,7 @@ def _is_of_start(one: Candidate, job: JobSeen) -> bool:
     return one.fit is not Fit.NONE or not job.own_entries
 
 
-def is_of_absent_pod(one: Candidate, job: JobSeen) -> bool:
+def is_of_absent_pod(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event kept one of the job's pods from its start, and the others waited for a process in vain.
 
     What these report as progress, such as the preparation of their data, then needs no other process.
@@ -208,6 +208,6 @@ def _are_hosts(names: frozenset[str]) -> bool:
     return bool(names) and all(any(char.isdigit() for char in name) for name in names)
 
 
-def is_own_pod(objects: EventObjects, job: JobSeen) -> bool:
+def is_own_pod(objects: EventObjects, job: JobEvidence) -> bool:
     """Whether a pod that an event names is one of the job."""
     return are_pods_of(objects.pods, job.job_id, job.mentions, job.job_names)

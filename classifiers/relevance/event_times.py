@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
+from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, MatchedEvent, Reason
 from classifiers.relevance.event_places import CLOCK_SKEW_S, is_of_absent_pod
 from classifiers.relevance.event_rules import explained_at_once, shown_until_repair
 
@@ -33,7 +33,7 @@ _STOOD_STILL: Final = re.compile(r"\b(?:blocked for more than|stuck for) (\d{1,5
 _TESTED_WITHIN_S: Final = 86_400.0
 
 
-def comes_before(one: EventSeen, other: EventSeen) -> bool:
+def comes_before(one: MatchedEvent, other: MatchedEvent) -> bool:
     """Whether an event comes before another, by time, else by the order in which they were given."""
     if one.time is not None and other.time is not None and one.time != other.time:
         return one.time < other.time
@@ -48,7 +48,7 @@ def blocked_for(text: str) -> float:
     return float(found[1]) if found is not None else 0.0
 
 
-def exclusion_by_time(one: Candidate, job: JobSeen) -> Reason | None:
+def exclusion_by_time(one: Candidate, job: JobEvidence) -> Reason | None:
     """The reason against an event that does not lie between the last progress and the failure."""
     time, failed = one.event.time, job.failed_or_ended
     if time is None or failed is None or was_when_written(one, job):  # damage shows when the file is read
@@ -79,7 +79,7 @@ def exclusion_by_time(one: Candidate, job: JobSeen) -> Reason | None:
     return Reason.SURVIVED if last is not None and time < last - goes_on_for and not goes_on else None
 
 
-def was_when_written(one: Candidate, job: JobSeen) -> bool:
+def was_when_written(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event of a file system or disk was when the file was written that the job could not read later."""
     time = one.event.time
     if time is None or one.traits.objects.isdisjoint({"filesystem", "disk"}):
@@ -90,14 +90,14 @@ def was_when_written(one: Candidate, job: JobSeen) -> bool:
     return any(abs(time - written) <= _WRITTEN_WITHIN_S for written in job.written())
 
 
-def _is_found_later(one: Candidate, time: float, job: JobSeen) -> bool:
+def _is_found_later(one: Candidate, time: float, job: JobEvidence) -> bool:
     """Whether a test, or a reading, soon after the job found what the job's own lines show."""
     end = job.ended if job.ended is not None else job.failed
     is_state = one.traits.found_later or one.event.source in _READ_LATER_SOURCES
     return is_state and one.fits and end is not None and time <= end + _TESTED_WITHIN_S
 
 
-def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
+def _is_after_stop(one: Candidate, time: float, job: JobEvidence) -> bool:
     """Whether the run had stopped before an event that only waiting processes support."""
     last = job.last_progress
     if last is None or one.fit is not Fit.WAITS:
@@ -107,13 +107,13 @@ def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
     return job.stalled is not None or time > _latest_progress(last, job) + _STOPPED_WITHIN_S
 
 
-def _latest_progress(last: float, job: JobSeen) -> float:
+def _latest_progress(last: float, job: JobEvidence) -> float:
     """When the very last progress was: where lines of progress are far apart, long after about the last one."""
     latest = job.latest_progress()
     return last if latest is None else max(last, latest)
 
 
-def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
+def _is_after_end(one: Candidate, time: float, job: JobEvidence) -> bool:
     """Whether an event is so much later than the job's end that it is none of its own."""
     if job.ended is None or time <= job.ended:
         return False
@@ -129,7 +129,7 @@ def _latest_report(one: Candidate) -> float:
     return _REPORTED_LATE_S if is_late else CLOCK_SKEW_S + BUFFERED_S
 
 
-def is_shown_until_repair(one: Candidate, job: JobSeen) -> bool:
+def is_shown_until_repair(one: Candidate, job: JobEvidence) -> bool:
     """Whether the job shows what such an event makes later jobs show until the object is repaired.
 
     Where no process reports a failure, what the scheduler says of it counts.

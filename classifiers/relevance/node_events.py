@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from classifiers.node_names import short_name
-from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
+from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, Judgement, MatchedEvent, Reason, Support
 from classifiers.relevance.event_chains import effects_of, speaks_for
 from classifiers.relevance.event_exclusion import BESIDE_S, EventsOfNode, exclusion_by_log, exclusion_of
 from classifiers.relevance.event_fit import EventFit
@@ -28,7 +28,11 @@ from classifiers.relevance.event_times import (
 
 
 def judge(
-    events: Sequence[EventSeen], recoveries: Iterable[EventSeen], job: JobSeen, *, explained: int | None = None
+    events: Sequence[MatchedEvent],
+    recoveries: Iterable[MatchedEvent],
+    job: JobEvidence,
+    *,
+    explained: int | None = None,
 ) -> list[Judgement]:
     """Whether each event may have begun the failure.
 
@@ -60,7 +64,7 @@ def judge(
     return _with_causes(found, events_of_node, job)
 
 
-def _demote_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
+def _demote_recoveries(found: Sequence[Candidate], job: JobEvidence) -> None:
     """An object that fails again after it recovered has not recovered: its last failure supports the earlier ones."""
     for one in found:
         if one.reason is Reason.RECOVERED:
@@ -94,12 +98,12 @@ def _meets(change: Candidate, other: Candidate) -> bool:
     return is_trouble and comes_before(change.event, other.event) and not shared <= of_node
 
 
-def _reason_after_recovery(one: Candidate, job: JobSeen) -> Reason | None:
+def _reason_after_recovery(one: Candidate, job: JobEvidence) -> Reason | None:
     """The reason against an event whose recovery does not count."""
     return exclusion_by_time(one, job) or exclusion_by_log(one, job)
 
 
-def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
+def _keep_best(found: Sequence[Candidate], job: JobEvidence) -> None:
     """Of several events, keep those with most support.
 
     Where nothing but the time supports them, keep what happened when the run stopped.
@@ -139,7 +143,7 @@ def _is_explained(change: Candidate, other: Candidate) -> bool:
     return not explained_by(change.event.entries).isdisjoint(other.event.entries) or _meets(change, other)
 
 
-def _with_causes(found: Sequence[Candidate], events_of_node: EventsOfNode, job: JobSeen) -> list[Judgement]:
+def _with_causes(found: Sequence[Candidate], events_of_node: EventsOfNode, job: JobEvidence) -> list[Judgement]:
     """The judgements, in which the cause of an event that is used is used as well."""
     used = [one for one in found if one.reason is None]
     judged = {one.event.index: _judgement(one, found, job) for one in found}
@@ -176,7 +180,7 @@ def _latest_first(one: Candidate) -> tuple[float, int]:
     return -one.event.time if one.event.time is not None else 0.0, -one.event.index
 
 
-def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -> Judgement:
+def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobEvidence) -> Judgement:
     if one.reason is not None:
         return Judgement(one.event.index, reason=one.reason)
     if one.fit is Fit.LINE:
@@ -196,7 +200,7 @@ def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -
     return Judgement(one.event.index, support=support, explains=tuple(met))
 
 
-def _is_when_stopped(one: Candidate, job: JobSeen) -> bool:
+def _is_when_stopped(one: Candidate, job: JobEvidence) -> bool:
     """Whether it is known that the processes of the job stopped or waited from the time of an event on."""
     if one.event.time is None:
         return False

@@ -12,7 +12,7 @@ from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
 from service.errors import NotFound
-from service.requests.records import StoredRequest
+from service.resubmissions.records import StoredRequest
 
 _LONGEST_JOB = 200  # characters of a job id
 _LONGEST_REQUEST = 40

@@ -11,7 +11,7 @@ from service.db.session import ReadSession
 from service.errors import NotFound
 from service.recommend import facts_wire
 from service.recommend.replay import PastDecision
-from service.requests.repository.decision_history import StoredDecision
+from service.resubmissions.repository.decision_history import StoredDecision
 
 
 def decision(reading: ReadSession, failure_id: int, version: int | None = None) -> PastDecision:

@@ -24,7 +24,7 @@ from service.recommend.facts import (
 )
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import ClusterActivity, storm_key
-from service.requests.records import Mark
+from service.resubmissions.records import Mark
 
 DEPENDENTS_SHOWN = 20
 

@@ -10,7 +10,7 @@ from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import storm_key
-from service.requests.records import AckResult, Request, StoredRequest
+from service.resubmissions.records import AckResult, Request, StoredRequest
 
 # An expired lease leaves the request waiting or held; its last holder may still report the result.
 _ANSWERABLE = frozenset({"leased", "waiting", "held"})
@@ -44,9 +44,17 @@ def acknowledge(
                 )
             return work.requests.get(request_id)
         if request.state in _ANSWERABLE or (request.state == "done" and request.outcome is not None):
-            return _record(work, request, result, new_job_id, detail, policy=policy, clock=clock)
+            answered = work.leases.record_result(request, result, new_job_id=new_job_id, detail=detail)
+            if result in {"done", "already_done"}:
+                _record_job(work, request, answered, new_job_id, result, policy=policy, clock=clock)
+                return work.requests.get(request_id)
+            _record_suppressed(work, request, answered, result, clock)
+            return answered
         if request.state in _ENDED_WITHOUT_ANSWER and request.result is None and result in {"done", "unknown"}:
-            _record_after_withdrawal(work, request, result, new_job_id, detail, policy=policy, clock=clock)
+            work.leases.record_result(request, result, new_job_id=new_job_id, detail=detail, state="withdrawn")
+            [answered] = work.requests.retract([request_id])
+            text = f"the hook answered {result} after it was withdrawn"
+            _record_job(work, request, answered, new_job_id, text, policy=policy, clock=clock)
     raise Conflict(f"request {request_id} is {request.state}: {request.detail}", _field_error(request.state))
 
 
@@ -95,44 +103,28 @@ def record_no_job(work: UnitOfWork, request: StoredRequest, why: str, clock: Clo
     work.storms.end_trial(key, request.id)
 
 
-def _record(
+def _record_job(
     work: UnitOfWork,
     stored: StoredRequest,
-    result: AckResult,
+    answered: Request,
     new_job_id: str | None,
-    detail: str | None,
-    *,
-    policy: Policy,
-    clock: Clock,
-) -> Request:
-    request = work.leases.record_result(stored, result, new_job_id=new_job_id, detail=detail)
-    if result in {"done", "already_done"}:
-        lineage.add_resubmitted_job(work, stored, new_job_id)
-        work.outbox.add([notifications.of_request("resubmission.done", request, result)])
-        outcome_matching.match_stored_end(work, request, policy=policy, clock=clock)
-        return work.requests.get(request.request_id)
-    work.outbox.add([notifications.of_request("resubmission.suppressed", request, f"the hook answered {result}")])
-    if result == "refused":
-        record_no_job(work, stored, "the hook refused it", clock)
-    return request
-
-
-def _record_after_withdrawal(
-    work: UnitOfWork,
-    stored: StoredRequest,
-    result: AckResult,
-    new_job_id: str | None,
-    detail: str | None,
+    text: str,
     *,
     policy: Policy,
     clock: Clock,
 ) -> None:
-    request = work.leases.record_result(stored, result, new_job_id=new_job_id, detail=detail, state="withdrawn")
-    [request] = work.requests.retract([request.request_id])
+    """The hook started a job: it belongs to the lineage, and its end may be stored already."""
     lineage.add_resubmitted_job(work, stored, new_job_id)
-    late = f"the hook answered {result} after it was withdrawn"
-    work.outbox.add([notifications.of_request("resubmission.done", request, late)])
-    outcome_matching.match_stored_end(work, request, policy=policy, clock=clock)
+    work.outbox.add([notifications.of_request("resubmission.done", answered, text)])
+    outcome_matching.match_stored_end(work, answered, policy=policy, clock=clock)
+
+
+def _record_suppressed(
+    work: UnitOfWork, stored: StoredRequest, answered: Request, result: AckResult, clock: Clock
+) -> None:
+    work.outbox.add([notifications.of_request("resubmission.suppressed", answered, f"the hook answered {result}")])
+    if result == "refused":
+        record_no_job(work, stored, "the hook refused it", clock)
 
 
 def _check_token(request: StoredRequest, token: str) -> None:

@@ -14,7 +14,7 @@ from service.db.session import ReadSession, Store, UnitOfWork
 from service.errors import FaultlineError
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
-from service.requests.records import AwaitedRequest, Request, StoredRequest
+from service.resubmissions.records import AwaitedRequest, Request, StoredRequest
 
 log = logging.getLogger(__name__)
 

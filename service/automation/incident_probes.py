@@ -11,7 +11,7 @@ from service.incidents.records import Incident
 from service.recommend.incident_rules import release_times
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import storm_key
-from service.requests.records import HOLD_TIME, AwaitedRequest, Request, StoredRequest
+from service.resubmissions.records import HOLD_TIME, AwaitedRequest, Request, StoredRequest
 
 # At once, so that all are released at one pace, which takes days for so many. `housekeeping` releases those beyond it.
 _ALL = 100_000

@@ -13,7 +13,7 @@ from service.recommend import recent_activity
 from service.recommend.incident_rules import choose_probe
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import ClusterActivity, storm_key
-from service.requests.records import Lease, RecentResubmit, StoredRequest
+from service.resubmissions.records import Lease, RecentResubmit, StoredRequest
 
 # Candidates per lease. Those that an incident or storm holds are put on hold, so that the next lease sees others.
 CANDIDATES = 500

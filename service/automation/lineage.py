@@ -4,20 +4,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from service.automation.claims import CheckedClaims, original_of
 from service.automation.job_ends import DiagnosedAttempt
-from service.contracts.advice import LINEAGE_LABEL, Outcome
+from service.contracts.advice import LINEAGE_LABEL
 from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
 from service.jobs.same_job import runs_of_job
 from service.recommend.facts import Lineage, PastResubmit
-from service.requests.records import LineageMember, PastAttempt, StoredRequest
-from service.requests.repository.lineages import key_of
+from service.resubmissions.records import LineageMember, PastAttempt, StoredRequest
+from service.resubmissions.repository.lineages import key_of
 
 _KEY = re.compile(r"l[0-9a-f]{20}")
-_SECONDS_PER_HOUR = 3600.0
 # States that count towards the limits: carried out, or possibly so. Refused and failed requests do not count.
 _RESUBMITTED = frozenset({"leased", "done", "unknown"})
 
@@ -162,9 +160,7 @@ def history(
         requests: its stored requests, oldest first.
     """
     if not before and not requests:
-        event = current.event
-        spent = _hours(event.gpus, event.started_at, event.ended_at)
-        return Lineage(key=key, first_at=event.ended_at, gpu_hours_spent=spent)
+        return Lineage(key=key, first_at=current.event.ended_at)
     step = step_of(current)
     steps = [one.step for one in before if one.step is not None]
     furthest = max(steps, default=None)
@@ -174,21 +170,13 @@ def history(
         for one in requests
         if one.origin == "policy" and one.state in _RESUBMITTED and one.result != "already_done"
     )
-    outcomes: list[Outcome] = [one.outcome for one in requests if one.outcome is not None]
-    last_saved = next((one for one in reversed(before) if one.checkpoint is not None), None)
     return Lineage(
         key=key,
         attempts=len(before) + 1,
         resubmits=resubmits,
         first_at=min((one.ended_at for one in before if one.failure_id is not None), default=current.event.ended_at),
-        gpu_hours_spent=round(
-            sum(_hours(one.gpus, one.started_at, one.ended_at) for one in [*before, _as_past(current)]), 4
-        ),
         same_fingerprint_without_progress=_consecutive_failures(before, current.verdict.fingerprint, step),
         progressed=progressed,
-        last_progress_step=furthest,
-        last_checkpoint=None if last_saved is None else last_saved.checkpoint,
-        last_outcome=outcomes[-1] if outcomes else None,
     )
 
 
@@ -231,21 +219,13 @@ def _as_past(attempt: DiagnosedAttempt) -> PastAttempt:
         status=event.status.value,
         started_at=event.started_at,
         ended_at=event.ended_at,
-        gpus=event.gpus,
         failure_id=attempt.failure_id,
         side=attempt.verdict.side,
         fingerprint=attempt.verdict.fingerprint,
         step=step_of(attempt),
-        checkpoint=checkpoint_of(attempt),
         user=event.user,
         name=event.name,
         pod=event.pod,
         attempt=event.attempt,
         submitted_at=event.submitted_at,
     )
-
-
-def _hours(gpus: int | None, started_at: datetime | None, ended_at: datetime) -> float:
-    if not gpus or started_at is None or ended_at <= started_at:
-        return 0.0
-    return round(gpus * (ended_at - started_at).total_seconds() / _SECONDS_PER_HOUR, 4)

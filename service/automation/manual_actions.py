@@ -12,8 +12,8 @@ from service.failures.records import FailureDetail
 from service.incidents.records import Incident, IncidentKind, NewIncident
 from service.incidents.shared_resources import named_by_person
 from service.recommend.policy import Policy
-from service.requests.records import OPEN_STATES, NewRequest, Request, StoredRequest
-from service.requests.repository.lineages import key_of
+from service.resubmissions.records import OPEN_STATES, NewRequest, Request, StoredRequest
+from service.resubmissions.repository.lineages import key_of
 
 
 def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clock: Clock) -> Request:

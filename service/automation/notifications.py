@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from service.deliveries.records import OutboxMessage
 from service.incidents.records import Incident
-from service.requests.records import Request
+from service.resubmissions.records import Request
 
 MessageKind = Literal[
     "resubmission.requested",

@@ -15,7 +15,7 @@ from service.contracts.event import Status
 from service.db.session import UnitOfWork
 from service.recommend import success_odds
 from service.recommend.policy import Policy
-from service.requests.records import AwaitedRequest, Demotion, PastAttempt, Request, TallyRow
+from service.resubmissions.records import AwaitedRequest, Demotion, PastAttempt, Request, TallyRow
 
 _RAN_AGAIN = "the job ran again meanwhile"
 

@@ -14,7 +14,7 @@ from service.recommend.advise import advise
 from service.recommend.facts import Facts, KnownCheckpoint
 from service.recommend.policy import Policy
 from service.recommend.rule_chain import RESUBMITTING
-from service.requests.records import HOLD_TIME, NewAdvice, NewRequest, RequestState
+from service.resubmissions.records import HOLD_TIME, NewAdvice, NewRequest, RequestState
 
 
 @dataclass(frozen=True, slots=True)

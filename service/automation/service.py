@@ -33,7 +33,7 @@ from service.recommend import recent_activity
 from service.recommend.advise import advise
 from service.recommend.facts import Facts
 from service.recommend.policy import Policy
-from service.requests.records import AckResult, Lease, NewRequest, Request, Switch
+from service.resubmissions.records import AckResult, Lease, NewRequest, Request, Switch
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from service.automation.time_limits import OUTCOME_AGE, SUCCESS_RATES_FOR_S
 from service.clock import Clock
 from service.contracts.advice import Plan
 from service.db.session import UnitOfWork
-from service.feedback.repository.applied_fixes import FixCount
+from service.fixes.records import FixCount
 from service.recommend.facts import History, Tally
-from service.requests.records import TallyRow
+from service.resubmissions.records import TallyRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from service.automation import notifications
 from service.db.session import UnitOfWork
-from service.requests.records import OPEN_STATES, Request
+from service.resubmissions.records import OPEN_STATES, Request
 
 
 def withdraw_unsupported(work: UnitOfWork, wires: Mapping[int, Mapping[str, Any]]) -> list[Request]:

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from classifiers.relevance import evidence_weights
-from classifiers.relevance.evidence_weights import Severity
-from classifiers.relevance.recent_changes import ALL_NODES, CHANGE
+from classifiers.fleet_evidence import evidence_weights
+from classifiers.fleet_evidence.evidence_weights import Severity
+from classifiers.fleet_evidence.recent_changes import ALL_NODES, CHANGE
 from service.contracts.event import Instant, Key
 
 SCHEMA: Literal["node-event/1"] = "node-event/1"

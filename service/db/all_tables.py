@@ -6,6 +6,7 @@ from service.deliveries import tables as deliveries
 from service.drift import tables as drift
 from service.failures import tables as failures
 from service.feedback import tables as feedback
+from service.fixes import tables as fixes
 from service.good_runs import tables as good_runs
 from service.groups import tables as groups
 from service.incidents import tables as incidents
@@ -14,7 +15,7 @@ from service.learning import tables as learning
 from service.nodes import tables as nodes
 from service.people import tables as people
 from service.reports import tables as reports
-from service.requests import tables as requests
+from service.resubmissions import tables as resubmissions
 from service.second_reader import tables as second_reader
 from service.sql.types import metadata
 from service.statistics import tables as statistics
@@ -26,6 +27,7 @@ MODULES = (
     task_leases,
     failures,
     feedback,
+    fixes,
     good_runs,
     groups,
     incidents,
@@ -34,7 +36,7 @@ MODULES = (
     nodes,
     people,
     reports,
-    requests,
+    resubmissions,
     second_reader,
     statistics,
 )

@@ -21,14 +21,15 @@ from service.failures.tables import (
     pending_logs,
     verdicts,
 )
-from service.feedback.tables import audits, feedback, labels, mended
+from service.feedback.tables import audits, feedback, labels
+from service.fixes.tables import mended
 from service.good_runs.tables import good_runs
 from service.groups.tables import group_deltas
 from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import counters, jobs, retired_events
 from service.portions import in_portions
-from service.requests.tables import advices, lineage_marks, lineages, requests
+from service.resubmissions.tables import advices, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.types import UtcDateTime, utc

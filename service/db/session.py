@@ -25,10 +25,10 @@ from service.failures.repository.id_ranges import IdRangeReader
 from service.failures.repository.pending_logs import PendingLogRepository
 from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
-from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
 from service.feedback.repository.audits import AuditReader, AuditRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
 from service.feedback.repository.group_labels import GroupLabelReader, GroupLabelRepository
+from service.fixes.repository import AppliedFixReader, AppliedFixRepository
 from service.good_runs.repository import GoodRunReader, GoodRunRepository
 from service.goodput.repository.reader import GoodputReader
 from service.groups.repository.groups import GroupReader, GroupRepository
@@ -52,15 +52,15 @@ from service.reports.repository.subscriptions import SubscriptionReader, Subscri
 from service.reports.repository.weekly_action_counts import WeeklyActionCountReader
 from service.reports.repository.weekly_counts import WeeklyCountReader
 from service.reports.repository.weekly_job_counts import WeeklyJobReader
-from service.requests.repository.advice_history import AdviceReader, AdviceRepository
-from service.requests.repository.decision_history import DecisionReader
-from service.requests.repository.funnel import FunnelReader
-from service.requests.repository.kill_switch import KillSwitchReader, KillSwitchRepository
-from service.requests.repository.leases import LeaseReader, LeaseRepository
-from service.requests.repository.lineages import LineageReader, LineageRepository
-from service.requests.repository.outcomes import OutcomeReader, OutcomeRepository
-from service.requests.repository.requests import RequestReader, RequestRepository
-from service.requests.repository.storms import StormReader, StormRepository
+from service.resubmissions.repository.advice_history import AdviceReader, AdviceRepository
+from service.resubmissions.repository.decision_history import DecisionReader
+from service.resubmissions.repository.funnel import FunnelReader
+from service.resubmissions.repository.kill_switch import KillSwitchReader, KillSwitchRepository
+from service.resubmissions.repository.leases import LeaseReader, LeaseRepository
+from service.resubmissions.repository.lineages import LineageReader, LineageRepository
+from service.resubmissions.repository.outcomes import OutcomeReader, OutcomeRepository
+from service.resubmissions.repository.requests import RequestReader, RequestRepository
+from service.resubmissions.repository.storms import StormReader, StormRepository
 from service.second_reader.repository import SecondReadingReader, SecondReadingRepository
 from service.statistics.repository.rollups import RollupRepository
 from service.statistics.repository.statistics import StatisticsReader

@@ -4,7 +4,6 @@ import ssl
 from collections.abc import Callable
 
 from service.clock import Clock
-from service.deliveries.channels.address_check import Resolve, resolve
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
 from service.deliveries.channels.channel import ALERTS, OWNER
 from service.deliveries.channels.chat import ChatChannel
@@ -27,16 +26,13 @@ from service.deliveries.drain import Target
 from service.errors import ConfigurationError
 
 
-def targets(
-    config: DeliveryConfig, clock: Clock, topic: Callable[[str], TopicChannel], *, lookup: Resolve = resolve
-) -> list[Target]:
+def targets(config: DeliveryConfig, clock: Clock, topic: Callable[[str], TopicChannel]) -> list[Target]:
     """Every endpoint of the file.
 
     Args:
         config: the file.
         clock: for signatures and alerts.
         topic: creates the channel of a Kafka topic.
-        lookup: resolves host names.
 
     Raises:
         ConfigurationError: the certificates cannot be read, or a topic has no broker.
@@ -48,9 +44,7 @@ def targets(
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(f"network.ca_file: {config.network.ca_file} can't be used: {error}") from None
     sending = config.sending
-    poster = Poster(
-        config.network.allow, timeout_s=sending.timeout_s, answer_bytes=sending.answer_bytes, tls=tls, lookup=lookup
-    )
+    poster = Poster(config.network.allow, timeout_s=sending.timeout_s, answer_bytes=sending.answer_bytes, tls=tls)
     return [_target(one, config, clock, poster, topic) for one in config.endpoint]
 
 

@@ -15,16 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr, Valid
 from classifiers.taxonomy import Side
 from service import toml_positions
 from service.contracts.event import as_unreadable
-from service.deliveries.channels.channel import OWNER, PLAIN_USER
+from service.deliveries.channels.channel import OWNER, PLAIN_USER, Dedup, Severity
 from service.deliveries.channels.signing import key_of
 from service.deliveries.routing import Route
 from service.errors import ConfigurationError
 
 VARIABLE = "FAULTLINE_DELIVERY_FILE"
 REFERENCE = "file:/path or env:NAME (secrets do not stand in this file)"
-Severity = Literal["critical", "error", "warning", "info"]
-DEFAULT_SEVERITY: Severity = "warning"  # of a message whose side has none
-Dedup = Literal["failure", "fingerprint"]
 _CENTURY_S = 3_153_600_000  # a time that is reckoned from now has to stay within the calendar
 Pause = Annotated[float, Field(ge=0, le=_CENTURY_S)]
 Span = Annotated[float, Field(gt=0, le=_CENTURY_S)]

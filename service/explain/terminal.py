@@ -3,7 +3,7 @@
 import os
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Final, Literal
 
@@ -54,18 +54,17 @@ class Style:
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self.colors and text else text
 
 
-def style_of(out: IO[str], choice: ColorChoice, environ: Mapping[str, str] | None = None) -> Style:
+def style_of(out: IO[str], choice: ColorChoice) -> Style:
     """Return the style for an output.
 
     Colours are used on a terminal unless NO_COLOR is set (no-color.org) or the terminal is `dumb`; the width is the
     terminal's, or that of COLUMNS.
     """
-    env = os.environ if environ is None else environ
     is_terminal = out.isatty()
     wanted = choice == "always" or (
-        choice == "auto" and is_terminal and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+        choice == "auto" and is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns if is_terminal or env.get("COLUMNS") else _WIDTH
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if is_terminal or os.environ.get("COLUMNS") else _WIDTH
     return Style(max(_NARROWEST, min(_WIDEST, width)), wanted)
 
 

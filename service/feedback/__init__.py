@@ -1,1 +1,1 @@
-"""Feedback of people on verdicts, labels and applied fixes."""
+"""Feedback of people on verdicts, and the labels that follow from it."""

@@ -68,14 +68,13 @@ class LabelQueue:
     next_cursor: None = None
 
 
-def queue(reading: ReadSession, now: datetime, week_start: datetime, *, size: int = WANTED_PER_WEEK) -> LabelQueue:
+def queue(reading: ReadSession, now: datetime, week_start: datetime) -> LabelQueue:
     """The groups to label next.
 
     Args:
         reading: the groups and labels.
         now: the current time.
         week_start: since when labels count for this week.
-        size: number of groups.
     """
     # Those that lost most since the beginning are labelled or over some day: new ones would never be among them.
     orders: tuple[GroupSort, ...] = ("-gpu_hours_lost", "-last_at")
@@ -88,7 +87,7 @@ def queue(reading: ReadSession, now: datetime, week_start: datetime, *, size: in
     newest = reading.failures.rows([row.last_id for row in waiting])
     unsure = reading.feedback.unsure_about([row.last_id for row in waiting])
     known = reading.feedback.labels_by_cause(now - REMEMBERED)
-    return LabelQueue(ranked(waiting, newest, known, unsure)[:size], labelled, size)
+    return LabelQueue(ranked(waiting, newest, known, unsure)[:WANTED_PER_WEEK], labelled, WANTED_PER_WEEK)
 
 
 def ranked(

@@ -22,7 +22,7 @@ from service.deliveries.records import verdict_message
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, TooManyRequests, invalid
 from service.failures.records import FailureDetail, FailureFilter
 from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
-from service.feedback import fix_service, group_labels, label_review, withdrawal
+from service.feedback import group_labels, label_review, withdrawal
 from service.feedback.corrected_verdict import completed, corrected, data
 from service.feedback.label_review import Held
 from service.feedback.records import (
@@ -37,6 +37,7 @@ from service.feedback.records import (
     NewFeedback,
     WithdrawnGroupLabel,
 )
+from service.fixes import service as fix_service
 
 LONGEST_NOTE = 4_000
 

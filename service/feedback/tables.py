@@ -81,17 +81,6 @@ group_labels = Table(
     Column("earlier", LargeBinary),
 )
 
-# The mitigation that fixed a failure according to a person; the latest report.
-mended = Table(
-    "mended",
-    metadata,
-    Column("failure_id", BigId, primary_key=True, autoincrement=False),
-    Column("code", String(4), nullable=False),
-    Column("at", UtcDateTime, nullable=False),
-    Column("who", String(200), nullable=False),
-    Index("ix_mended_at", "at"),
-)
-
 # The weekly sample by stratum that people judge without seeing the verdict, with the machine's answer to be judged.
 audits = Table(
     "audits",

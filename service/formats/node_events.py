@@ -12,9 +12,9 @@ from typing import Any, get_args
 import orjson
 from pydantic import ValidationError
 
+from classifiers.fleet_evidence import evidence_weights
+from classifiers.fleet_evidence.evidence_weights import Severity
 from classifiers.redaction import redact
-from classifiers.relevance import evidence_weights
-from classifiers.relevance.evidence_weights import Severity
 from service.contracts.event import as_unreadable
 from service.contracts.node_event import NodeEvent
 from service.errors import FieldError, UnreadableRecord

@@ -27,7 +27,7 @@ from service.goodput.records import (
     SizeRow,
     TrendPart,
 )
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 
 _TAIL = 0.025
 _LEAST_PARTS = 7  # with fewer days the dispersion is not estimated

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 
 GPUS_PER_NODE = 8  # where an event names no nodes, as in Kokolis et al. 2024, section III
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, invalid
-from service.feedback import fix_service
+from service.fixes import service as fix_service
 from service.groups.records import GroupRow, Mute, Split, SplitField
 
 LONGEST_COMMENT = 4_000

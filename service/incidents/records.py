@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from service.contracts.advice import IncidentState, Outcome
-from service.requests.records import RequestState
+from service.resubmissions.records import RequestState
 
 IncidentKind = Literal["node", "rack", "switch", "file_system", "storage_host", "registry", "image", "fingerprint"]
 

@@ -7,24 +7,6 @@ from typing import Literal
 
 from service.nodes.records import NodePlace
 
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The cluster, team and queue of the jobs that count; None: all."""
-
-    cluster: str | None = None
-    team: str | None = None
-    queue: str | None = None
-
-    def given(self) -> Mapping[str, str]:
-        """The names that are set, by column."""
-        names = {"cluster": self.cluster, "team": self.team, "queue": self.queue}
-        return {name: value for name, value in names.items() if value is not None}
-
-
-ALL_JOBS = Scope()
-
-
 OutcomeKind = Literal["new", "duplicate", "conflict"]
 
 

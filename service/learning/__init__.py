@@ -1,1 +1,1 @@
-"""Site layers: fitting them on labels, the gate, promotion and rollback."""
+"""Site layers, their gate and promotion; classifying stored failures again with another model."""

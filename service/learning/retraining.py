@@ -23,7 +23,7 @@ from service.learning import gate
 from service.learning.gate import Comparison, LabelFacts
 from service.learning.promotion import KEPT_LAYERS, Promotions
 from service.learning.records import GateResult
-from service.pipeline.shadow_run import ShadowRun
+from service.learning.shadow_run import ShadowRun
 
 # Judgement: packaged cases of each cause that the gate measures.
 CASES_OF_CAUSE: Final = 25

@@ -11,7 +11,7 @@ from service.clock import Clock
 from service.db.session import ReadSession, Store
 from service.learning.records import StoredLayer
 from service.learning.shadow_figures import ShadowFigures, added
-from service.pipeline.shadow_run import ShadowRun
+from service.learning.shadow_run import ShadowRun
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 
 TASK: Final = "shadow-run"

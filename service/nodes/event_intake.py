@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
+from classifiers.fleet_evidence import evidence_weights
 from classifiers.redaction import redact
-from classifiers.relevance import evidence_weights
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter

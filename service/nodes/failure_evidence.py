@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from classifiers.contracts import Verdict
+from classifiers.fleet_evidence import evidence_weights
+from classifiers.fleet_evidence.records import FleetEvidence, FleetNodeEvent, RelatedFailure
 from classifiers.node_names import short_name
-from classifiers.relevance import evidence_weights
-from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure
 from classifiers.taxonomy import Side
 from service.db.session import ReadSession
 from service.nodes.records import JudgedFailure, StoredNodeEvent, Window
@@ -78,13 +78,13 @@ def read(reading: ReadSession, attempts: Sequence[FailedAttempt]) -> list[FleetE
             near += [other for node in one.nodes for other in by_node[one.cluster, short_name(node)]]
         others = tuple(other for other in {id(other): other for other in near}.values() if other.job != one.job)
         watched = one.nodes[:NODES_MOST] if events else ()
-        signs = tuple(sign for node in watched for sign in events.get((one.cluster, short_name(node)), ()))
+        node_events = tuple(event for node in watched for event in events.get((one.cluster, short_name(node)), ()))
         out.append(
             FleetEvidence(
                 ended_at=one.ended_at,
                 nodes=one.nodes,
                 user=one.user,
-                observations=signs,
+                node_events=node_events,
                 failures=others,
                 usual_per_hour=usual.get(one.verdict.fingerprint, 0.0),
             )
@@ -94,11 +94,11 @@ def read(reading: ReadSession, attempts: Sequence[FailedAttempt]) -> list[FleetE
 
 def _events(
     reading: ReadSession, attempts: Sequence[FailedAttempt]
-) -> defaultdict[tuple[str, str], list[NodeObservation]]:
+) -> defaultdict[tuple[str, str], list[FleetNodeEvent]]:
     """Node events around the ends, by cluster and short node name; one query if there are none."""
     data = evidence_weights.load()
     before, after = timedelta(seconds=data.before_s), timedelta(seconds=data.after_s)
-    found: defaultdict[tuple[str, str], list[NodeObservation]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[FleetNodeEvent]] = defaultdict(list)
     if not reading.node_events.any_since(min(one.ended_at for one in attempts) - before - 30 * DAY):
         return found
     spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
@@ -113,7 +113,7 @@ def _events(
                     spans[one.cluster, name] = (since, until)
     windows = [Window(cluster, name, *span) for (cluster, name), span in spans.items()]
     for event in reading.node_events.within(windows):
-        found[event.cluster, short_name(event.node)].append(_observation(event))
+        found[event.cluster, short_name(event.node)].append(_fleet_event(event))
     return found
 
 
@@ -179,8 +179,8 @@ def _usual(before: Iterable[JudgedFailure]) -> dict[str, float]:
     return out
 
 
-def _observation(event: StoredNodeEvent) -> NodeObservation:
-    return NodeObservation(event.node, event.at, event.kind, event.text, event.gpu, event.resolved, event.until)
+def _fleet_event(event: StoredNodeEvent) -> FleetNodeEvent:
+    return FleetNodeEvent(event.node, event.at, event.kind, event.text, event.gpu, event.resolved, event.until)
 
 
 def _related(one: JudgedFailure) -> RelatedFailure:

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from classifiers.fleet_evidence.recent_changes import ALL_NODES, BEFORE_S
 from classifiers.node_names import short_name
-from classifiers.relevance.recent_changes import ALL_NODES, BEFORE_S
 from service.db.session import ReadSession
 from service.nodes.records import StoredNodeEvent, Window
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from classifiers.relevance.evidence_weights import Severity
+from classifiers.fleet_evidence.evidence_weights import Severity
 
 NodeSort = Literal["-suspicion", "node"]
 PLACE_NAME_MOST = 100  # characters

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from classifiers.case_builder import build_case
 from classifiers.contracts import GoodRun, LogStream, NodeEvent, RawCase, Verdict
-from classifiers.relevance.fleet_evidence import update_verdict
-from classifiers.relevance.recent_changes import ALL_NODES, CHANGE, RecentChange, with_changes
+from classifiers.fleet_evidence.recent_changes import ALL_NODES, CHANGE, RecentChange, with_changes
+from classifiers.fleet_evidence.verdict_update import update_verdict
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.good_runs.collection import last_good_runs

@@ -30,7 +30,7 @@ from service.pipeline.classification import verdicts_of, with_earlier
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.event_redaction import cleaned, stored_fields
 from service.pipeline.log_storing import pending_logs, store_logs
-from service.pipeline.revision import JoiningAttempt, Revision
+from service.pipeline.revision import FurtherAttempt, Revision
 
 
 @dataclass(slots=True)
@@ -191,10 +191,10 @@ class Diagnose:
             failure_id, item = one.outcome.failure_id, one.item
             if failure_id is None:
                 continue
-            joining = JoiningAttempt(
+            further = FurtherAttempt(
                 failure_id, one.attempt_id, item.event, item.key, one.wire, one.advised, item.stored_logs
             )
-            revised = self._revision.join(work, joining)
+            revised = self._revision.add_attempt(work, further)
             if revised is not None:
                 messages.append(verdict_message("failure.revised", failure_id, revised))
         return messages

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from classifiers.contracts import Verdict
-from classifiers.relevance.fleet_evidence import log_only, update_verdict
+from classifiers.fleet_evidence.verdict_update import log_only, update_verdict
 from service.clock import Clock
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class JoiningAttempt:
-    """Another attempt of a job with a failure, with its verdict and advice."""
+class FurtherAttempt:
+    """A further attempt of a job with a failure, with its verdict and advice."""
 
     failure_id: int
     attempt_id: int
@@ -58,7 +58,7 @@ class Revision:
         self._automation = tools.automation
         self._reassessment = Reassessment(tools.store, tools.clock, fleet)
 
-    def by_late_logs(self, limit: int = 50) -> int:
+    def revise_by_late_logs(self, limit: int = 50) -> int:
         """Try to fetch missing logs again; returns the number of revised verdicts.
 
         Raises:
@@ -69,17 +69,17 @@ class Revision:
             entries = work.pending_logs.due(limit=limit)
             for entry in entries:  # reserved: no other process tries it before then
                 work.pending_logs.defer(entry.attempt_id, next_at=next_try(entry, now))
-        return sum(self._by_logs_of_one(entry) for entry in entries)
+        return sum(self._try_late_logs(entry) for entry in entries)
 
-    def by_new_evidence(self, limit: int = 100) -> int:
+    def revise_by_new_evidence(self, limit: int = 100) -> int:
         """Reassess failures with new evidence from nodes or other failures; returns the number of revised verdicts.
 
         Raises:
             Unavailable: the database does not answer.
         """
-        return sum(self._by_evidence_on_one(one) for one in self._reassessment.due(limit))
+        return sum(self._try_reassessment(one) for one in self._reassessment.due(limit))
 
-    def join(self, work: UnitOfWork, joining: JoiningAttempt) -> Mapping[str, Any] | None:
+    def add_attempt(self, work: UnitOfWork, added: FurtherAttempt) -> Mapping[str, Any] | None:
         """Add an attempt to its failure: its verdict replaces the failure's only if it is more certain.
 
         The end of a controller, after those of its pods, shows that nothing else retries the job: then the advice may
@@ -88,30 +88,28 @@ class Revision:
         Returns:
             The new verdict/1 of the failure; None if it stays as it is.
         """
-        failure_id, attempt_id, event = joining.failure_id, joining.attempt_id, stored_fields(joining.event)
-        standing = work.failures.get(failure_id)
-        if _more_certain(joining.wire["confidence"], standing.row, abstained=joining.wire["abstained"]):
-            replacement: _Replacement | None = (joining.wire, joining.advised)
+        failure_id, attempt_id, event = added.failure_id, added.attempt_id, stored_fields(added.event)
+        current = work.failures.get(failure_id)
+        if _is_more_certain(added.wire["confidence"], current.row, abstained=added.wire["abstained"]):
+            replacement: _Replacement | None = (added.wire, added.advised)
         else:
-            replacement = self._new_advice(work, joining, standing)
+            replacement = self._new_advice(work, added, current)
         if replacement is None:
-            work.failures.attach(failure_id, attempt_id, joining.stored_logs, event)
+            work.failures.attach(failure_id, attempt_id, added.stored_logs, event)
             return None
         wire, advised = replacement
-        version = work.failures.revise(
-            failure_id, wire, attempt_id=attempt_id, streams=joining.stored_logs, event=event
-        )
-        return wire if self._stands(work, failure_id, wire, advised, version) else None
+        version = work.failures.revise(failure_id, wire, attempt_id=attempt_id, streams=added.stored_logs, event=event)
+        return wire if self._store_advice(work, failure_id, wire, advised, version) else None
 
-    def _new_advice(self, work: UnitOfWork, joining: JoiningAttempt, standing: FailureDetail) -> _Replacement | None:
+    def _new_advice(self, work: UnitOfWork, added: FurtherAttempt, current: FailureDetail) -> _Replacement | None:
         """The failure's own verdict with new advice after the end of a controller; None if the advice is the same."""
-        if self._automation is None or joining.event.pod is not None or standing.verdict is None:
+        if self._automation is None or added.event.pod is not None or current.verdict is None:
             return None
-        before = standing.verdict
+        before = current.verdict
         wire, advised = self._advised_again(
             work,
-            EndedAttempt(joining.attempt_id, joining.event, stored_verdict(before), joining.failure_id),
-            joining.event_id,
+            EndedAttempt(added.attempt_id, added.event, stored_verdict(before), added.failure_id),
+            added.event_id,
         )
         same = all(wire[name] == before.get(name) for name in ("decision", "mode", "action"))
         return None if same else (wire, advised)
@@ -127,7 +125,7 @@ class Revision:
         )
         return wire, advised
 
-    def _stands(
+    def _store_advice(
         self,
         work: UnitOfWork,
         failure_id: int,
@@ -142,10 +140,10 @@ class Revision:
                 self._automation.store_advice(work, [(advised, version)], revised=True)
         return version is not None
 
-    def _by_logs_of_one(self, entry: PendingLog) -> bool:
-        """See `_by_logs_of`; a log at which this fails delays no other, and is given up at the end of its time."""
+    def _try_late_logs(self, entry: PendingLog) -> bool:
+        """See `_read_late_logs`; a log at which this fails delays no other, and is given up at the end of its time."""
         try:
-            return self._by_logs_of(entry)
+            return self._read_late_logs(entry)
         except NotFound:  # retention has removed the failure
             return self._nothing_new(entry)
         except Unavailable:
@@ -154,7 +152,7 @@ class Revision:
             log.exception("the logs of attempt %d, which arrived late, cannot be processed", entry.attempt_id)
             return False if self._clock.now() < entry.until else self._nothing_new(entry)
 
-    def _by_logs_of(self, entry: PendingLog) -> bool:
+    def _read_late_logs(self, entry: PendingLog) -> bool:
         with self._store.reading() as reading:
             detail = reading.failures.get(entry.failure_id)
         before = next((logs for logs in detail.logs if logs.attempt_id == entry.attempt_id), None)
@@ -171,9 +169,9 @@ class Revision:
         streams = with_arrived(earlier, logs.streams)
         if streams is None:
             return self._nothing_new(entry)
-        return self._by_streams(entry, before, stored, streams)
+        return self._revise_by_streams(entry, before, stored, streams)
 
-    def _by_streams(
+    def _revise_by_streams(
         self, entry: PendingLog, before: AttemptLogs, stored: JobCompletion, streams: Sequence[LogStream]
     ) -> bool:
         [verdict] = verdicts_of(self._store, self._tools.classifier, with_earlier(self._store, [(stored, streams)]))
@@ -181,9 +179,9 @@ class Revision:
         with self._store.unit_of_work() as work:
             if not work.pending_logs.done(entry.attempt_id):
                 return False  # another process has stored them, or retention has removed the failure
-            standing = work.failures.get(entry.failure_id)
-            more_certain = _more_certain(verdict.confidence, standing.row, abstained=verdict.abstained)
-            if _of_other_attempt(standing, stored.key()) and not more_certain:
+            current = work.failures.get(entry.failure_id)
+            more_certain = _is_more_certain(verdict.confidence, current.row, abstained=verdict.abstained)
+            if _is_of_other_attempt(current, stored.key()) and not more_certain:
                 work.failures.attach(entry.failure_id, entry.attempt_id, stored_logs, before.event)
                 return False
             wire, advised = self._advised_again(
@@ -193,19 +191,19 @@ class Revision:
                 entry.failure_id, wire, attempt_id=entry.attempt_id, streams=stored_logs, event=before.event
             )
             work.drift.replace(entry.failure_id, verdict.measures)
-            if self._stands(work, entry.failure_id, wire, advised, version):
+            if self._store_advice(work, entry.failure_id, wire, advised, version):
                 work.outbox.add([verdict_message("failure.revised", entry.failure_id, wire)])
-        return self._counted(version)
+        return self._count_if_stored(version)
 
     def _nothing_new(self, entry: PendingLog) -> bool:
         with self._store.unit_of_work() as work:
             work.pending_logs.done(entry.attempt_id)
         return False
 
-    def _by_evidence_on_one(self, again: ReassessedFailure) -> bool:
-        """See `_by_evidence_on`; a failure at which this fails delays no other, and is not tried for ever."""
+    def _try_reassessment(self, again: ReassessedFailure) -> bool:
+        """See `_revise_reassessed`; a failure at which this fails delays no other, and is not tried for ever."""
         try:
-            return self._by_evidence_on(again)
+            return self._revise_reassessed(again)
         except Unavailable:
             raise
         except Exception:
@@ -213,7 +211,7 @@ class Revision:
             self._reassessment.done([again])
             return False
 
-    def _by_evidence_on(self, again: ReassessedFailure) -> bool:
+    def _revise_reassessed(self, again: ReassessedFailure) -> bool:
         version = None
         with suppress(NotFound), self._store.unit_of_work() as work:
             detail = work.failures.get(again.failure_id)
@@ -226,23 +224,23 @@ class Revision:
                 # A version that another process has stored since, such as that of a late log, stays.
                 stored_now = work.failures.revise_unchanged({again.failure_id: (again.version, wire)})
                 version = again.version + 1 if stored_now else None
-                if self._stands(work, again.failure_id, wire, advised, version):
+                if self._store_advice(work, again.failure_id, wire, advised, version):
                     work.outbox.add([verdict_message("failure.revised", again.failure_id, wire)])
         self._reassessment.done([again])
-        return self._counted(version)
+        return self._count_if_stored(version)
 
-    def _counted(self, version: int | None) -> bool:
+    def _count_if_stored(self, version: int | None) -> bool:
         """Whether a new version was stored; it is counted then."""
         if version is not None:
             self._tools.telemetry.revisions.inc()
         return version is not None
 
 
-def _more_certain(confidence: float, standing: FailureRow, *, abstained: bool) -> bool:
+def _is_more_certain(confidence: float, current: FailureRow, *, abstained: bool) -> bool:
     """Whether a verdict is more certain than the one of a failure: decided, or else with a higher confidence."""
-    return (not abstained, confidence) > (not standing.abstained, standing.confidence)
+    return (not abstained, confidence) > (not current.abstained, current.confidence)
 
 
-def _of_other_attempt(standing: FailureDetail, event_id: str) -> bool:
+def _is_of_other_attempt(current: FailureDetail, event_id: str) -> bool:
     """Whether the verdict of a failure is on another of its attempts than that of this event."""
-    return standing.verdict is not None and standing.verdict.get("event_id") != event_id
+    return current.verdict is not None and current.verdict.get("event_id") != event_id

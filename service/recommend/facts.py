@@ -64,12 +64,8 @@ class Lineage:
     attempts: int = 1
     resubmits: tuple[PastResubmit, ...] = ()
     first_at: datetime | None = None
-    gpu_hours_spent: float = 0.0
     same_fingerprint_without_progress: int = 1
     progressed: bool = False
-    last_progress_step: int | None = None
-    last_checkpoint: str | None = None
-    last_outcome: Outcome | None = None
 
     def resubmitted(self, *, user: bool, since: datetime | None = None) -> int:
         """The number of automatic resubmits that count towards the user (`user`) or the infrastructure limit."""

@@ -12,7 +12,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import orjson
 
-from service.recommend.facts import Facts
+from service.recommend.facts import Facts, Lineage
+
+# Facts that earlier releases stored and no rule asks for.
+_FORMER: Mapping[type, frozenset[str]] = {
+    Lineage: frozenset({"gpu_hours_spent", "last_progress_step", "last_checkpoint", "last_outcome"})
+}
 
 
 def to_wire(facts: Facts) -> dict[str, Any]:
@@ -56,8 +61,8 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _build(kind: type, data: Mapping[str, Any]) -> Any:
-    hints = _hints(kind)
-    return kind(**{name: _value(hints[name], given) for name, given in data.items()})
+    hints, former = _hints(kind), _FORMER.get(kind, frozenset())
+    return kind(**{name: _value(hints[name], given) for name, given in data.items() if name not in former})
 
 
 def _value(kind: Any, given: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Literal
 from service.contracts.advice import FAILED, HELPED
 from service.recommend.facts import ActionRate, StormState
 from service.recommend.policy_settings import Storm
-from service.requests.records import HeldStorm, RecentResubmit
+from service.resubmissions.records import HeldStorm, RecentResubmit
 
 _NO_RATE = ActionRate()
 

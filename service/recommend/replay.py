@@ -122,13 +122,11 @@ class Replay:
 
     Args:
         policy: the other policy.
-        shown: the number of changed decisions that are kept with their reasons.
     """
 
-    def __init__(self, policy: Policy, *, shown: int = SHOWN) -> None:
+    def __init__(self, policy: Policy) -> None:
         self.found = ReplayComparison(policy.version)
         self._policy = policy
-        self._shown = shown
         self._clusters: defaultdict[str, ReplayedCluster] = defaultdict(ReplayedCluster)
 
     def add(self, history: Iterable[PastDecision]) -> None:
@@ -151,13 +149,13 @@ class Replay:
         if state.decision == past.decision and state.mode == past.mode:
             return
         _note(found, past, state.decision, state.mode)
-        if len(found.shown) < self._shown:
+        if len(found.shown) < SHOWN:
             found.shown.append(_changed(past, state, facts, effective))
 
 
-def compare(history: Iterable[PastDecision], policy: Policy, *, shown: int = SHOWN) -> ReplayComparison:
-    """Evaluate the other policy on every decision; reasons are rendered only for the first `shown` changes."""
-    replay = Replay(policy, shown=shown)
+def compare(history: Iterable[PastDecision], policy: Policy) -> ReplayComparison:
+    """Evaluate the other policy on every decision; reasons are rendered only for the first changes."""
+    replay = Replay(policy)
     replay.add(history)
     return replay.found
 

@@ -14,7 +14,7 @@ from service.contracts.advice import Outcome, Plan
 from service.recommend.facts import ActionRate, Facts, Lineage, PastResubmit, StormState
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import ClusterActivity, resource_of
-from service.requests.records import HeldStorm, RecentResubmit
+from service.resubmissions.records import HeldStorm, RecentResubmit
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from classifiers import taxonomy
 from service.formatting import duration, gpu_hours, number, percent
-from service.jobs.records import Scope
 from service.reports import breakdowns, chart, comparison, goodput_section, intervals, scope, top_actions
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
@@ -18,6 +17,7 @@ from service.reports.document import Cell, Point, Report, Section, Table
 from service.reports.side_section import side_order, sides
 from service.reports.top_actions import follow_ups
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
+from service.statistics.records import Scope
 
 QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed
 LISTED = 10

@@ -10,7 +10,6 @@ from service.formatting import escape_invisible
 from service.goodput import figures
 from service.goodput.records import TrendPart
 from service.headlines.headline import headline
-from service.jobs.records import Scope
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.settings import FleetSettings
 from service.reports import build, document, top_actions
@@ -31,6 +30,7 @@ from service.reports.weekly_facts import (
     Quality,
     WeekCounts,
 )
+from service.statistics.records import Scope
 from service.weeks import Week
 
 TREND = 5  # weeks of goodput, including the week of the report

@@ -11,7 +11,6 @@ from service.db.session import Store
 from service.deliveries.records import OutboxMessage
 from service.errors import Conflict, NotFound
 from service.formatting import number
-from service.jobs.records import Scope
 from service.reports import build, document, gather
 from service.reports.document import Report
 from service.reports.records import EVERYTHING
@@ -20,6 +19,7 @@ from service.reports.scope import values, words
 from service.reports.subscriptions import send_due
 from service.reports.summary import message_facts
 from service.stale_cache import StaleCache
+from service.statistics.records import Scope
 from service.weeks import Week, last_complete
 
 TASK = "weekly report"

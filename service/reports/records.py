@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 
 EVERYTHING = Scope()  # the scope of the report of all clusters and teams
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
 from service.formatting import escape_invisible
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 from service.times import rfc3339
 
 

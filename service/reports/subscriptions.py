@@ -11,12 +11,12 @@ from service.db.session import ReadSession, Store
 from service.deliveries.config import ReportReceiver
 from service.deliveries.records import REPORT_SUBSCRIPTION, OutboxMessage
 from service.errors import Conflict, InvalidInput, NotFound, invalid
-from service.jobs.records import Scope
 from service.people.roles import scopes_of
 from service.reports import gather, html, scope
 from service.reports.document import Report
 from service.reports.records import NewSubscription, Subscription
 from service.reports.summary import message_facts
+from service.statistics.records import Scope
 from service.weeks import Week
 
 log = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from service.formatting import gpu_hours, number, whole_words
-from service.jobs.records import Scope
 from service.reports import scope as scopes
 from service.reports.document import FollowUp, Todo
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
+from service.statistics.records import Scope
 
 MOST = 3
 ENVIRONMENT, GROUP, NODE = "environment", "group:", "node:"

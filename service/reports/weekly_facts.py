@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from service.goodput.records import Goodput, TrendPart
-from service.jobs.records import Scope
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.document import Todo
 from service.reports.records import EVERYTHING, Amount
+from service.statistics.records import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ class IncidentFacts:
 class AutomationFacts:
     """What automatic resubmission did: requests by state, outcomes by kind, and the GPU-hours behind them.
 
-    `rescued_gpu_hours` is defined in `service.requests.repository.rescued`; `wasted_gpu_hours` is what the resubmitted
-    jobs that failed again lost.
+    `rescued_gpu_hours` is defined in `service.resubmissions.repository.rescued`; `wasted_gpu_hours` is what the
+    resubmitted jobs that failed again lost.
     """
 
     by_state: Mapping[str, int] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 from sqlalchemy import (
     BigInteger,
     DateTime,
@@ -52,6 +53,11 @@ def clean(text: str) -> str:
 def short(text: str | None, limit: int = 200) -> str | None:
     """`clean`, truncated to the length that an index or a list allows."""
     return None if text is None else clean(text[:limit])
+
+
+def names_of(text: str | None) -> tuple[str, ...]:
+    """The names of a column that holds them as a JSON list; none for NULL."""
+    return tuple(orjson.loads(text)) if text else ()
 
 
 class UtcDateTime(TypeDecorator[datetime]):

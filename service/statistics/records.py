@@ -10,6 +10,23 @@ StatsDetail = Literal["status", "shares", "hours"]
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """The cluster, team and queue of the jobs that count; None: all."""
+
+    cluster: str | None = None
+    team: str | None = None
+    queue: str | None = None
+
+    def given(self) -> Mapping[str, str]:
+        """The names that are set, by column."""
+        names = {"cluster": self.cluster, "team": self.team, "queue": self.queue}
+        return {name: value for name, value in names.items() if value is not None}
+
+
+ALL_JOBS = Scope()
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """One row of a breakdown: `key` is a side or a cause."""
 

@@ -39,7 +39,8 @@ from service.web.api import model as models_api
 from service.web.api.parameters import ClusterSlashes, reject_unknown_parameters
 from service.web.api.people import account
 from service.web.api.people import audit_log as audit_log_api
-from service.web.error_responses import answers, respond
+from service.web.error_responses import answers
+from service.web.exception_handler import respond
 from service.web.pages import account as account_page
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages

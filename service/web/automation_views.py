@@ -12,7 +12,7 @@ from service.automation.time_limits import OUTCOME_AGE
 from service.errors import Forbidden
 from service.incidents.records import Incident
 from service.reports import intervals
-from service.requests.records import Demotion, Rate, Request, RequestState, Switch, TallyRow
+from service.resubmissions.records import Demotion, Rate, Request, RequestState, Switch, TallyRow
 from service.web import views
 from service.web.auth import ActionRequest
 from service.web.services import Services, Tallies

@@ -9,8 +9,7 @@ from service.db.session import ReadSession
 from service.errors import FieldError, InvalidInput
 from service.goodput import figures
 from service.goodput.records import ComparedGoodput, Goodput, TrendPart
-from service.jobs.records import Scope
-from service.statistics.records import Stats
+from service.statistics.records import Scope, Stats
 from service.web.services import Services
 from service.web.url_times import instant
 from service.web.views import default_since

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from classifiers.relevance import evidence_weights
-from classifiers.relevance.recent_changes import CHANGE
+from classifiers.fleet_evidence import evidence_weights
+from classifiers.fleet_evidence.recent_changes import CHANGE
 from service.contracts.page import Page
 from service.failures.records import FailureRow
 from service.nodes.recent_changes import changes_before

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Forbidden
-from service.web.error_responses import respond
+from service.web.exception_handler import respond
 from service.web.same_origin import check_host
 from service.web.security_events import notice
 from service.web.services import Services

@@ -30,8 +30,8 @@ from service.people.config import LoginMethods
 from service.reports.document import Report
 from service.reports.publish import ReportService
 from service.reports.subscriptions import Subscriptions
-from service.requests.records import TallyRow
-from service.requests.repository.funnel import Funnel
+from service.resubmissions.records import TallyRow
+from service.resubmissions.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
@@ -99,7 +99,6 @@ class Services:
         intake_limit: requests of the intake by each token or account; default: no limit.
         exports: the exports that run now.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
-        lag: records not yet stored, by topic; None if this process does not consume; default: values of the metric.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
         report_receivers: the endpoints that people can subscribe to the weekly report.
@@ -129,7 +128,6 @@ class Services:
     parse: Parse = recognise.parse
     topics: Mapping[str, str] = field(default_factory=dict)
     node_event_topics: Mapping[str, str] = field(default_factory=dict)
-    lag: Callable[[], Mapping[str, int] | None] | None = None
     people: LoginMethods = field(default_factory=LoginMethods)
     intake_limit: IntakeLimit = field(default_factory=IntakeLimit)
     exports: ExportLimit = field(default_factory=ExportLimit)
@@ -206,8 +204,6 @@ class Services:
 
     def lag_by_topic(self) -> Mapping[str, int] | None:
         """Records not yet stored, by topic; None if this process does not know."""
-        if self.lag is not None:
-            return self.lag()
         samples = [sample for metric in self.telemetry.lag.collect() for sample in metric.samples]
         return {sample.labels["topic"]: int(sample.value) for sample in samples} or None
 

@@ -13,11 +13,11 @@ from service.deliveries.records import DeliveryState, EndpointState, StoredDeliv
 from service.errors import FieldError, Forbidden, NotFound
 from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
 from service.failures.repository.facets import FacetCounts
-from service.jobs.records import ALL_JOBS, Attempt, Scope
+from service.jobs.records import Attempt
 from service.people.roles import sees
 from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of
-from service.statistics.records import Health, Stats, StatsDetail
+from service.statistics.records import ALL_JOBS, Health, Scope, Stats, StatsDetail
 from service.times import rfc3339
 from service.web.auth import Principal
 from service.web.services import Services

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.db.session import Store
-from service.requests.repository.lineages import key_of
+from service.resubmissions.repository.lineages import key_of
 from tests.service.automation.world import World, job, world
 from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock

@@ -14,9 +14,9 @@ import service.cli
 from service.__main__ import main
 from service.cli import output
 from service.cli.commands import COMMANDS
-from service.jobs.records import Scope
 from service.reports.records import NewSubscription
 from service.settings import default_model_dir
+from service.statistics.records import Scope
 from tests.service.databases import migrated_file
 from tests.service.web.world import event, make_world
 

@@ -20,8 +20,8 @@ from service import compose, settings
 from service.cli.classifier import reclassify_on_dask
 from service.contracts.event import from_object
 from service.failures.records import FailureFilter
+from service.learning.reclassification import RunOptions
 from service.learning.records import PACKAGED, Reclassified
-from service.pipeline.reclassification import RunOptions
 from tests.bench import workload
 from tests.labs import postgres
 from tests.labs.dask_cluster import dask_cluster

@@ -58,7 +58,7 @@ def test_what_compiled_modules_rely_on_is_known() -> None:
 
 
 def test_every_module_that_reads_evidence_is_compiled_however_deep_its_folder() -> None:
-    folders = ("explanation", "extraction", "relevance")
+    folders = ("explanation", "extraction", "fleet_evidence", "relevance")
     sources = {
         path.relative_to(ROOT).as_posix() for name in folders for path in (ROOT / "classifiers" / name).rglob("*.py")
     }

@@ -46,7 +46,8 @@ _OF_RUNTIME: Final = re.compile(r"\S{19,35} std(?:out|err) [FP](?: |$)")
 _OF_GLOG: Final = re.compile(r"[EWIFD](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d)")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OWN_TIME_WITHIN: Final = 40  # characters (judgement: a rank, a host or a level stands before it)
-_SHARE_WITH_OWN_TIME: Final = 0.3  # judgement, as for other envelopes
+# In all envelopes: so many of the lines have a time of their own (judgement: the others are tracebacks).
+SHARE_WITH_OWN_TIME: Final = 0.3
 
 
 def common_prefix(sample: Sequence[str], text: str) -> str | None:
@@ -88,7 +89,7 @@ def time_of_collector(lines: Sequence[str], share: float = _SHARE) -> str | None
     if first is None or sum(head.startswith(first[0]) for head in heads) < share * len(heads):
         return None
     with_own = sum(0 <= head.find(_MARK, first.end()) < first.end() + _OWN_TIME_WITHIN for head in heads)
-    if with_own > _SHARE_WITH_OWN_TIME * len(heads):
+    if with_own > SHARE_WITH_OWN_TIME * len(heads):
         return first[0]
     of_runtime = sum(_OF_RUNTIME.match(line) is not None for line in lines)
     return first[0] if of_runtime >= share * len(lines) else None

@@ -17,7 +17,6 @@ _HEAD: Final = re.compile(
 )
 _PARTS: Final = ("{pod_manager.py:", "{subprocess.py:")
 _FEWEST: Final = 2  # judgement: one line alone may be quoted
-_SHARE_WITH_TIME: Final = 0.3  # of the relayed lines (judgement, as for other envelopes)
 
 
 class Relay:
@@ -46,4 +45,6 @@ def of_text(text: str) -> Relay | None:
     rests = [line[head.end() :] for line in text.split("\n") if (head := _HEAD.match(line)) is not None]
     if len(rests) < _FEWEST:
         return None
-    return Relay(with_time=sum(time_of(rest) is not None for rest in rests) <= _SHARE_WITH_TIME * len(rests))
+    return Relay(
+        with_time=sum(time_of(rest) is not None for rest in rests) <= prefixes.SHARE_WITH_OWN_TIME * len(rests)
+    )

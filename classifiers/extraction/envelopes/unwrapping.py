@@ -17,7 +17,6 @@ _PROBES: Final = 10
 _PROBE_LENGTH: Final = 200
 _SHARE_ALIKE: Final = 0.8  # judgement: some lines are those of the runner or the runtime
 _MOST_LAYERS: Final = 3  # judgement: what a runtime, a collector and an engine add
-_SHARE_WITH_TIME: Final = 0.3  # of the program's lines have a time of their own (judgement: the others are tracebacks)
 _HEAD: Final = re.compile(
     rf"(?:{prefixes.TIME.pattern}) (?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?(?:\[rank\d{{1,6}}\]: )?"
     r"|(?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?\[rank\d{1,6}\]: "
@@ -172,7 +171,7 @@ def _prefix_reader(sample: list[str], prefix: str) -> Unwrap:
 
 
 def _have_times(lines: list[str]) -> bool:
-    return sum(time_of(line) is not None for line in lines) > _SHARE_WITH_TIME * len(lines)
+    return sum(time_of(line) is not None for line in lines) > prefixes.SHARE_WITH_OWN_TIME * len(lines)
 
 
 def _names_writer(sample: list[str], prefix: str, *, of_one_rank: bool) -> bool:

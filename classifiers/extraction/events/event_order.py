@@ -5,7 +5,7 @@ from typing import Final
 
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
-from classifiers.relevance.event_candidates import EventSeen, Judgement, Support
+from classifiers.relevance.event_candidates import Judgement, MatchedEvent, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_places import CLOCK_SKEW_S
 from classifiers.relevance.event_rules import explained_at_once, explained_by, explained_by_name, leads_to, traits_of
@@ -19,7 +19,7 @@ _ORDER_KEPT: Final = 1e-9
 
 def lead(
     used: Sequence[EvidenceItem],
-    seen: Mapping[int, EventSeen],
+    seen: Mapping[int, MatchedEvent],
     of_logs: Sequence[EvidenceItem],
     judgements: Mapping[int, Judgement],
 ) -> None:
@@ -86,7 +86,7 @@ def _subordinate(items: Sequence[EvidenceItem], explained: frozenset[str]) -> No
 
 
 def _lead_what_it_explains(
-    item: EvidenceItem, event: EventSeen, of_logs: Sequence[EvidenceItem], support: Support | None
+    item: EvidenceItem, event: MatchedEvent, of_logs: Sequence[EvidenceItem], support: Support | None
 ) -> None:
     """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""
     slower = support is Support.SLOWER

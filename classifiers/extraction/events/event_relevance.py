@@ -8,8 +8,8 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
+from classifiers.extraction.clocks import ClockOfLogs, clock_offsets, last_time
 from classifiers.extraction.demotion import survival
-from classifiers.extraction.events.clocks import ClockOfLogs, clock_offsets, last_time
 from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
@@ -24,7 +24,7 @@ from classifiers.extraction.stream_reader import StreamText
 from classifiers.node_names import short_name
 from classifiers.observation_names import OBSERVATIONS, SILENT_UNTIL_LIMIT
 from classifiers.relevance import node_events
-from classifiers.relevance.event_candidates import PROCESS_FORMS, EventSeen, JobSeen, Judgement, Reason, Support
+from classifiers.relevance.event_candidates import PROCESS_FORMS, JobEvidence, Judgement, MatchedEvent, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_places import CLOCK_SKEW_S
 from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
@@ -155,10 +155,10 @@ class _EventsSeen:
         self._clock = clock
         self._entries = {one.index: tuple([hit.id for hit in one.hits if not _is_refuted(hit)]) for one in suspects}
         self._causes = {one.index: causes_of(one.hits, _LIKELY) for one in suspects}
-        self._made: dict[int, EventSeen] = {}
+        self._made: dict[int, MatchedEvent] = {}
         self._offsets = clock_offsets(raw.node_events)
 
-    def at(self, index: int) -> EventSeen:
+    def at(self, index: int) -> MatchedEvent:
         """The event at a place among those of the case."""
         made = self._made.get(index)
         if made is None:
@@ -168,18 +168,20 @@ class _EventsSeen:
                 time -= blocked_for(one.text)
             if time is not None and self._offsets:
                 time -= self._offsets.get((one.node, one.source), 0.0)
-            made = EventSeen(index, one.text, one.node, one.source, time, entries, self._causes.get(index, frozenset()))
+            made = MatchedEvent(
+                index, one.text, one.node, one.source, time, entries, self._causes.get(index, frozenset())
+            )
             self._made[index] = made
         return made
 
-    def events_beside(self) -> Iterator[EventSeen]:
+    def events_beside(self) -> Iterator[MatchedEvent]:
         """The events that may report a recovery or concern other jobs."""
         for index, one in enumerate(self._events):
             if may_concern_others(one.text):
                 yield self.at(index)
 
 
-def _are_of_another_clock(raw: RawCase, clock: ClockOfLogs, job: JobSeen) -> bool:
+def _are_of_another_clock(raw: RawCase, clock: ClockOfLogs, job: JobEvidence) -> bool:
     """Whether all events are so much later than the job's end that their clock is set otherwise."""
     if job.ended is None:
         return False
@@ -199,7 +201,7 @@ def _job_seen(
     attributions: Sequence[LineAttribution | None],
     clock: ClockOfLogs,
     present: AbstractSet[str],
-) -> JobSeen:
+) -> JobEvidence:
     own = [item for item in of_logs if _is_own_failure(item)]
     others = [item for item in of_logs if item.onset < Onset.DEMOTED]
     of_failure = [item for item in of_logs if _is_failure(item)]
@@ -217,7 +219,7 @@ def _job_seen(
     mentions = cache(lambda name: any(is_word_in(name, text) for text in written))
     job_names = cache(lambda: own_names(raw.job, written, raw.node_events))
     is_own = partial(are_pods_of, job_id=raw.job.job_id, mentions=mentions, job_names=job_names)
-    return JobSeen(
+    return JobEvidence(
         nodes=nodes,
         nodes_as_written=_in_capitals(raw.job.nodes),
         job_id=raw.job.job_id,

@@ -45,8 +45,7 @@ from classifiers.extraction.observations.phases import (
     is_alive_when_given_up,
     works_while_others_wait,
 )
-from classifiers.extraction.observations.repeated_faults import DEVICE_FAULTS, is_at_same_step
-from classifiers.extraction.observations.replaced_pods import OWN_USE, is_evicted_again
+from classifiers.extraction.observations.recurrence import DEVICE_FAULTS, OWN_USE, is_at_same_step, is_evicted_again
 from classifiers.extraction.observations.silence import silent_since
 from classifiers.extraction.observations.slowdown import slowed_down
 from classifiers.extraction.observations.stacks import is_busy_elsewhere

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from classifiers.contracts import JobFacts, RawCase
-from classifiers.extraction.events.clocks import ClockOfLogs
+from classifiers.extraction.clocks import ClockOfLogs
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText, lines_with
 from classifiers.relevance.entry_groups import deadlines_reached

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import exit_codes, output
-from service.cli.numbers import between
+from service.cli.argument_types import between
 from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.errors import ConfigurationError

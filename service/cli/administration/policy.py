@@ -11,9 +11,8 @@ from service import compose, settings
 from service.automation import decision_records
 from service.automation.policy_replay import replay
 from service.cli import output
+from service.cli.argument_types import between, span
 from service.cli.files import check_writable, write_output
-from service.cli.numbers import between
-from service.cli.spans import span
 from service.clock import SystemClock
 from service.db.session import Store
 from service.recommend import policy, replay_report

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
-from service.cli.numbers import between
+from service.cli.argument_types import between
 from service.cli.output import add_json_option, json_document
 from service.deliveries.config import report_receivers
 from service.reports.scope import scope_of

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import between, positive, span
 from service.cli.classifier import reclassify_on_dask
-from service.cli.numbers import between, positive
 from service.cli.output import add_json_option, json_document
-from service.cli.spans import span
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
+from service.learning.range_reclassification import IDS_OF_RANGE
+from service.learning.reclassification import RunOptions
 from service.learning.records import PACKAGED, Reclassified
-from service.pipeline.range_reclassification import IDS_OF_RANGE
-from service.pipeline.reclassification import RunOptions
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

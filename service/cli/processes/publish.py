@@ -9,8 +9,8 @@ import orjson
 
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import positive
 from service.cli.files import check_readable
-from service.cli.numbers import positive
 from service.clock import Clock, SystemClock
 from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import ConfigurationError, FaultlineError, InvalidInput, invalid

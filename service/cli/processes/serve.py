@@ -163,7 +163,7 @@ def _side_work(
     failed: list[BaseException] = []
     if not with_worker:
         warn_if_root()
-        tasks = [PeriodicTask(parts.revision.by_late_logs, name="late logs")]
+        tasks = [PeriodicTask(parts.revision.revise_by_late_logs, name="late logs")]
         if parts.settings.kafka_bootstrap_servers:
             tasks.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S, name="consumer lag"))
         for task in tasks:

@@ -14,7 +14,7 @@ from prometheus_client import start_http_server
 from service import compose, settings
 from service.backoff import Backoff
 from service.cli import exit_codes, output
-from service.cli.numbers import between
+from service.cli.argument_types import between
 from service.cli.processes import start_checks
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
 from service.messaging.background_consumer import BackgroundConsumer

@@ -12,11 +12,19 @@ from datetime import timedelta
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import Outcome, ends_incident, node_of, summary, verdict_of
+from service.deliveries.channels.channel import (
+    DEFAULT_SEVERITY,
+    Dedup,
+    Outcome,
+    Severity,
+    ends_incident,
+    failure_link,
+    node_of,
+    summary,
+    verdict_of,
+)
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
-from service.deliveries.channels.links import failure_link
-from service.deliveries.config import DEFAULT_SEVERITY, Dedup, Severity
 from service.deliveries.records import DueDelivery
 
 

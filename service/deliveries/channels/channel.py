@@ -15,7 +15,9 @@ OWNER = "{user}"
 # The name of a user comes from an event or a form. Anything else could address another mailbox or channel.
 PLAIN_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
 
-
+Severity = Literal["critical", "error", "warning", "info"]
+DEFAULT_SEVERITY: Severity = "warning"  # of a message whose side has none
+Dedup = Literal["failure", "fingerprint"]
 OutcomeKind = Literal["sent", "retry", "refused", "gone"]
 
 
@@ -103,3 +105,9 @@ def summary(message: DueDelivery) -> str:
     description = message.payload.get("headline") or verdict.get("explanation") or message.type
     cause = f" ({verdict['side']}, {verdict['cause']})" if "cause" in verdict and "side" in verdict else ""
     return f"{message.key} failed{cause}: {description}"[:1000]
+
+
+def failure_link(public_url: str | None, message: DueDelivery) -> str | None:
+    """The link to the failure's page, if the public address of the service is configured."""
+    failure_id = message.payload.get("failure_id")
+    return None if public_url is None or failure_id is None else f"{public_url.rstrip('/')}/failures/{failure_id}"

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from service.deliveries.channels.channel import summary, verdict_of
-from service.deliveries.channels.links import failure_link
+from service.deliveries.channels.channel import failure_link, summary, verdict_of
 from service.deliveries.records import REPORT_SUBSCRIPTION, DueDelivery
 from service.formatting import escape_invisible
 

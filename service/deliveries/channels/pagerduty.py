@@ -5,11 +5,21 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from service.clock import Clock
-from service.deliveries.channels.channel import ALERTS, Outcome, ends_incident, node_of, summary, timestamp, verdict_of
+from service.deliveries.channels.channel import (
+    ALERTS,
+    DEFAULT_SEVERITY,
+    Dedup,
+    Outcome,
+    Severity,
+    ends_incident,
+    failure_link,
+    node_of,
+    summary,
+    timestamp,
+    verdict_of,
+)
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.http_answers import of_service, post
-from service.deliveries.channels.links import failure_link
-from service.deliveries.config import DEFAULT_SEVERITY, Dedup, Severity
 from service.deliveries.records import DueDelivery
 
 LONGEST_KEY = 255

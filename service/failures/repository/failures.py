@@ -36,7 +36,6 @@ from service.failures.tables import failure_nodes, failures, verdicts
 from service.groups.tables import group_deltas
 from service.jobs.records import Attempt, CountedAs
 from service.jobs.repository.jobs import JobReader
-from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.same_job import runs_of_job
 from service.jobs.tables import jobs
 from service.log_storage.log_bodies import DatabaseLogs, LogBodies
@@ -44,7 +43,7 @@ from service.log_storage.records import LogsToStore
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import unpack
-from service.sql.types import clean, short, utc
+from service.sql.types import clean, names_of, short, utc
 
 _HIGHEST_ID = 2**63 - 1
 _JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")
@@ -267,7 +266,7 @@ class FailureRepository(FailureReader):
         ).one_or_none()
         own_end = ended_at if job is None else job.ended_at
         log_rows.put(self._connection, failure_id, attempt_id, own_end, streams, event)
-        for node in _distinct(nodes_of(None if job is None else job.nodes)):
+        for node in _distinct(names_of(None if job is None else job.nodes)):
             self._connection.execute(
                 upsert(self._connection, failure_nodes)
                 .values(failure_id=failure_id, node=node, ended_at=ended_at)

@@ -23,11 +23,10 @@ from service.failures.records import FailureFilter, FailureRow, FailureSort
 from service.failures.repository import search
 from service.failures.repository.index_scan import index_scan
 from service.failures.tables import failures
-from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
-from service.sql.types import UtcDateTime
+from service.sql.types import UtcDateTime, names_of
 
 Position = tuple[str | float, int]  # of a row in the list: its end time or its cost, and its id
 
@@ -221,7 +220,7 @@ def row_of(row: Row[Any]) -> FailureRow:
         user=row.user_name,
         team=row.team,
         queue=row.queue,
-        nodes=nodes_of(row.nodes),
+        nodes=names_of(row.nodes),
         gpus=row.gpus,
         started_at=row.started_at,
         ended_at=row.ended_at,

@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Connection, Row, select
 
 from service.failures.records import FailureRow
 from service.failures.tables import failures
-from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.same_job import same_job
 from service.jobs.tables import jobs
+from service.sql.types import names_of
 
 NEAR = 200  # failures that are examined, newest first
 
@@ -72,8 +72,8 @@ def nearest(connection: Connection, row: FailureRow) -> Solved | None:
                 found.job_id,
                 found.user_name,
                 found.team,
-                nodes_of(found.failed_on),
-                nodes_of(found.succeeded_on),
+                names_of(found.failed_on),
+                names_of(found.succeeded_on),
                 found.failed_gpus,
                 found.succeeded_gpus,
                 found.succeeded_at,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from classifiers.relevance import evidence_weights
+from classifiers.fleet_evidence import evidence_weights
 
 _SHORT = 4  # characters
 LOOKED_AT = 4_000  # characters of a line that are examined

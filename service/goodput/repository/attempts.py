@@ -8,10 +8,10 @@ from sqlalchemy import Connection, Float, case, cast, func, literal_column, sele
 from service.failures.tables import failures
 from service.goodput.records import AttemptSum
 from service.goodput.repository import expressions
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import durations
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import ended_within
 
 UNKNOWN = "unknown"
 _HOUR_S, _DAY_S = 3_600.0, 86_400.0

@@ -21,11 +21,11 @@ from sqlalchemy import (
 )
 
 from service.goodput.records import GPUS_PER_NODE, Quantiles
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import utc
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import ended_within
 
 LARGEST = 1 << 20  # GPUs; the last size
 SIZES = tuple(1 << power for power in range(21))

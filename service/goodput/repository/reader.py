@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from service.goodput.records import AttemptSum, GoodputCounts, Times
 from service.goodput.repository import attempts, runs, times
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 
 
 class GoodputReader:

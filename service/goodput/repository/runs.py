@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, Connection, Subquery, case, func, select
 from service.contracts.event import FAILURE_STATUSES
 from service.goodput.records import Quantiles, RunSums
 from service.goodput.repository import expressions
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
-from service.requests.tables import lineages
+from service.resubmissions.tables import lineages
 from service.sql import durations
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import ended_within
 
 LONG_S = 86_400.0  # Kokolis et al. 2024 give ETTR of runs of a day or more
 _HOUR_S = 3_600.0

@@ -9,12 +9,12 @@ from service.failures.tables import failures, verdicts
 from service.goodput.records import IncidentTimes, Quantiles
 from service.goodput.repository import expressions
 from service.incidents.tables import incidents
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import durations
 from service.sql.packing import unpack
 from service.sql.types import clean, utc
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import ended_within
 from service.times import instant_of
 
 # Events that arrive later are imported history or repaired queues: their delay is not the service's.

@@ -86,16 +86,14 @@ class KubernetesScheduler:
     Args:
         api: the client of the cluster.
         clock: used to compute the time since an earlier attempt.
-        write_back: report the result as an Event on the old Job, if the hook may create Events.
     """
 
     kind = "kubernetes"
     can_look_up = True
 
-    def __init__(self, api: Api, clock: Clock, *, write_back: bool = True) -> None:
+    def __init__(self, api: Api, clock: Clock) -> None:
         self._api = api
         self._clock = clock
-        self._write_back = write_back
 
     def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
         """See `Scheduler`."""
@@ -216,8 +214,6 @@ class KubernetesScheduler:
 
     def _tell(self, job: Object, request: Request, made: _Place) -> None:
         """Create an Event on the old Job for its users; errors are ignored."""
-        if not self._write_back:
-            return
         meta = field_reading.mapping(job, "metadata")
         now = rfc3339(self._clock.now().astimezone(UTC))
         why = "; ".join(str(one) for one in request.reasons)

@@ -14,7 +14,7 @@ from service.failures.tables import failures
 from service.incidents.records import Incident, IncidentDetail, IncidentJob, IncidentNote, MemberCounts, NewIncident
 from service.incidents.tables import incident_jobs, incident_notes, incidents
 from service.jobs.tables import jobs
-from service.requests.tables import lineages, requests
+from service.resubmissions.tables import lineages, requests
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
 from service.sql.types import short, utc

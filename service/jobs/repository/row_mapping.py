@@ -7,7 +7,7 @@ from sqlalchemy import RowMapping
 
 from service.jobs.records import Attempt, NewJob
 from service.jobs.tables import jobs
-from service.sql.types import clean, short, utc
+from service.sql.types import clean, names_of, short, utc
 
 # The inserted columns, in this order; `conflicts` has its default.
 COLUMNS = tuple(column.name.encode().decode() for column in jobs.columns if column.name != "conflicts")
@@ -45,11 +45,6 @@ def row_of(job: NewJob, key: str, row_id: int) -> tuple[Any, ...]:
     )
 
 
-def nodes_of(text: str | None) -> tuple[str, ...]:
-    """The node names of a row."""
-    return tuple(orjson.loads(text)) if text else ()
-
-
 def attempt_of(row: RowMapping) -> Attempt:
     """The attempt of a row of `jobs` with `failure`, `side`, `cause` and `headline` of its failure."""
     return Attempt(
@@ -66,7 +61,7 @@ def attempt_of(row: RowMapping) -> Attempt:
         queue=row["queue"],
         gpus=row["gpus"],
         gpu_type=row["gpu_type"],
-        nodes=nodes_of(row["nodes"]),
+        nodes=names_of(row["nodes"]),
         submitted_at=row["submitted_at"],
         started_at=row["started_at"],
         ended_at=row["ended_at"],

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kafka import KafkaProducer, errors
@@ -28,12 +28,9 @@ class Producer:
         make: creates the client.
     """
 
-    def __init__(
-        self, config: KafkaConfig, *, delivery_s: float = 20.0, make: Callable[..., Any] = KafkaProducer
-    ) -> None:
+    def __init__(self, config: KafkaConfig, *, delivery_s: float = 20.0) -> None:
         self._config = config
         self._delivery_s = delivery_s
-        self._make = make
         self._client: Any = None
         self._lock = threading.Lock()
 
@@ -77,7 +74,7 @@ class Producer:
     def _connect(self) -> Any:
         milliseconds = int(self._delivery_s * 1000)
         return connected(
-            self._make,
+            KafkaProducer,
             **(self._config.connection() | {"request_timeout_ms": milliseconds // 2}),
             client_id=f"faultline-{self._config.group_id}-producer",
             acks="all",

@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
 
 from service.failures.tables import failure_nodes, failures, verdicts
-from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.nodes.records import FailureWeights, JudgedFailure, RanJob, Window
 from service.nodes.tables import blames
@@ -15,7 +14,7 @@ from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.key_join import KeyJoin, Kind
 from service.sql.packing import pack, unpack
-from service.sql.types import clean, utc
+from service.sql.types import clean, names_of, utc
 
 
 class FailureFactReader:
@@ -221,7 +220,7 @@ def _near(row: tuple[Any, ...]) -> JudgedFailure:
 
 def _nodes(text: str | None) -> tuple[str, ...]:
     """The node names of an attempt, as long as the tables of nodes store them."""
-    return tuple(name[:_NAME] for name in nodes_of(text))
+    return tuple(name[:_NAME] for name in names_of(text))
 
 
 def _id(one: JudgedFailure) -> int:

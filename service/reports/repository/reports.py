@@ -9,13 +9,13 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, and_, func, select
 
 from service.clock import Clock
 from service.contracts.page import Page
-from service.jobs.records import Scope
 from service.reports.records import EVERYTHING, PublishedReport
 from service.reports.tables import reports, scoped_reports
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.packing import pack, unpack
 from service.sql.types import short, utc
+from service.statistics.records import Scope
 
 _SCOPED = "scoped-reports"
 

@@ -6,11 +6,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select, update
 
 from service.clock import Clock
-from service.jobs.records import Scope
 from service.reports.records import NewSubscription, Subscription
 from service.reports.tables import report_subscriptions as subscriptions
 from service.sql import bulk
 from service.sql.types import clean, short, utc
+from service.statistics.records import Scope
 
 
 class SubscriptionReader:

@@ -9,20 +9,20 @@ from service.contracts.advice import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import in_scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.requests.repository.rescued import rescued
-from service.requests.tables import requests
+from service.resubmissions.repository.rescued import rescued
+from service.resubmissions.tables import requests
 from service.sql.types import utc
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import in_scope
 
 
 @dataclass(frozen=True, slots=True)
 class Automated:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
-    `rescued`: see `service.requests.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
+    `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
     `retracted`: carried out on a verdict that was later retracted.
     """
 

@@ -27,13 +27,13 @@ from service.failures.tables import failures, verdicts
 from service.feedback.records import JUDGING
 from service.feedback.tables import feedback
 from service.groups.tables import group_fingerprints, groups
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import in_scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING, Amount
 from service.reports.weekly_facts import GroupFacts
 from service.sql import bulk
 from service.sql.types import clean, utc
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import in_scope
 
 UNKNOWN = "unknown"
 Breakdown = Literal["cause", "category", "symptom"]

@@ -8,12 +8,12 @@ from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, li
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import in_scope
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.requests.tables import lineages
+from service.resubmissions.tables import lineages
 from service.sql.types import utc
+from service.statistics.records import Scope
+from service.statistics.repository.scope_conditions import in_scope
 
 UNKNOWN = "unknown"
 _FAILED = tuple(sorted(FAILURE_STATUSES))

@@ -35,11 +35,11 @@ from sqlalchemy import (
 )
 
 from service.failures.tables import failures
-from service.jobs.records import Scope
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.bulk import chunks
 from service.sql.types import UtcDateTime, clean, utc
+from service.statistics.records import Scope
 from service.statistics.repository import sums
 from service.statistics.repository.sums import FAILURES, JOBS
 from service.statistics.tables import days, hour_notes, hours

@@ -22,13 +22,12 @@ from sqlalchemy import (
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
-from service.jobs.records import Scope
-from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import utc
-from service.statistics.records import PeriodCount
+from service.statistics.records import PeriodCount, Scope
 from service.statistics.repository import rollups, sums
+from service.statistics.repository.scope_conditions import ended_within
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)

@@ -26,14 +26,13 @@ from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
-from service.jobs.records import ALL_JOBS, Scope
-from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk, paging
 from service.sql.distinct_values import values_by_set
 from service.sql.types import utc
-from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats, StatsDetail
+from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
 from service.statistics.repository import rollups, series, sums
+from service.statistics.repository.scope_conditions import ended_within
 from service.statistics.repository.series import Counted
 from service.statistics.tables import days
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from service.requests.records import Switch
+from service.resubmissions.records import Switch
 from service.web import automation_views as views
 from service.web.api.automation_models import AutomationAnswer, Stop
 from service.web.auth import ACT, READ, Principal

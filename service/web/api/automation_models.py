@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.incidents.records import Incident, IncidentJob, IncidentKind, IncidentNote, MemberCounts
-from service.requests.records import AckResult, Rate, Request, RequestState, Switch
+from service.resubmissions.records import AckResult, Rate, Request, RequestState, Switch
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
 Token = Annotated[str, Field(min_length=1, max_length=100)]

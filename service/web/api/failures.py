@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from service.failures.records import FailureDetail, FailureSort
 from service.failures.repository.facets import FacetCounts
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
 from service.web.api.parameters import ClusterInPath, Cursor, Limit, Since, Text, Until, failure_query

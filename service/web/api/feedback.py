@@ -5,11 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from service import weeks
-from service.feedback import fix_service, label_export, label_queue
+from service.feedback import label_export, label_queue
 from service.feedback.label_queue import LabelQueue
 from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
+from service.fixes import service as fix_service
 from service.web import group_views, views
-from service.web.api.group_models import (
+from service.web.api.parameters import Cursor, Limit
+from service.web.auth import ACT, ADMIN, OWN, READ, Principal
+from service.web.error_responses import answers
+from service.web.group_requests import (
     AuditAnswer,
     BulkFeedback,
     BulkFeedbackResult,
@@ -21,11 +25,9 @@ from service.web.api.group_models import (
     QueuePage,
     Saved,
     SavedViews,
+    feedback_input,
+    feedback_receipt,
 )
-from service.web.api.parameters import Cursor, Limit
-from service.web.auth import ACT, ADMIN, OWN, READ, Principal
-from service.web.error_responses import answers
-from service.web.group_actions import feedback_input, feedback_receipt
 from service.web.services import InjectedServices
 from service.web.views import LONGEST_ID
 

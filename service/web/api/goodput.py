@@ -5,7 +5,7 @@ from pydantic import BaseModel
 
 from service.goodput import definitions
 from service.goodput.records import Goodput
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 from service.web import goodput_views
 from service.web.api.parameters import Since, Text, Until
 from service.web.auth import READ

@@ -6,7 +6,10 @@ from fastapi import APIRouter, Path, Query
 
 from service.groups.records import GroupSort, GroupState
 from service.web import group_views, views
-from service.web.api.group_models import (
+from service.web.api.parameters import Cursor, GroupTexts, Limit, group_filter
+from service.web.auth import ACT, READ, Principal
+from service.web.error_responses import answers
+from service.web.group_requests import (
     BulkFeedbackResult,
     FeedbackGiven,
     GroupAction,
@@ -15,11 +18,10 @@ from service.web.api.group_models import (
     GroupLabels,
     GroupsPage,
     WithdrawnLabel,
+    act,
+    feedback_input,
+    feedback_receipt,
 )
-from service.web.api.parameters import Cursor, GroupTexts, Limit, group_filter
-from service.web.auth import ACT, READ, Principal
-from service.web.error_responses import answers
-from service.web.group_actions import act, feedback_input, feedback_receipt
 from service.web.services import InjectedServices, Services
 from service.web.views import LONGEST_ID, FailureQuery
 

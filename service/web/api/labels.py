@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query, Request
 
 from service.feedback import label_export
 from service.web import export, request_body
-from service.web.api.group_models import ImportAnswer
 from service.web.auth import LABELS, READ, Principal
 from service.web.error_responses import answers
+from service.web.group_requests import ImportAnswer
 from service.web.security_events import record
 from service.web.services import InjectedServices
 

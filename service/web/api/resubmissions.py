@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from service.errors import FieldError, Forbidden, NotFound
-from service.requests.records import Lease, Request, RequestState
+from service.resubmissions.records import Lease, Request, RequestState
 from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
 from service.web.api.failures import FailureId

@@ -9,7 +9,7 @@ import orjson
 from fastapi import APIRouter
 
 from classifiers import taxonomy
-from classifiers.relevance import evidence_weights
+from classifiers.fleet_evidence import evidence_weights
 from service.contracts.event import JobCompletion
 from service.contracts.node_event import NodeEvent
 from service.contracts.verdict import VerdictBody

@@ -8,12 +8,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, ValidationError
 
 from service.errors import FieldError, InvalidInput, NotFound
-from service.feedback import fix_service
 from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
+from service.fixes import service as fix_service
 from service.web import group_views, views
-from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
-from service.web.group_actions import feedback_input
+from service.web.group_requests import FeedbackGiven, Saved, feedback_input
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.forms import (
     ActForm,

@@ -11,8 +11,8 @@ from fastapi.responses import RedirectResponse
 
 from classifiers import taxonomy
 from service.errors import FieldError, InvalidInput
-from service.jobs.records import Scope
 from service.recommend import ranking
+from service.statistics.records import Scope
 from service.web.api.parameters import TextFilters
 from service.web.auth import ACT, OWN, READ, ActionRequest, Principal, check_form
 from service.web.services import InjectedServices, Services

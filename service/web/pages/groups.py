@@ -18,10 +18,9 @@ from service.feedback.records import WithdrawnGroupLabel
 from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.times import bounded
 from service.web import group_views, views
-from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
-from service.web.group_actions import act, feedback_input
+from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.to_check import to_check
 from service.web.pages.forms import (

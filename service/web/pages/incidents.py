@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.incidents.records import IncidentKind
 from service.web.auth import READ
 from service.web.pages.forms import DEFAULT_ROWS, CommentForm, RowLimit, Text, redirect
-from service.web.pages.operations.automation_banner import message
+from service.web.pages.navigation import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 from service.web.views import LONGEST_ID

@@ -9,9 +9,8 @@ from service import weeks
 from service.feedback import label_queue
 from service.feedback.records import FeedbackInput
 from service.web import views
-from service.web.api.group_models import FeedbackGiven
 from service.web.auth import READ
-from service.web.group_actions import feedback_input
+from service.web.group_requests import FeedbackGiven, feedback_input
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.feedback import facts
 from service.web.pages.forms import ActForm, Text, cause_choice, causes_by_side, redirect

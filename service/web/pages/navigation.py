@@ -1,10 +1,15 @@
-"""The pages of the navigation, in three groups, and the time range of the header that links keep."""
+"""The header of every page: the pages of the navigation, the time range that links keep, the state of automation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
+
+from service.errors import FaultlineError
+from service.resubmissions.records import Switch
+from service.web.pages import display_names
+from service.web.services import Services
 
 _LONGEST = 60  # characters of a time in a link
 Link = tuple[str, str, bool]  # address, label, whether the page has a time range
@@ -94,3 +99,34 @@ def moment(text: str, zone: ZoneInfo) -> str:
         return f"{at.astimezone(zone) if at.tzinfo else at:%m-%d %H:%M}"
     except (ValueError, OverflowError):
         return text[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class AutomationBanner:
+    """Kill switch, held and waiting requests, and open incidents."""
+
+    switch: Switch
+    held: int
+    waiting: int
+    incidents: int
+
+
+def automation_banner(services: Services) -> AutomationBanner | None:
+    """State of automation; None if the database does not answer, so that error pages still render."""
+    try:
+        with services.reading() as reading:
+            counts = reading.requests.count_open()
+            return AutomationBanner(
+                reading.kill_switch.get(),
+                counts.get("held", 0),
+                counts.get("waiting", 0) + counts.get("leased", 0),
+                reading.incidents.count_opened(),
+            )
+    except FaultlineError:
+        return None
+
+
+def message(code: str | None) -> str | None:
+    """The message shown after an automation form was submitted; None for an unknown code."""
+    found = display_names.table()["automation_notice"].get(code or "")
+    return None if found is None else str(found)

@@ -9,12 +9,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from service import weeks
 from service.deliveries.config import ReportReceiver
-from service.jobs.records import Scope
 from service.reports import html, markdown, pdf
 from service.reports import scope as scopes
 from service.reports.document import Report
 from service.reports.records import Subscription
 from service.reports.subscriptions import described
+from service.statistics.records import Scope
 from service.web import views
 from service.web.auth import READ, Principal
 from service.web.pages.forms import ActForm, Text, redirect

@@ -19,7 +19,7 @@ from service import formatting
 from service.failures.records import FailureRow
 from service.headlines.headline import headline
 from service.web.pages import display_names, navigation
-from service.web.pages.operations.automation_banner import automation_banner
+from service.web.pages.navigation import automation_banner
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
 

@@ -10,7 +10,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import Reason
-from classifiers.relevance.recent_changes import raises_limit
+from classifiers.relevance.raised_limits import raises_limit
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))

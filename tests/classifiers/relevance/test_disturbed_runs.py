@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from classifiers.contracts import NodeEvent
-from classifiers.extraction.events.clocks import clock_offsets
-from classifiers.relevance.event_candidates import JobSeen, Judgement, Reason, Support
+from classifiers.extraction.clocks import clock_offsets
+from classifiers.relevance.event_candidates import JobEvidence, Judgement, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
@@ -19,13 +19,13 @@ WRONG_RESULTS = ("nvidia-health.wrong-results",)
 KILLED = ("nodes.processes-killed",)
 
 
-def late(at: float | None = SLOWED_AT) -> JobSeen:
+def late(at: float | None = SLOWED_AT) -> JobEvidence:
     """A job that reached its time limit, with the time since when its steps were slower."""
     limit = frozenset({"slurm.time-limit"})
     return job(own_entries=[limit], other_entries=limit, failed=None, status="timeout", slowed=lambda: at)
 
 
-def stopped(*others: str) -> JobSeen:
+def stopped(*others: str) -> JobEvidence:
     """A job whose processes waited for each other until a limit, with further entries of its log."""
     return job(own_entries=[], other_entries=WATCHDOG | set(others), last_progress=END - 700, stalled=END - 650)
 

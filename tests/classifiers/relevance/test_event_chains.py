@@ -10,7 +10,7 @@ from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.relevance.event_candidates import JobSeen, Reason, Support
+from classifiers.relevance.event_candidates import JobEvidence, Reason, Support
 from classifiers.relevance.node_events import judge
 from tests.classifiers.relevance.test_node_events import END, PEER_GONE, event, job
 
@@ -24,7 +24,7 @@ def extractor() -> Extractor:
     return Extractor(Scanner(signatures.packaged()))
 
 
-def lost_peer(**changes: Any) -> JobSeen:
+def lost_peer(**changes: Any) -> JobEvidence:
     return job(**({"own_entries": [], "other_entries": PEER_GONE} | changes))
 
 

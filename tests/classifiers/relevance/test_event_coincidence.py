@@ -10,7 +10,7 @@ from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.relevance.event_candidates import EventSeen, Reason, Support
+from classifiers.relevance.event_candidates import MatchedEvent, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
 from tests.classifiers.relevance.test_node_events import END, PEER_GONE, XID_79, event, job, judged
@@ -170,7 +170,7 @@ def test_a_crash_of_a_desktop_program_is_of_another_process() -> None:
 
 
 def test_a_scheduler_service_does_not_explain_that_names_are_not_resolved() -> None:
-    munge = EventSeen(0, "slurmd: error: Credential signature check: Expired credential", "gpu7", "slurmd", END - 20,
+    munge = MatchedEvent(0, "slurmd: error: Credential signature check: Expired credential", "gpu7", "slurmd", END - 20,
                       ("slurm.munge",))  # fmt: skip
     seen = waiting(TIMED_OUT | {"python.name-resolution"})
     assert judge([munge], [munge], seen)[0].reason is Reason.NO_TRACE

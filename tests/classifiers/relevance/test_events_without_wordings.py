@@ -9,7 +9,7 @@ from classifiers import signatures
 from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
+from classifiers.relevance.event_candidates import JobEvidence, MatchedEvent, Reason, Support
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
@@ -44,7 +44,7 @@ def test_a_few_slow_steps_before_the_limit_support_what_slows_a_node(
     assert (first_of(log, HOT, after_s=after_s, node=node, status=status) == HOT) is leads
 
 
-def slow(**changes: Any) -> JobSeen:
+def slow(**changes: Any) -> JobEvidence:
     values: dict[str, Any] = {"slowed_between": lambda: (END - 4_000, END - 2_000)} | changes
     return job(own_entries=[], other_entries=frozenset(), failed=None, **({"status": "timeout"} | values))
 
@@ -71,14 +71,14 @@ def test_a_list_of_nodes_and_an_address_in_a_name_tell_whose_an_event_is(node: s
     assert (judged(event(node=node), job(log)).reason is not Reason.OTHER_NODE) is is_used
 
 
-def seen_with(text: str, entry: str, causes: set[str], **changes: Any) -> JobSeen:
+def seen_with(text: str, entry: str, causes: set[str], **changes: Any) -> JobEvidence:
     shown = frozenset({entry})
     values: dict[str, Any] = {"failure_text": lambda: text, "own_causes": frozenset(causes)} | changes
     return job(own_entries=[shown], other_entries=shown, **values)
 
 
-def of_causes(text: str, *, before_s: float, entries: tuple[str, ...], node: str = "gpu1") -> EventSeen:
-    return EventSeen(0, text, node, "agent", END - 10 - before_s, entries, frozenset({"SYS.1"}))
+def of_causes(text: str, *, before_s: float, entries: tuple[str, ...], node: str = "gpu1") -> MatchedEvent:
+    return MatchedEvent(0, text, node, "agent", END - 10 - before_s, entries, frozenset({"SYS.1"}))
 
 
 @pytest.mark.parametrize(
@@ -140,12 +140,12 @@ def test_a_failure_without_a_time_follows_at_once_where_no_progress_came_after_t
 def test_a_test_before_the_job_speaks_for_wrong_numbers_that_the_job_met_later() -> None:
     shown: dict[str, Any] = {"text": "", "entry": "pytorch.nan-function", "causes": {"HW.GPU.1", "USER.1"}}
     entries = ("nvidia-health.wrong-results",)
-    tested = EventSeen(
+    tested = MatchedEvent(
         0, "memory test of GPU 3: 2 faulty cells", "gpu1", "prolog", -5.0, entries, frozenset({"HW.GPU.1"})
     )
     assert judged(tested, seen_with(**shown)).reason is None
     assert judged(tested, seen_with(**(shown | {"causes": {"USER.1"}}))).reason is Reason.NOT_SHOWN
-    days_ago = EventSeen(0, tested.text, "gpu1", "prolog", -90_000.0, entries, tested.causes)
+    days_ago = MatchedEvent(0, tested.text, "gpu1", "prolog", -90_000.0, entries, tested.causes)
     assert judged(days_ago, seen_with(**shown)).reason is Reason.NOT_SHOWN
 
 
@@ -174,7 +174,7 @@ def test_a_job_that_ends_at_once_after_a_change_of_its_node(
 
 
 def test_a_change_of_the_whole_platform_keeps_a_job_from_beginning() -> None:
-    change = EventSeen(0, "policy applied to the cluster", None, "change", 500.0, ("changes.network",))
+    change = MatchedEvent(0, "policy applied to the cluster", None, "change", 500.0, ("changes.network",))
     waited = frozenset({"pytorch.rendezvous-timeout"})
     seen = job(own_entries=[waited], other_entries=waited, started=900.0, last_progress=None)
     assert judged(change, seen).reason is None

@@ -7,7 +7,7 @@ import pytest
 
 from classifiers import signatures
 from classifiers.relevance import event_objects, event_rules
-from classifiers.relevance.event_candidates import EventSeen, JobSeen, Judgement, Reason, Support
+from classifiers.relevance.event_candidates import JobEvidence, Judgement, MatchedEvent, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
 
@@ -19,7 +19,7 @@ CUDA_ERROR = frozenset({"cuda.unknown-error"})
 PEER_GONE = frozenset({"wordings.peer-gone"})
 
 
-def job(log: str = "", **changes: Any) -> JobSeen:
+def job(log: str = "", **changes: Any) -> JobEvidence:
     values: dict[str, Any] = {
         "nodes": frozenset({"gpu1"}),
         "job_id": "4711",
@@ -32,15 +32,15 @@ def job(log: str = "", **changes: Any) -> JobSeen:
         "ended": END,
         "mentions": lambda name: name in log,
     }
-    return JobSeen(**(values | changes))
+    return JobEvidence(**(values | changes))
 
 
 def event(text: str = XID_79, *, at: float = END - 20, node: str = "gpu1", source: str = "kernel", index: int = 0,
-          entries: tuple[str, ...] = GPU_LOST) -> EventSeen:  # fmt: skip
-    return EventSeen(index, text, node, source, at, entries)
+          entries: tuple[str, ...] = GPU_LOST) -> MatchedEvent:  # fmt: skip
+    return MatchedEvent(index, text, node, source, at, entries)
 
 
-def judged(one: EventSeen, seen: JobSeen, others: Sequence[EventSeen] = ()) -> Judgement:
+def judged(one: MatchedEvent, seen: JobEvidence, others: Sequence[MatchedEvent] = ()) -> Judgement:
     return judge([one], [one, *others], seen)[0]
 
 
@@ -100,7 +100,7 @@ def test_an_event_counts_where_an_error_that_may_have_its_cause_follows_at_once(
 ) -> None:
     missing = frozenset({"python.file-not-found"})
     seen = job(own_entries=[missing], other_entries=missing, own_causes=frozenset({"USER.1", "SYS.5"}))
-    unmounted = EventSeen(
+    unmounted = MatchedEvent(
         0, "nfs: server nas1 not responding", "gpu1", "agent", END - 10 - before_s, STALLED, frozenset(causes)
     )
     assert (judged(unmounted, seen).reason is None) is is_used

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from classifiers.relevance.event_candidates import JobSeen, Reason, Support
+from classifiers.relevance.event_candidates import JobEvidence, Reason, Support
 from classifiers.relevance.event_times import blocked_for
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
@@ -14,7 +14,7 @@ SLOWED_AT = END - 3_000
 FULL = event("WARNING: /work9 99% used", entries=("storage.mount-full",))
 
 
-def slow() -> JobSeen:
+def slow() -> JobEvidence:
     limit = frozenset({"slurm.time-limit"})
     return job(own_entries=[limit], other_entries=limit, failed=None, status="timeout", slowed=lambda: SLOWED_AT)
 

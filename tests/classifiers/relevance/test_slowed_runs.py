@@ -12,7 +12,7 @@ from classifiers.extraction.observations.slow_nodes import slow_nodes
 from classifiers.extraction.scan import Scanner
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.training_progress import slowed_since
-from classifiers.relevance.event_candidates import JobSeen, Reason, Support
+from classifiers.relevance.event_candidates import JobEvidence, Reason, Support
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
 BEGAN = datetime(2026, 11, 20, 9, tzinfo=UTC)
@@ -27,7 +27,7 @@ def extractor() -> Extractor:
     return Extractor(Scanner(signatures.packaged()))
 
 
-def slowed(at: float | None = SLOWED_AT, status: str = "timeout") -> JobSeen:
+def slowed(at: float | None = SLOWED_AT, status: str = "timeout") -> JobEvidence:
     return job(own_entries=[], other_entries=frozenset(), failed=None, status=status, slowed=lambda: at)
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from service.db.session import Store
-from service.requests.records import Lease
+from service.resubmissions.records import Lease
 from tests.service.automation.world import AUTO, STORM, World, job, outage, world
 from tests.service.frozen_clock import FrozenClock
 

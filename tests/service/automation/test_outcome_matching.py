@@ -11,8 +11,8 @@ from service.automation.job_ends import EndedAttempt
 from service.automation.lineage import LineageAssignment
 from service.automation.outcome_matching import belongs_to, below_minimum, outcome_of_end
 from service.db.session import Store
-from service.requests.records import AwaitedRequest, LineageMember, TallyRow
-from service.requests.repository.lineages import key_of
+from service.resubmissions.records import AwaitedRequest, LineageMember, TallyRow
+from service.resubmissions.repository.lineages import key_of
 from tests.service.automation.world import AUTO, OUTAGE, World, event, job, rules, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW

@@ -8,7 +8,7 @@ from sqlalchemy import event
 
 from service.db.session import Store
 from service.errors import Conflict
-from service.requests.repository.requests import RequestReader
+from service.resubmissions.repository.requests import RequestReader
 from tests.service.automation.world import AUTO, World, job, world
 from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock

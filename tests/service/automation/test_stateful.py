@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from service.db.session import Store
 from service.errors import Conflict
-from service.requests.records import Lease
+from service.resubmissions.records import Lease
 from tests.service.automation.world import AUTO, World, job, world
 from tests.service.databases import migrated_file
 from tests.service.frozen_clock import FrozenClock

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 from service.automation.success_rates import NO_HISTORY, success_rates
 from service.db.session import Store
-from service.feedback import fix_service
-from service.feedback.repository.applied_fixes import FixCount
+from service.fixes import service as fix_service
+from service.fixes.records import FixCount
 from service.recommend.facts import Tally
-from service.requests.records import TallyRow
+from service.resubmissions.records import TallyRow
 from tests.service.automation.world import World, job
 
 XID = "NVRM: Xid (PCI:0000:4b:00): 79, GPU has fallen off the bus."

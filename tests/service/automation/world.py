@@ -17,7 +17,7 @@ from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.recommend.policy import Policy
-from service.requests.records import Lease, Request, RequestState
+from service.resubmissions.records import Lease, Request, RequestState
 from service.sql.packing import unpack
 from service.telemetry import Telemetry
 from tests.service.databases import engine_of

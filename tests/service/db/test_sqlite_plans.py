@@ -7,7 +7,7 @@ import pytest
 from service.db.session import Store
 from service.groups.records import GroupFilter, GroupSort
 from service.groups.repository import listing
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 from tests.service.databases import engine_of
 from tests.service.db.test_plans import plan, statements
 from tests.service.sample_rows import NOON, job, put

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.relevance import evidence_weights
+from classifiers.fleet_evidence import evidence_weights
 from service.contracts.node_event import NODES_MOST
 from service.errors import UnreadableRecord
 from service.formats.node_events import parse

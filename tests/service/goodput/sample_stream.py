@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 from service import weeks
 from service.db.session import Store
 from service.jobs.records import NewJob
-from service.requests.records import LineageMember
-from service.requests.repository.lineages import key_of
+from service.resubmissions.records import LineageMember
+from service.resubmissions.repository.lineages import key_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put, succeeded
 

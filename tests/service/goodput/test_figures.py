@@ -9,7 +9,8 @@ from service.db.session import Store
 from service.goodput import figures
 from service.goodput.records import Goodput
 from service.incidents.records import NewIncident
-from service.jobs.records import NewJob, Scope
+from service.jobs.records import NewJob
+from service.statistics.records import Scope
 from tests.service.frozen_clock import FrozenClock
 from tests.service.goodput.sample_stream import BERLIN, FIRST, HARDWARE, LAST, STREAM, WEEK, fill
 from tests.service.sample_rows import job, put

@@ -26,7 +26,7 @@ def stated(kind: str, condition: str, name: str, hours: float, owner: tuple[str,
     labels |= {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"} if kind in {"Job", "Pod"} else {}
     reason = {"type": condition, "status": "True", "reason": "Why", "message": "words", "lastTransitionTime": ended}
     terminated = {"exitCode": 1, "reason": "Error", "finishedAt": ended}
-    status = {"conditions": [reason]}
+    status: dict[str, Any] = {"conditions": [reason]}
     if kind == "Pod":
         container = {"name": "node", "restartCount": 0, "state": {"terminated": terminated}}
         status = {"phase": "Failed", "containerStatuses": [container]}

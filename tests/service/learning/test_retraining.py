@@ -15,8 +15,8 @@ from service.feedback.records import FeedbackInput, Labels
 from service.groups.count_updater import GroupCountUpdater
 from service.learning import gate
 from service.learning.gate import LabelFacts
+from service.learning.reclassification import Reclassification, RunOptions
 from service.learning.records import PACKAGED, GateResult
-from service.pipeline.reclassification import Reclassification, RunOptions
 from service.recommend import policy
 from service.recommend.advisor import Advisor
 from tests.classifiers.conftest import KINDS

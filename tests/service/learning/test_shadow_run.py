@@ -17,7 +17,7 @@ from service.learning.shadow_figures import (
     added,
     figures,
 )
-from service.pipeline.shadow_run import AT_ONCE
+from service.learning.shadow_run import AT_ONCE
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import KEY, LICENCE
 from tests.service.learning.world import World

@@ -1,4 +1,4 @@
-"""Tests of classifying stored failures again use the small model and the process of the tests of learning."""
+"""Tests of what is stored for a later classification use the small model and the process of the tests of learning."""
 
 from tests.service.learning.conftest import cases, model, world
 

@@ -203,7 +203,7 @@ def test_secrets_in_free_text_never_reach_the_store(bench: Bench, tmp_path: Path
 def test_a_late_log_revises_the_verdict(bench: Bench) -> None:
     bench.diagnose.handle([event(logs=[{"rank": 0, "uri": "/scratch/7.log"}])])
     assert only_failure(bench.store).row.version == 1
-    assert revision_with(bench.tools).by_late_logs() == 0, "not due yet"
+    assert revision_with(bench.tools).revise_by_late_logs() == 0, "not due yet"
     bench.shelf.texts["/scratch/7.log"] = "ImportError: libfoo.so"
     assert [again_after(bench, seconds) for seconds in (60, 3600)] == [1, 0]
     detail = only_failure(bench.store)
@@ -217,7 +217,7 @@ def again_after(bench: Bench, seconds: float) -> int:
     bench.clock.sleep(seconds)
     later = Store(str(engine_of(bench.store).url), clock=bench.clock)
     try:
-        return revision_with(replace(bench.tools, store=later)).by_late_logs()
+        return revision_with(replace(bench.tools, store=later)).revise_by_late_logs()
     finally:
         later.close()
 

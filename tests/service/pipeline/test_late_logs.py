@@ -65,7 +65,7 @@ class Bench:
 
     def after(self, seconds: float) -> int:
         self.clock.sleep(seconds)
-        return self.revision.by_late_logs()
+        return self.revision.revise_by_late_logs()
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_two_processes_that_read_one_late_log_revise_the_verdict_once(bench: Ben
     bench.clock.sleep(60)
     other: list[int] = []
     bench.shelf.during_fetch = lambda: other.append(bench.after(60))
-    assert bench.revision.by_late_logs() == 0
+    assert bench.revision.revise_by_late_logs() == 0
     assert other == [1]
     assert only_failure(bench.store).row.version == 2
     assert bench.messages() == ["failure.diagnosed", "failure.revised"]

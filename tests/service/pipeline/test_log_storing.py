@@ -104,11 +104,11 @@ def test_logs_that_arrive_later_join_the_stored_ones_but_not_while_these_cannot_
     world.shelf.texts["file:///late"] = "second"
     world.clock.at += timedelta(minutes=1)
     world.objects.down = True
-    assert world.revision.by_late_logs() == 0
+    assert world.revision.revise_by_late_logs() == 0
     world.objects.down = False
     world.forget_the_pause()
     world.clock.at += timedelta(minutes=10)
-    assert world.revision.by_late_logs() == 1
+    assert world.revision.revise_by_late_logs() == 1
     assert world.texts() == ["first", "second"]
 
 

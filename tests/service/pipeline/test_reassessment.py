@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from classifiers.contracts import Evidence, RawCase, Verdict
-from classifiers.relevance.fleet_evidence import update_verdict
-from classifiers.relevance.records import FleetEvidence
+from classifiers.fleet_evidence.records import FleetEvidence
+from classifiers.fleet_evidence.verdict_update import update_verdict
 from service.contracts.event import JobCompletion, from_object
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store
@@ -64,7 +64,7 @@ class Bench:
 
     def idle(self) -> int:
         self.tending()
-        return self.revision.by_new_evidence()
+        return self.revision.revise_by_new_evidence()
 
     def messages(self) -> list[str]:
         with self.store.unit_of_work() as work:

@@ -24,9 +24,7 @@ def test_default_facts_are_left_out() -> None:
     facts=st.builds(
         Facts,
         now=AT,
-        lineage=st.builds(
-            Lineage, key=TEXT, first_at=st.none() | AT, gpu_hours_spent=SPAN, last_checkpoint=st.none() | TEXT
-        ),
+        lineage=st.builds(Lineage, key=TEXT, first_at=st.none() | AT, attempts=st.integers(1, 99)),
         history=st.just(History()) | st.builds(History, resolved_by=st.dictionaries(TEXT, st.integers(0, 99))),
         suspicion=st.dictionaries(
             TEXT, st.builds(Suspicion, rate_ratio=SPAN, low=SPAN, high=SPAN, exposure_h=SPAN, failures=SPAN)
@@ -49,3 +47,10 @@ def test_invalid_text_is_cleaned_before_storage() -> None:
     known = Facts(NOW, opt_in=OptIn("advise", "label \ud800"), lineage=Lineage(key="l1", first_at=NOW))
     back = facts_wire.from_wire(unpack(pack(facts_wire.changed_facts(known))))
     assert (back.lineage, back.opt_in.mode) == (known.lineage, "advise")
+
+
+def test_facts_of_an_earlier_release_are_read_without_those_that_no_rule_asks_for() -> None:
+    known = facts_wire.to_wire(Facts(NOW, lineage=Lineage(key="l1", attempts=2)))
+    known["lineage"] |= {"gpu_hours_spent": 1.5, "last_progress_step": 7, "last_checkpoint": "s3://c/7"}
+    known["lineage"] |= {"last_outcome": "succeeded"}
+    assert facts_wire.from_wire(known) == Facts(NOW, lineage=Lineage(key="l1", attempts=2))

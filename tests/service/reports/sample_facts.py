@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from service.feedback.records import AuditResult
 from service.goodput import figures
 from service.goodput.records import AttemptSum, GoodputCounts, IncidentTimes, Quantiles, RunSums, Times
-from service.jobs.records import Scope
 from service.reports.audit_accuracy import AuditAccuracy, accuracy
 from service.reports.records import Amount
 from service.reports.weekly_facts import (
@@ -20,6 +19,7 @@ from service.reports.weekly_facts import (
     Quality,
     WeekCounts,
 )
+from service.statistics.records import Scope
 
 SINCE = datetime(2026, 11, 16, tzinfo=UTC)
 HOSTILE = 'RuntimeError: <script>alert(1)</script> | #eval("x") *b* {{ 7*7 }} \\'

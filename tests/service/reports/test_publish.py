@@ -10,8 +10,8 @@ import pytest
 
 from service import weeks
 from service.errors import Conflict
-from service.jobs.records import Scope
 from service.reports.publish import ReportService
+from service.statistics.records import Scope
 from service.web.sessions import FORM_COOKIE
 from tests.service.web.world import World, event, lines, make_world
 

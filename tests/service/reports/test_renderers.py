@@ -9,10 +9,10 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from service.jobs.records import Scope
 from service.reports import html, markdown, pdf, scope, summary
 from service.reports.build import build
 from service.reports.document import Report
+from service.statistics.records import Scope
 from tests.service.reports.sample_facts import GOODPUT, HOSTILE, facts, week
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from service import weeks
 from service.errors import InvalidInput
-from service.jobs.records import Scope
 from service.reports import html, markdown, summary
 from service.reports.build import title
 from service.reports.document import Report
 from service.reports.publish import ReportService
+from service.statistics.records import Scope
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 WEEK = weeks.parse("2026-W47")

@@ -7,8 +7,8 @@ from service.db.session import Store
 from service.deliveries.records import OutboxMessage
 from service.feedback.records import FeedbackKind, Labels, NewFeedback
 from service.incidents.records import NewIncident
-from service.jobs.records import Scope
 from service.reports.records import EVERYTHING, PublishedReport
+from service.statistics.records import Scope
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 

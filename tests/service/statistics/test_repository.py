@@ -4,8 +4,8 @@ import pytest
 
 from service.db.session import Store
 from service.failures.records import NewFailure
-from service.jobs.records import NewJob, Scope
-from service.statistics.records import HourCount, Share
+from service.jobs.records import NewJob
+from service.statistics.records import HourCount, Scope, Share
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 DAY = timedelta(days=1)

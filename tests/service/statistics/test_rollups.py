@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from service.db.session import Store
-from service.jobs.records import Scope
-from service.statistics.records import Stats
+from service.statistics.records import Scope, Stats
 from service.statistics.repository import rollups
 from service.statistics.tables import days, hours
 from tests.service.databases import connection_of

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from service.db.session import Store
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 from service.statistics.repository.series import step_of
 from tests.service.sample_rows import NOON, job, put, succeeded
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.requests.records import Rate
-from service.requests.repository.funnel import Funnel, ShadowCount
+from service.resubmissions.records import Rate
+from service.resubmissions.repository.funnel import Funnel, ShadowCount
 from service.web.pages.operations.automation_funnel import estimate
 
 

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from service import weeks
 from service.contracts.event import from_object
 from service.goodput import figures
-from service.jobs.records import Scope
+from service.statistics.records import Scope
 from service.web import group_views, views
 from service.web.pages import overview
 from tests.service.sample_rows import job, put

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from classifiers.contracts import Verdict
-from classifiers.relevance import fleet_evidence
-from classifiers.relevance.evidence_weights import load
-from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure
+from classifiers.fleet_evidence import verdict_update
+from classifiers.fleet_evidence.evidence_weights import load
+from classifiers.fleet_evidence.records import FleetEvidence, FleetNodeEvent, RelatedFailure
 from tests.simulations.policy.engine import Work
 from tests.simulations.policy.world import End, World
 
@@ -31,7 +31,7 @@ class Seen:
     at: datetime
     logged: Verdict
     nodes: tuple[str, ...]
-    signs: tuple[NodeObservation, ...]
+    node_events: tuple[FleetNodeEvent, ...]
     run: int
 
     @property
@@ -60,13 +60,13 @@ class Fleet:
     def saw(self, world: World, work: Work, end: End, at: datetime, logged: Verdict) -> Seen:
         """Store a failure; with some probability its nodes have an event about it."""
         nodes = tuple(str(node) for node in work.nodes)
-        seen = Seen(work, at, logged, nodes, self._signs(world, work, end, at), work.runs)
+        seen = Seen(work, at, logged, nodes, self._node_events(world, work, end, at), work.runs)
         self._seen.append(seen)
         while at - self._seen[0].at > timedelta(days=1):
             self._seen.popleft()
         return seen
 
-    def _signs(self, world: World, work: Work, end: End, at: datetime) -> tuple[NodeObservation, ...]:
+    def _node_events(self, world: World, work: Work, end: End, at: datetime) -> tuple[FleetNodeEvent, ...]:
         random = world.random(work.job, 5000 + work.runs)
         assert end.truth is not None
         found, node = _kind_of(end.truth.cause), end.node
@@ -74,7 +74,7 @@ class Fleet:
             found, node = (_STORAGE, load().kinds[_STORAGE].sensitivity), work.nodes[0]
         if node is None or found is None or random.random() >= found[1] * world.parameters["node_events"]:
             return ()
-        return (NodeObservation(str(node), at, found[0], found[0]),)
+        return (FleetNodeEvent(str(node), at, found[0], found[0]),)
 
     def verdict(self, seen: Seen) -> Verdict:
         """The verdict with all evidence so far."""
@@ -84,10 +84,12 @@ class Fleet:
             if other.work is not seen.work
             and (other.logged.fingerprint == seen.logged.fingerprint or not set(other.nodes).isdisjoint(seen.nodes))
         )
-        if not others and not seen.signs:
+        if not others and not seen.node_events:
             return seen.logged
         user = str(seen.work.job.user)
-        return fleet_evidence.update_verdict(seen.logged, FleetEvidence(seen.at, seen.nodes, user, seen.signs, others))
+        return verdict_update.update_verdict(
+            seen.logged, FleetEvidence(seen.at, seen.nodes, user, seen.node_events, others)
+        )
 
     def alike(self, seen: Seen) -> list[Seen]:
         """Earlier failures of other jobs with the same fingerprint within half an hour."""

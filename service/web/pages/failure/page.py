@@ -36,7 +36,7 @@ from service.web.pages.forms import (
     symptoms,
     wrong_times,
 )
-from service.web.pages.operations.automation_banner import message
+from service.web.pages.navigation import message
 from service.web.pages.templating import compared_node, render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery

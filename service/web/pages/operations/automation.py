@@ -5,13 +5,13 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.requests.records import RequestState
+from service.resubmissions.records import RequestState
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.failure.page import Id
 from service.web.pages.forms import DEFAULT_ROWS, ActForm, CommentForm, RowLimit, Text, UserForm, redirect
+from service.web.pages.navigation import message
 from service.web.pages.operations import automation_funnel
-from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from service.reports import intervals
-from service.requests.records import Rate
-from service.requests.repository.funnel import Funnel
+from service.resubmissions.records import Rate
+from service.resubmissions.repository.funnel import Funnel
 from service.web.services import Services
 
 DAYS = 28

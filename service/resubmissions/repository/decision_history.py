@@ -1,0 +1,155 @@
+"""Stored decisions in bulk, with verdict, facts and the outcomes of their resubmits."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, func, select
+
+from service.failures.tables import failures, logs, verdicts
+from service.jobs.tables import jobs
+from service.resubmissions.repository.rescued import gpu_hours_rescued
+from service.resubmissions.tables import advices, requests
+from service.sql.packing import unpack
+from service.sql.types import names_of, utc
+
+_AT_ONCE = 2_000
+# Results of a hook that started a job.
+_MADE = ("done", "already_done")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """One decision, with the attempt that opened the failure.
+
+    `body` is the verdict/1 of that version, None if retention removed it; `event` is the stored part of the event;
+    `made`: the resubmit was carried out; `outcome` and `gpu_hours` are those of the resubmitted run; `rescued`: see
+    `service.resubmissions.repository.rescued`.
+    """
+
+    failure_id: int
+    at: datetime
+    decision: str
+    mode: str
+    facts: Mapping[str, Any] | None
+    body: Mapping[str, Any] | None
+    event: Mapping[str, Any] | None
+    cluster: str
+    queue: str | None
+    team: str | None
+    status: str
+    gpus: int | None
+    nodes: tuple[str, ...]
+    started_at: datetime | None
+    ended_at: datetime
+    made: bool
+    outcome: str | None
+    gpu_hours: float | None
+    rescued: float
+
+
+class DecisionReader:
+    """Reads past decisions."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def span(self, since: datetime | None = None) -> tuple[int, int] | None:
+        """The lowest and highest id of a failure with advice since a time; None if there is none."""
+        wanted = select(func.min(advices.c.failure_id), func.max(advices.c.failure_id))
+        if since is not None:
+            wanted = wanted.where(advices.c.at >= utc(since))
+        low, high = self._connection.execute(wanted).one()
+        return None if low is None else (low, high)
+
+    def read(self, low: int, high: int, since: datetime | None = None) -> Iterator[StoredDecision]:
+        """The decisions on failures from `low` to `high` (inclusive), ordered by failure and thereby by time."""
+        wanted: Select[Any] = (
+            select(
+                advices.c.failure_id,
+                advices.c.at,
+                advices.c.decision,
+                advices.c.mode,
+                advices.c.facts,
+                verdicts.c.body,
+                logs.c.event,
+                failures.c.cluster,
+                failures.c.queue,
+                failures.c.team,
+                jobs.c.status,
+                jobs.c.gpus,
+                jobs.c.nodes,
+                jobs.c.started_at,
+                jobs.c.ended_at,
+                jobs.c.gpu_hours_lost,
+                requests.c.result,
+                requests.c.state,
+                requests.c.outcome,
+                requests.c.outcome_attempt_id,
+            )
+            .join(
+                verdicts, and_(verdicts.c.failure_id == advices.c.failure_id, verdicts.c.version == advices.c.version)
+            )
+            .join(failures, failures.c.id == advices.c.failure_id)
+            .join(jobs, jobs.c.id == advices.c.failure_id)
+            .outerjoin(logs, and_(logs.c.failure_id == advices.c.failure_id, logs.c.attempt_id == advices.c.failure_id))
+            .outerjoin(
+                requests,
+                and_(
+                    requests.c.failure_id == advices.c.failure_id,
+                    requests.c.verdict_version == advices.c.version,
+                    requests.c.origin == "policy",
+                ),
+            )
+            .order_by(advices.c.failure_id, advices.c.version)
+        )
+        if since is not None:
+            wanted = wanted.where(advices.c.at >= utc(since))
+        for begin in range(low, high + 1, _AT_ONCE):
+            part = wanted.where(advices.c.failure_id.between(begin, min(high, begin + _AT_ONCE - 1)))
+            rows = self._connection.execute(part).all()
+            spent = self._gpu_hours([row.outcome_attempt_id for row in rows if row.outcome_attempt_id is not None])
+            for row in rows:
+                yield _stored_decision(row, spent)
+
+    def _gpu_hours(self, attempts: list[int]) -> dict[int, float]:
+        """GPU-hours of runs by attempt; runs of unknown size or start are left out."""
+        if not attempts:
+            return {}
+        wanted = select(jobs.c.id, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at).where(jobs.c.id.in_(attempts))
+        return {
+            row.id: row.gpus * max(0.0, (row.ended_at - row.started_at).total_seconds()) / 3600
+            for row in self._connection.execute(wanted)
+            if row.gpus is not None and row.started_at is not None
+        }
+
+
+def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecision:
+    return StoredDecision(
+        failure_id=row.failure_id,
+        at=row.at,
+        decision=row.decision,
+        mode=row.mode,
+        facts=unpack(row.facts),
+        body=None if row.body is None else unpack(row.body),
+        event=None if row.event is None else unpack(row.event),
+        cluster=row.cluster,
+        queue=row.queue,
+        team=row.team,
+        status=row.status,
+        gpus=row.gpus,
+        nodes=names_of(row.nodes),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        made=row.result in _MADE or (row.result is None and row.state == "done"),  # ended before the hook answered
+        outcome=row.outcome,
+        gpu_hours=spent.get(row.outcome_attempt_id),
+        rescued=gpu_hours_rescued(
+            row.outcome,
+            gpus=row.gpus,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+            gpu_hours_lost=row.gpu_hours_lost,
+        ),
+    )

@@ -1,0 +1,103 @@
+"""How far automatic resubmissions came in a period, and what shadow mode left undone."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
+
+from service.contracts.advice import FAILED, HELPED
+from service.jobs.tables import jobs
+from service.resubmissions.repository.rescued import rescuable, rescued
+from service.resubmissions.tables import requests
+from service.sql.types import utc
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowCount:
+    """Requests of shadow mode for one cause and plan, and the GPU-hours that their failures lost.
+
+    `rescuable`: the GPU-hours that they would rescue if every job succeeded.
+    """
+
+    cluster: str
+    cause: str
+    plan: str
+    requests: int
+    gpu_hours_lost: float
+    rescuable: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
+
+    `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
+    again.
+    """
+
+    advised: int
+    opted_in: int
+    requested: int
+    done: int
+    succeeded: int
+    failed: int
+    rescued: float
+    wasted: float
+    shadow: tuple[ShadowCount, ...]
+
+
+class FunnelReader:
+    """Reads the funnel."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(self, since: datetime) -> Funnel:
+        """The requests of the policy made since a time."""
+        made = and_(requests.c.origin == "policy", requests.c.created_at >= utc(since))
+        opted_in = requests.c.state != "shadow"
+        # A request whose job ended before the hook answered is done without a result.
+        unanswered = and_(requests.c.state == "done", requests.c.result.is_(None))
+        done = and_(opted_in, or_(requests.c.result.in_(("done", "already_done")), unanswered))
+        requested = and_(opted_in, or_(requests.c.leases > 0, done))
+        helped = and_(done, requests.c.outcome.in_(sorted(HELPED)))
+        failed = and_(done, requests.c.outcome.in_(sorted(FAILED)))
+        stages = (opted_in, requested, done, helped, failed)
+        counts = self._connection.execute(
+            select(func.count(), *(func.coalesce(func.sum(case((stage, 1), else_=0)), 0) for stage in stages)).where(
+                made
+            )
+        ).one()
+        wasted = self._connection.execute(
+            select(func.coalesce(func.sum(jobs.c.gpu_hours_lost), 0.0))
+            .select_from(requests.join(jobs, jobs.c.id == requests.c.outcome_attempt_id))
+            .where(made, failed)
+        ).scalar_one()
+        advised, opted, sent, finished, helpful, failing = (int(count) for count in counts)
+        return Funnel(
+            advised=advised,
+            opted_in=opted,
+            requested=sent,
+            done=finished,
+            succeeded=helpful,
+            failed=failing,
+            rescued=rescued(self._connection, made, done),
+            wasted=float(wasted),
+            shadow=self._shadow(made),
+        )
+
+    def _shadow(self, made: ColumnElement[bool]) -> tuple[ShadowCount, ...]:
+        keys = (requests.c.cluster, requests.c.cause, requests.c.plan)
+        in_shadow = (made, requests.c.state == "shadow")
+        possible = rescuable(self._connection, *in_shadow)
+        rows = self._connection.execute(
+            select(*keys, func.count().label("many"), func.sum(requests.c.gpu_hours).label("lost"))
+            .where(*in_shadow)
+            .group_by(*keys)
+            .order_by(func.count().desc(), *keys)
+        )
+        return tuple(
+            ShadowCount(*key, row.many, row.lost, possible.get(key, 0.0))
+            for row in rows
+            for key in ((row.cluster, row.cause, row.plan),)
+        )

@@ -1,0 +1,1 @@
+"""Tests of the evidence of nodes and other jobs."""
