@@ -40,14 +40,15 @@ def test_the_switch_is_on_every_page_and_stops_everything(hook: TestClient) -> N
     assert "storage work" in page
     assert lease(hook) == []
     page = post(hook, "/automation/start")
-    assert "Automation is on: 1 waiting" in page
+    assert "Automation is on: 1 waiting" in words(page)
+    assert '<a href="/automation?state=waiting#requests">1</a> waiting' in page
 
 
 def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(hook: TestClient) -> None:
     tell(hook, job("1", XID))
     [failure] = [one["id"] for one in hook.get("/api/v1/failures").json()["items"]]
     page = words(hook.get(f"/failures/{failure}").text)
-    assert "Automation: requeue without gpu018 – waiting" in page
+    assert "Automation: resubmit without gpu018 – waiting" in page
     page = post(hook, f"/failures/{failure}/hold", comment="I look at it")
     assert "held by a person" in words(page)
     page = post(hook, f"/failures/{failure}/resubmit")
@@ -66,8 +67,35 @@ def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(h
 def test_shadow_mode_is_named(client: TestClient) -> None:
     tell(client, job("1", "NVRM: Xid 79"))
     [failure] = [one["id"] for one in client.get("/api/v1/failures").json()["items"]]
-    assert "Shadow mode: would requeue without" in words(client.get(f"/failures/{failure}").text)
+    assert "Shadow mode: would resubmit without" in words(client.get(f"/failures/{failure}").text)
+    assert "because it is not opted in" in words(client.get(f"/failures/{failure}").text)
     assert "shadow mode" in client.get("/automation?state=shadow").text
+
+
+def test_figures_and_requests_are_those_of_the_period_and_open_requests_of_any_time(
+    acting: World, hook: TestClient
+) -> None:
+    tell(hook, job("1", XID))
+    [given] = lease(hook)
+    answer = {"lease_token": given["lease_token"], "result": "done", "new_job_id": "2"}
+    hook.post(f"/api/v1/resubmissions/{given['request_id']}:ack", json=answer)
+    acting.clock.at += timedelta(hours=30)
+    tell(hook, job("3", XID, nodes=["gpu7"], user="bo", ended_at=(acting.clock.at - timedelta(minutes=1)).isoformat()))
+    last_day = hook.get("/automation?since=24h").text
+    assert "Last 24 h" in words(last_day)
+    assert "Advised 1 100" in words(last_day)
+    assert "orion / 3" in last_day
+    assert "orion / 1" not in last_day
+    day_before = hook.get("/automation?since=36h&until=20h").text
+    assert "Resubmitted 1 100" in words(day_before)
+    assert "orion / 1" in day_before
+    assert "orion / 3" not in day_before
+    assert "orion / 3" in hook.get("/automation?since=36h&until=20h&state=waiting").text, "it waits now"
+    assert "/automation?since=24h" in hook.get("/?since=24h").text, "the navigation keeps the period"
+    assert "No resubmission was advised in this period." in hook.get("/automation?since=20h&until=10h").text
+    wrong = hook.get("/automation?since=soon")
+    assert wrong.status_code == 422
+    assert "expected a time" in words(wrong.text)
 
 
 def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook: TestClient) -> None:
