@@ -44,6 +44,7 @@ def environment() -> Environment:
         "cut": formatting.truncate,
         "shorten": formatting.shorten,
         "number": formatting.number,
+        "significant": formatting.significant,
         "counted": formatting.counted,
         "gpu_hours": formatting.gpu_hours,
         "percent": formatting.percent,

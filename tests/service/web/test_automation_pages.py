@@ -112,17 +112,24 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "6 resubmissions are held" in page
     assert "Held by a person" in post(hook, "/incidents/1/hold", comment="team storage")
     assert "team storage" in post(hook, "/incidents/1/release")
+    assert "2026-11-20 12:00 UTC to now, 0 s so far" in page
+    assert "6 failed attempts of 6 jobs, 96 GPU-hours lost." in page
+    acting.clock.at += timedelta(minutes=95)
     assert "Closed by" in post(hook, "/incidents/1/close", comment="failed over")
+    closed = hook.get("/incidents/1").text
+    assert "2026-11-20 12:00 to 2026-11-20 13:35 UTC, 1 h 35 min." in words(closed)
+    around = hook.get(re.search(r'href="(/\?since=[^"]+cluster=orion)"', closed)[1].replace("&amp;", "&")).text
+    assert "6 of 6 job attempts failed" in words(around)
     page = words(hook.get("/incidents/1").text)
     assert "No resubmission is held." in page
-    assert page.count(f"{acting.clock.at:%Y-%m-%d %H:%M:%S} UTC") >= 3, "entries of the history have absolute times"
+    assert len(re.findall(r"2026-11-20 1[23]:\d\d:00 UTC", page)) >= 4, "entries of the history have absolute times"
     acting.clock.at += timedelta(minutes=10)
     assert len(lease(hook)) == 6
     page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")
     assert "Rack r7 fails jobs" in page
     assert "Other incidents" not in page
     page = post(hook, "/incidents/open", cluster="orion", kind="file_system", value="/scratch")
-    assert "Other incidents over the same file system: I-1 , 2026-11-20 12:00 to 2026-11-20 12:00, 6 jobs" in words(
+    assert "Other incidents over the same file system: I-1 , 2026-11-20 12:00 to 2026-11-20 13:35, 6 jobs" in words(
         page
     )
 

@@ -72,7 +72,12 @@ def automation(
             "page": page,
             "state": chosen,
             "states": STATES,
-            "extra": {"since": scope.since, "until": scope.until, "cluster": scope.cluster, "limit": limit if limit != DEFAULT_ROWS else None},
+            "extra": {
+                "since": scope.since,
+                "until": scope.until,
+                "cluster": scope.cluster,
+                "limit": limit if limit != DEFAULT_ROWS else None,
+            },
             "cursor": cursor,
             "message": message(notice),
         }
