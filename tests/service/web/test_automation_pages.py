@@ -68,7 +68,9 @@ def test_shadow_mode_is_named(client: TestClient) -> None:
     tell(client, job("1", "NVRM: Xid 79"))
     [failure] = [one["id"] for one in client.get("/api/v1/failures").json()["items"]]
     assert "Shadow mode: would resubmit without" in words(client.get(f"/failures/{failure}").text)
-    assert "because it is not opted in" in words(client.get(f"/failures/{failure}").text)
+    page = words(client.get(f"/failures/{failure}").text)
+    assert "Not resubmitted: not opted in ." in page
+    assert "the owner submits jobs with the label faultline/resubmit=auto" in page
     assert "shadow mode" in client.get("/automation?state=shadow").text
 
 
