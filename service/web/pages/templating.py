@@ -43,6 +43,7 @@ def environment() -> Environment:
     made.filters |= {
         "cut": formatting.truncate,
         "shorten": formatting.shorten,
+        "whole_words": formatting.whole_words,
         "number": formatting.number,
         "significant": formatting.significant,
         "counted": formatting.counted,
