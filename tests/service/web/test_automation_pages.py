@@ -120,7 +120,8 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "Closed by" in post(hook, "/incidents/1/close", comment="failed over")
     closed = hook.get("/incidents/1").text
     assert "2026-11-20 12:00 to 2026-11-20 13:35 UTC, 1 h 35 min." in words(closed)
-    around = hook.get(re.search(r'href="(/\?since=[^"]+cluster=orion)"', closed)[1].replace("&amp;", "&")).text
+    [around] = re.findall(r'href="(/\?since=[^"]+cluster=orion)"', closed)
+    around = hook.get(around.replace("&amp;", "&")).text
     assert "6 of 6 job attempts failed" in words(around)
     page = words(hook.get("/incidents/1").text)
     assert "No resubmission is held." in page
