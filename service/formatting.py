@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from math import floor, log10
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -110,6 +111,15 @@ def number(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}"
 
 
+def significant(value: float, digits: int = 3) -> str:
+    """A figure with an uncertainty, in significant digits: 30089.2 → 30,100; 356.6 → 357; 2.79; 0.0171."""
+    if value == 0:
+        return "0"
+    places = digits - 1 - floor(log10(abs(value)))
+    rounded = round(value, places)
+    return number(rounded, max(0, digits - 1 - floor(log10(abs(rounded)))))
+
+
 def counted(value: int) -> str:
     """A count that is bounded by `COUNT_LIMIT` + 1: 10001 → 10,000+."""
     return number(value) if value <= COUNT_LIMIT else f"{number(COUNT_LIMIT)}+"
@@ -125,8 +135,13 @@ def gpu_hours(value: float) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """0.0403 → 4.0 %; a dash if unknown."""
-    return "–" if share is None else f"{share * 100:.{digits}f}\u00a0%"
+    """0.0403 → 4.0 %; 0.0001 → <0.1 %; a dash if unknown."""
+    if share is None:
+        return "–"
+    least = 10.0**-digits
+    if 0 < share * 100 < least / 2:
+        return f"<{least:.{digits}f}\u00a0%"
+    return f"{share * 100:.{digits}f}\u00a0%"
 
 
 def duration(seconds: float) -> str:

@@ -207,12 +207,22 @@ def _retry_outlook(line: ContextLine, side: Side) -> RetryOutlook:
 def _suspect(log: Verdict, side: Side, lines: Sequence[ContextLine]) -> Suspect | None:
     """The node that the strongest evidence for hardware names; the log's own suspect where none does.
 
-    Of nodes with equally strong evidence it is the one that the log names.
+    Of nodes with equally strong evidence it is the one that the log names. Failures of other jobs displace no node
+    whose own event is the beginning of this failure.
     """
-    named = [line for line in lines if line.side == "hardware" and line.weight > 0 and line.node]
+    before = log.suspect or Suspect()
+    has_own_event = any(
+        line.role == "initiating" and line.stream in MACHINE_STREAMS and _same_node(line.node, before.node)
+        for line in log.evidence
+    )
+    kinds = load().kinds
+    named = [
+        line
+        for line in lines
+        if line.side == "hardware" and line.weight > 0 and line.node and (line.kind in kinds or not has_own_event)
+    ]
     if not named or side != "hardware":
         return log.suspect
-    before = log.suspect or Suspect()
     strongest = next(
         (line for line in named if line.weight == named[0].weight and _same_node(line.node, before.node)), named[0]
     )

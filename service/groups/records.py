@@ -8,6 +8,7 @@ GroupState = Literal["new", "ongoing", "escalating", "regressed", "resolved", "m
 GroupSort = Literal["-last_at", "-gpu_hours_lost"]
 FacetKind = Literal["cluster", "queue", "team", "user", "node"]
 SplitField = Literal["cluster", "queue", "team", "user", "node"]
+FACETS = 8  # names shown per kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 from classifiers.contracts import ChainKind
 from service.contracts.verdict import ChainPart
 from service.formatting import duration, whole_words
-from service.headlines.headline import headline
+from service.headlines.headline import catalogue_title, headline
 
 _QUOTED: Final = 120  # characters of a line
 _AT_ONCE_S: Final = 1.0  # a shorter time is not distinguished from zero
@@ -44,14 +44,14 @@ def _sentence(step: ChainPart) -> ChainSentence:
         return ChainSentence(step.kind, f"The job ended: {step.text}")
     if step.kind == "set_aside":
         many = f"{step.lines} such lines" if step.lines > 1 else ""
-        line = _with(step.title or "", [step.node or "", many])
+        line = _with(catalogue_title(step.title or ""), [step.node or "", many])
         return ChainSentence(step.kind, f"Explains nothing here: {line}", _line(step))
     ranks = f"{step.ranks} other ranks" if step.ranks > 1 else _rank(step.rank)
     later = f"{duration(step.after_s)} later" if step.after_s is not None and step.after_s >= _AT_ONCE_S else ""
     if step.title is None:
         text = step.text.replace("lines", "line") if step.lines == 1 else step.text
         return ChainSentence(step.kind, _with(f"{step.lines} {text}", [ranks if step.ranks else ""]))
-    return ChainSentence(step.kind, _with(step.title, [ranks, later]), _line(step))
+    return ChainSentence(step.kind, _with(catalogue_title(step.title), [ranks, later]), _line(step))
 
 
 def _rank(rank: int | None) -> str:

@@ -52,7 +52,7 @@ def without_headers(line: str) -> str:
 
 LONGEST: Final = 140  # characters
 _READ: Final = 1_000  # characters of a line
-_TOKEN: Final = 90  # characters of the line behind a title
+_TOKEN: Final = 90  # characters of the line behind a title; more behind a short one, up to the longest headline
 _EXCEPTION: Final = re.compile(
     r"(?:[A-Za-z_]\w*\.)*"
     r"(?P<type>[A-Za-z_]\w*(?:Error|Exception|Interrupt|Denied|Timeout|Unknown|NotFound)): ?(?P<message>.+)"
@@ -96,7 +96,7 @@ def headline(line: str, *, node: str | None = None, frame: str | None = None) ->
     """
     parts = _parts(line)
     if parts.is_exception and frame and frame not in parts.title:
-        return f"{parts.title} in {frame}"
+        return f"{_without_full_stop(parts.title)} in {frame}"
     named = parts.takes_node and node and node.partition(".")[0] not in parts.title
     title = f"{parts.title} on {node}" if named else parts.title
     return f"{title}: {parts.token}" if parts.token else title
@@ -107,17 +107,42 @@ def _parts(line: str) -> _Parts:
     message = without_headers(line)
     if not message:
         return _Parts("")
-    hits = [hit for found in _scanner().scan(strip_colour(line[:_READ]).replace("\n", " ")) for hit in found.hits]
+    found = [hit for one in _scanner().scan(strip_colour(line[:_READ]).replace("\n", " ")) for hit in one.hits]
+    hits = [hit for hit in found if not hit.needs]  # what needs another line of the case is not known by this one
     ids = {hit.id for hit in hits}
     known = next((title for signature, title in titles().items() if signature in ids), None)
     exception = _EXCEPTION.match(message)
     token = f"{exception['type']}: {exception['message']}" if exception is not None else message
     if known is not None:
         title, slot, _ = known.partition(": {line}")
-        return _Parts(title, whole_words(token, _TOKEN) if slot else "", takes_node=True)
+        return _Parts(title, _behind(title, token) if slot else "", takes_node=True)
     if exception is not None:
         return _Parts(whole_words(token, LONGEST), is_exception=True)
     strong = next((hit for hit in hits if hit.role == "initiating" and hit.strength in _STRONG), None)
     if strong is None:
         return _Parts(whole_words(message, LONGEST))
-    return _Parts(strong.title, whole_words(message, _TOKEN), takes_node=True)
+    return _Parts(strong.title, _behind(strong.title, message), takes_node=True)
+
+
+def _behind(title: str, token: str) -> str:
+    """The part of a line that fits behind a title."""
+    return whole_words(token, max(_TOKEN, LONGEST - len(title) - 2))
+
+
+def _without_full_stop(message: str) -> str:
+    return message[:-1] if message.endswith(".") and not message.endswith("..") else message
+
+
+def catalogue_title(title: str) -> str:
+    """The words of the headlines for a title of the catalogue; the title itself where they have none."""
+    return _titles_of_catalogue().get(title, title)
+
+
+@cache
+def _titles_of_catalogue() -> dict[str, str]:
+    own = titles()
+    return {
+        entry.title: own[entry.id].partition(": {line}")[0]
+        for entry in signatures.packaged().entries
+        if entry.id in own
+    }

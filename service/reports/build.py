@@ -223,7 +223,7 @@ def _group_section(key: str, groups: Sequence[GroupFacts], facts: Facts) -> Sect
         texts["title"],
         tuple(filter(None, (intro, _more(len(groups), cut=facts.groups_cut)))),
         Table(
-            ("first evidence line", "side", "cause", "jobs", "users", "GPU-hours", "first seen"),
+            ("what happened", "side", "cause", "jobs", "users", "GPU-hours", "first seen"),
             (False, False, False, True, True, True, False),
             rows,
         ),

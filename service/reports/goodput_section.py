@@ -5,14 +5,13 @@ from zoneinfo import ZoneInfo
 
 from classifiers import taxonomy
 from service.failures.records import COUNTED_AS_FAILED
-from service.formatting import duration, gpu_hours, number, percent
+from service.formatting import duration, gpu_hours, number, percent, significant
 from service.goodput import definitions
 from service.goodput.records import Estimate, Goodput, Interruption, Quantiles, TrendPart
 from service.reports import scope
 from service.reports.document import Cell, Section, Table
 
 LISTED = 10
-_LARGE = 100  # hours; above it, decimals say nothing
 
 
 def sections(
@@ -85,9 +84,8 @@ def _times(one: Quantiles) -> str:
 def _interval(one: Estimate | None) -> str:
     if one is None:
         return "–"
-    digits = 0 if one.value >= _LARGE else 2
-    high = "∞" if one.high is None else number(one.high, digits)
-    return f"{number(one.value, digits)} ({number(one.low, digits)} to {high})"
+    high = "∞" if one.high is None else significant(one.high)
+    return f"{significant(one.value)} ({significant(one.low)} to {high})"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -244,5 +244,5 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     assert again["comment"] == "nightly faultline/resubmit=auto"
     assert {one["result"] for one in faultline.requests(lost)} <= {"already_done"}
     page = faultline.page(f"/failures/{request['failure_id']}", state_shown)
-    for words in ("GPU has fallen off the bus", "requeue without gpu1", "; the new run succeeded.", "one bad node:"):
+    for words in ("GPU has fallen off the bus", "resubmit without gpu1", "; the new run succeeded.", "one bad node:"):
         assert words in page, words

@@ -126,12 +126,12 @@ def test_hostile_content_is_text_everywhere(page: Page) -> None:
     assert "{{ 7*7 }}" in text
     assert "\u202e" not in text
     assert "\x00" not in text
-    assert "owned" not in page.title()
+    assert page.title() != "owned"
     assert page.locator("main script, main svg[onload]").count() == 0
     assert "more characters" in text
     assert fits(page)
     page.goto("/dead-letters")
-    assert "owned" not in page.title()
+    assert page.title() != "owned"
     assert fits(page)
 
 
@@ -139,7 +139,7 @@ def test_hostile_content_is_text_on_the_pages_of_groups_too(page: Page) -> None:
     page.goto("/groups?user=" + quote(HOSTILE))
     page.locator("table.groups .what a").first.click()
     page.wait_for_url("**/groups/*")
-    assert "owned" not in page.title()
+    assert page.title() != "owned"
     text = page.locator("body").inner_text()
     assert "<script>document.title='owned'</script>" in text
     assert "{{ 7*7 }}" in text
@@ -148,7 +148,7 @@ def test_hostile_content_is_text_on_the_pages_of_groups_too(page: Page) -> None:
     assert fits(page)
     for path in ("/", "/model", "/feedback", "/groups"):
         page.goto(path)
-        assert "owned" not in page.title()
+        assert page.title() != "owned"
         assert fits(page), path
 
 
@@ -166,7 +166,7 @@ def test_hostile_content_that_arrives_live_is_text(browser: Browser, site: str) 
         expect(stands).to_contain_text("Never resubmitted")
         made.locator("#automation summary").last.click()
         expect_text(made.locator("#automation ol"), "<script>document.title='owned'</script>")
-        assert "owned" not in made.title()
+        assert made.title() != "owned"
         assert made.locator("main script, main svg[onload]").count() == 0
 
 

@@ -87,7 +87,26 @@ def test_gpu_hours_have_significant_digits_only(value: float, shown: str) -> Non
     assert formatting.gpu_hours(value) == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (30_089.2, "30,100"),
+        (356.6, "357"),
+        (99.96, "100"),
+        (67.29, "67.3"),
+        (2.794, "2.79"),
+        (0.017, "0.0170"),
+    ],
+)
+def test_estimates_have_three_significant_digits(value: float, shown: str) -> None:
+    assert formatting.significant(value) == shown
+
+
 def test_shares() -> None:
+    assert formatting.percent(0.0001) == "<0.1\u00a0%"
+    assert formatting.percent(0.00004, 2) == "<0.01\u00a0%"
+    assert formatting.percent(0) == "0.0\u00a0%"
     assert formatting.percent(0.0403) == "4.0\u00a0%"
     assert formatting.percent(None) == "–"
 

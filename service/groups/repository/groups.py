@@ -10,6 +10,7 @@ from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.groups.records import (
+    FACETS,
     Facet,
     GroupDetail,
     GroupFacts,
@@ -40,7 +41,6 @@ from service.sql.types import clean, utc
 from service.times import bounded
 
 SHOWN = timedelta(days=28)
-FACETS = 8  # names shown per kind
 NOTES = 100
 _HIGHEST = 2**63 - 1
 _BY_STATE = paging.bounded_counts(groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None))

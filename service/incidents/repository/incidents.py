@@ -107,6 +107,15 @@ class IncidentReader:
         )
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id.desc()))]
 
+    def gpu_hours_lost(self, incident_id: int) -> float:
+        """The GPU-hours that the failed attempts of an incident lost, of those that are still stored."""
+        lost = (
+            select(func.coalesce(func.sum(jobs.c.gpu_hours_lost), 0.0))
+            .select_from(incident_jobs.join(jobs, jobs.c.id == incident_jobs.c.failure_id))
+            .where(incident_jobs.c.incident_id == incident_id)
+        )
+        return float(self._connection.execute(lost).scalar_one())
+
     def get(self, incident_id: int) -> IncidentDetail:
         """One incident with its jobs and its history.
 

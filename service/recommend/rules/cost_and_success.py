@@ -1,6 +1,6 @@
 """Rules about the value of a resubmit: expected saving and waste, and the success rate of earlier ones."""
 
-from service.formatting import percent
+from service.formatting import gpu_hours, percent
 from service.recommend import success_odds
 from service.recommend.facts import Tally
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
@@ -55,7 +55,14 @@ class CostGate:
         wasted = (1 - chance) * job.gpus * again
         figures = {"success": chance, "saved_gpu_hours": saved, "wasted_gpu_hours": wasted, "redone_hours": lost}
         context.figures.update(figures)
-        slots = {**figures, "success": percent(chance, 0), "gpus": job.gpus, "most": settings.most_waste_gpu_hours}
+        slots = {
+            **figures,
+            "success": percent(chance, 0),
+            "saved_gpu_hours": gpu_hours(saved),
+            "wasted_gpu_hours": gpu_hours(wasted),
+            "gpus": job.gpus,
+            "most": settings.most_waste_gpu_hours,
+        }
         if wasted > settings.most_waste_gpu_hours:
             return RuleResult("too much at stake", slots, decision="ask")
         if saved + settings.person_gpu_hours < settings.least_ratio * wasted:

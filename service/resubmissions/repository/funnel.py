@@ -1,12 +1,14 @@
 """How far automatic resubmissions came in a period, and what shadow mode left undone."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
 from service.contracts.advice import FAILED, HELPED
 from service.jobs.tables import jobs
+from service.resubmissions.records import RequestState
 from service.resubmissions.repository.rescued import rescuable, rescued
 from service.resubmissions.tables import requests
 from service.sql.types import utc
@@ -32,7 +34,7 @@ class Funnel:
     """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
 
     `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
-    again.
+    again. `by_state`: all requests made in the period, those of people too.
     """
 
     advised: int
@@ -44,6 +46,7 @@ class Funnel:
     rescued: float
     wasted: float
     shadow: tuple[ShadowCount, ...]
+    by_state: Mapping[RequestState, int] = field(default_factory=dict)
 
 
 class FunnelReader:
@@ -52,9 +55,12 @@ class FunnelReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def read(self, since: datetime) -> Funnel:
-        """The requests of the policy made since a time."""
-        made = and_(requests.c.origin == "policy", requests.c.created_at >= utc(since))
+    def read(self, since: datetime, until: datetime | None = None) -> Funnel:
+        """The requests of the policy made since a time, and before another one if it is given."""
+        in_period = requests.c.created_at >= utc(since)
+        if until is not None:
+            in_period = and_(in_period, requests.c.created_at < utc(until))
+        made = and_(requests.c.origin == "policy", in_period)
         opted_in = requests.c.state != "shadow"
         # A request whose job ended before the hook answered is done without a result.
         unanswered = and_(requests.c.state == "done", requests.c.result.is_(None))
@@ -84,7 +90,14 @@ class FunnelReader:
             rescued=rescued(self._connection, made, done),
             wasted=float(wasted),
             shadow=self._shadow(made),
+            by_state=self._by_state(in_period),
         )
+
+    def _by_state(self, in_period: ColumnElement[bool]) -> dict[RequestState, int]:
+        rows = self._connection.execute(
+            select(requests.c.state, func.count().label("many")).where(in_period).group_by(requests.c.state)
+        )
+        return {row.state: row.many for row in rows}
 
     def _shadow(self, made: ColumnElement[bool]) -> tuple[ShadowCount, ...]:
         keys = (requests.c.cluster, requests.c.cause, requests.c.plan)

@@ -104,10 +104,12 @@ class RequestReader:
         cluster: str | None = None,
         failure_id: int | None = None,
         incident_id: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Request]:
-        """One page, newest first.
+        """One page, newest first; `since` and `until`: when they were made, [since, until).
 
         Raises:
             InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
@@ -121,6 +123,10 @@ class RequestReader:
                 # the page.
                 column = func.coalesce(requests.c.cluster, "") if name == "cluster" else requests.c[name]
                 wanted = wanted.where(column == value)
+        if since is not None:
+            wanted = wanted.where(requests.c.created_at >= utc(since))
+        if until is not None:
+            wanted = wanted.where(requests.c.created_at < utc(until))
         if cursor is not None:
             (before,) = cursors.decode(cursor, "requests", int)
             wanted = wanted.where(requests.c.id < before)

@@ -13,6 +13,7 @@ from service.fixes import service as fix_service
 from service.web import group_views, views
 from service.web.auth import ACT, READ
 from service.web.group_requests import FeedbackGiven, Saved, feedback_input
+from service.web.pages import display_names
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.forms import (
     ActForm,
@@ -202,4 +203,7 @@ def facts(event: object) -> list[tuple[str, str]]:
     if not isinstance(event, dict):
         return []
     names = ("status", "exit_code", "signal", "scheduler", "reason", "message", "framework", "command", "image")
-    return [(name.replace("_", " "), str(event[name])) for name in names if event.get(name) is not None]
+    said = {name: str(event[name]) for name in names if event.get(name) is not None}
+    if "status" in said:
+        said["status"] = display_names.word("status", said["status"])
+    return [(name.replace("_", " "), text) for name, text in said.items()]

@@ -15,7 +15,7 @@ from service import validation_words
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.feedback.records import WithdrawnGroupLabel
-from service.groups.records import Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
+from service.groups.records import FACETS, Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.times import bounded
 from service.web import group_views, views
 from service.web.api.parameters import GroupTexts, group_filter
@@ -147,6 +147,7 @@ def group(
             "data": per_day(drawn),
             "chart": CHART,
             "facets": facets(detail),
+            "most_facets": FACETS,
             "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,
             "last": last,

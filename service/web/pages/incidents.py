@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, get_args
 
 from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.incidents.records import IncidentKind
+from service.incidents.records import Incident, IncidentKind
 from service.web.auth import READ
 from service.web.pages.forms import DEFAULT_ROWS, CommentForm, RowLimit, Text, redirect
 from service.web.pages.navigation import message
@@ -20,6 +21,7 @@ router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 OTHERS = 5  # incidents over the same resource
 JOBS_SHOWN = 50
+LEAST_AROUND = timedelta(hours=3)  # shown before and after an incident
 _JOB = re.compile(r"\b(job )(\S+?)(?=:?(?:\s|$))")
 KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
 
@@ -59,10 +61,13 @@ def incident(request: Request, services: InjectedServices, incident_id: Id, noti
         with snapshot.reading() as reading:
             found = reading.incidents.get(incident_id)
             rows = reading.failures.rows([job.failure_id for job in found.jobs[:JOBS_SHOWN]])
+            gpu_hours_lost = reading.incidents.gpu_hours_lost(incident_id)
             same = [one for one in reading.incidents.over(found.incident.key, most=OTHERS + 1) if one.id != incident_id]
         context = {
             "detail": found,
             "incident": found.incident,
+            "gpu_hours_lost": gpu_hours_lost,
+            "around": around(found.incident, snapshot.clock.now()),
             "others": same[:OTHERS],
             "rows": rows,
             "parts_of": partial(parts_of, failures={job.job_id: job.failure_id for job in reversed(found.jobs)}),
@@ -70,6 +75,14 @@ def incident(request: Request, services: InjectedServices, incident_id: Id, noti
             "message": message(notice),
         }
         return render(request, "incident.html", context, services=snapshot)
+
+
+def around(incident: Incident, now: datetime) -> dict[str, str]:
+    """The period of the overview that shows an incident between what was before and after it."""
+    end = min(incident.closed_at or now, now)
+    room = max((end - incident.opened_at) / 2, LEAST_AROUND)
+    since, until = incident.opened_at - room, min(end + room, now)
+    return {"since": since.isoformat(timespec="seconds"), "until": until.isoformat(timespec="seconds")}
 
 
 def parts_of(text: str, failures: Mapping[str, int]) -> Iterator[tuple[str, int | None]]:

@@ -23,7 +23,7 @@ TRIAGE: tuple[Link, ...] = (
 )
 FLEET: tuple[Link, ...] = (
     ("/nodes", "Nodes", False),
-    ("/automation", "Automation", False),
+    ("/automation", "Automation", True),
     ("/goodput", "Goodput", True),
     ("/reports", "Reports", False),
 )
@@ -49,6 +49,7 @@ PAGES_WITH_RANGES = {
     "/": Ranges("24h", _USUAL),
     "/failures": Ranges("", _USUAL),
     "/audit-log": Ranges("", _USUAL),
+    "/automation": Ranges("28d", {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}),
     "/goodput": Ranges("28d", {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}),
 }
 

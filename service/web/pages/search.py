@@ -1,6 +1,7 @@
 """GET /search: one box for jobs, nodes, users, kinds of failure and words of the log; GET /mine: one's own failures."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import quote
 
@@ -40,13 +41,16 @@ def search(
     if incident is not None and reader.may("read"):
         return redirect(f"/incidents/{incident[1]}")
     with services.snapshot() as snapshot:
-        found = named(snapshot, reader, wanted) if cluster is None else of_job(snapshot, cluster, wanted)
+        found = named(snapshot, reader, wanted, times) if cluster is None else of_job(snapshot, cluster, wanted)
         narrowed = None if found else one_word_as_filter(snapshot, wanted)
     return redirect(found or f"/failures{query(times, narrowed or {'q': wanted})}")
 
 
-def named(services: Services, reader: Principal, wanted: str) -> str | None:
-    """The address of the job, node, user or group that a text names; None if it names none."""
+def named(services: Services, reader: Principal, wanted: str, times: Mapping[str, str | None]) -> str | None:
+    """The address of the job, node, user or group that a text names; None if it names none.
+
+    The lists of a user and of a group keep the period of the page; a job is found whenever it ended.
+    """
     for name in _EXACT:
         if name == "group" and not _FINGERPRINT.fullmatch(wanted):
             continue
@@ -56,7 +60,7 @@ def named(services: Services, reader: Principal, wanted: str) -> str | None:
         if name == "job" and len(rows) == 1:
             return f"/failures/{rows[0].id}"
         if rows:
-            return f"/failures{query({name: wanted})}"
+            return f"/failures{query({} if name == 'job' else times, {name: wanted})}"
     return f"/failures{query(job=wanted)}" if views.job_ended(services, wanted) else None
 
 

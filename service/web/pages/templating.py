@@ -43,7 +43,9 @@ def environment() -> Environment:
     made.filters |= {
         "cut": formatting.truncate,
         "shorten": formatting.shorten,
+        "whole_words": formatting.whole_words,
         "number": formatting.number,
+        "significant": formatting.significant,
         "counted": formatting.counted,
         "gpu_hours": formatting.gpu_hours,
         "percent": formatting.percent,

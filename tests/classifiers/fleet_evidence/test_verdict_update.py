@@ -164,6 +164,18 @@ def test_of_nodes_with_equal_evidence_the_one_that_the_log_names_is_the_suspect(
     assert updated.suspect == log.suspect
 
 
+def test_failures_of_other_jobs_displace_no_node_whose_own_event_is_the_beginning() -> None:
+    others = tuple(
+        other(number, -3_600, fingerprint=f"1:{number}", side="hardware", cause="HW.NET.1", suspect_node="gpu4")
+        for number in range(3)
+    )
+    began = Evidence(XID, "initiating", node="gpu2", stream="node")
+    log = replace(OPEN, cause="HW.GPU.2", abstained=False, suspect=Suspect(node="gpu2", gpu=3), evidence=(began,))
+    assert update_verdict(log, evidence(others=others)).suspect == log.suspect
+    without = replace(log, evidence=(WATCHDOG,))
+    assert update_verdict(without, evidence(others=others)).suspect == Suspect(node="gpu4")
+
+
 def test_a_rarer_event_weighs_more() -> None:
     kind = evidence_weights.load().kinds["link_degraded"]
     weights = [weight(kind, nodes) for nodes in (1, 16, 256, 4_096)]

@@ -8,6 +8,8 @@ from service.headlines.headline import LONGEST, headline, titles, without_header
 XID = "[859133.000000] NVRM: Xid (PCI:0000:3a:00): 79, pid=1954363, name=python, GPU has fallen off the bus."
 LIMIT = "2024-10-17 05:30:58,945 ERROR CANCELLED DUE TO TIME LIMIT: the job asked for 2:00:00"
 BUSY = "urllib3.exceptions.ResponseError: too many 503 error responses"
+STEP = "Slurm cancelled the step without a reason"
+HUB = "requests.exceptions.HTTPError: 503 Server Error: Service Unavailable for url: https://hub.internal/api/tokenizer.json"
 SUDO = "train_ddp.sh: line 28: sudo: command not found"
 
 
@@ -17,6 +19,21 @@ SUDO = "train_ddp.sh: line 28: sudo: command not found"
         (XID, "gpu018", None, "GPU fell off the bus (Xid 79) on gpu018"),
         ("[rank0]: KeyError: 'weight_decay'", None, "train.py:88", "KeyError: 'weight_decay' in train.py:88"),
         ("KeyError: 'weight_decay'", "gpu018", None, "KeyError: 'weight_decay'"),
+        (
+            "IndexError: Target 9 is out of bounds.",
+            None,
+            "train.py:97",
+            "IndexError: Target 9 is out of bounds in train.py:97",
+        ),
+        ("[x] *** STEP 7.0 ON gpu009 CANCELLED AT 2026-11-10T04:29:44 ***", None, None, STEP),
+        (
+            "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.",
+            None,
+            None,
+            "Job exceeded its host memory limit",
+        ),
+        ("container trainer ended with exit code 137", None, None, "container trainer ended with exit code 137"),
+        (HUB, None, None, f"Service unavailable: {HUB.partition('exceptions.')[2]}"),
         ("status=node_fail exit_code=0", "gpu004", None, "Node failed on gpu004"),
         (LIMIT, None, None, "Time limit reached"),
         (BUSY, None, None, "Service unavailable: ResponseError: too many 503 error responses"),

@@ -40,14 +40,15 @@ def test_the_switch_is_on_every_page_and_stops_everything(hook: TestClient) -> N
     assert "storage work" in page
     assert lease(hook) == []
     page = post(hook, "/automation/start")
-    assert "Automation is on: 1 waiting" in page
+    assert "Automation is on: 1 waiting" in words(page)
+    assert '<a href="/automation?state=waiting#requests">1</a> waiting' in page
 
 
 def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(hook: TestClient) -> None:
     tell(hook, job("1", XID))
     [failure] = [one["id"] for one in hook.get("/api/v1/failures").json()["items"]]
     page = words(hook.get(f"/failures/{failure}").text)
-    assert "Automation: requeue without gpu018 – waiting" in page
+    assert "Automation: resubmit without gpu018 – waiting" in page
     page = post(hook, f"/failures/{failure}/hold", comment="I look at it")
     assert "held by a person" in words(page)
     page = post(hook, f"/failures/{failure}/resubmit")
@@ -66,8 +67,37 @@ def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(h
 def test_shadow_mode_is_named(client: TestClient) -> None:
     tell(client, job("1", "NVRM: Xid 79"))
     [failure] = [one["id"] for one in client.get("/api/v1/failures").json()["items"]]
-    assert "Shadow mode: would requeue without" in words(client.get(f"/failures/{failure}").text)
+    assert "Shadow mode: would resubmit without" in words(client.get(f"/failures/{failure}").text)
+    page = words(client.get(f"/failures/{failure}").text)
+    assert "Not resubmitted: not opted in ." in page
+    assert "the owner submits jobs with the label faultline/resubmit=auto" in page
     assert "shadow mode" in client.get("/automation?state=shadow").text
+
+
+def test_figures_and_requests_are_those_of_the_period_and_open_requests_of_any_time(
+    acting: World, hook: TestClient
+) -> None:
+    tell(hook, job("1", XID))
+    [given] = lease(hook)
+    answer = {"lease_token": given["lease_token"], "result": "done", "new_job_id": "2"}
+    hook.post(f"/api/v1/resubmissions/{given['request_id']}:ack", json=answer)
+    acting.clock.at += timedelta(hours=30)
+    tell(hook, job("3", XID, nodes=["gpu7"], user="bo", ended_at=(acting.clock.at - timedelta(minutes=1)).isoformat()))
+    last_day = hook.get("/automation?since=24h").text
+    assert "Last 24 h" in words(last_day)
+    assert "Advised 1 100" in words(last_day)
+    assert "orion / 3" in last_day
+    assert "orion / 1" not in last_day
+    day_before = hook.get("/automation?since=36h&until=20h").text
+    assert "Resubmitted 1 100" in words(day_before)
+    assert "orion / 1" in day_before
+    assert "orion / 3" not in day_before
+    assert "orion / 3" in hook.get("/automation?since=36h&until=20h&state=waiting").text, "it waits now"
+    assert "/automation?since=24h" in hook.get("/?since=24h").text, "the navigation keeps the period"
+    assert "No resubmission was advised in this period." in hook.get("/automation?since=20h&until=10h").text
+    wrong = hook.get("/automation?since=soon")
+    assert wrong.status_code == 422
+    assert "expected a time" in words(wrong.text)
 
 
 def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook: TestClient) -> None:
@@ -84,17 +114,25 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "6 resubmissions are held" in page
     assert "Held by a person" in post(hook, "/incidents/1/hold", comment="team storage")
     assert "team storage" in post(hook, "/incidents/1/release")
+    assert "2026-11-20 12:00 UTC to now, 0 s so far" in page
+    assert "6 failed attempts of 6 jobs, 96 GPU-hours lost." in page
+    acting.clock.at += timedelta(minutes=95)
     assert "Closed by" in post(hook, "/incidents/1/close", comment="failed over")
+    closed = hook.get("/incidents/1").text
+    assert "2026-11-20 12:00 to 2026-11-20 13:35 UTC, 1 h 35 min." in words(closed)
+    [around] = re.findall(r'href="(/\?since=[^"]+cluster=orion)"', closed)
+    around = hook.get(around.replace("&amp;", "&")).text
+    assert "6 of 6 job attempts failed" in words(around)
     page = words(hook.get("/incidents/1").text)
     assert "No resubmission is held." in page
-    assert page.count(f"{acting.clock.at:%Y-%m-%d %H:%M:%S} UTC") >= 3, "entries of the history have absolute times"
+    assert len(re.findall(r"2026-11-20 1[23]:\d\d:00 UTC", page)) >= 4, "entries of the history have absolute times"
     acting.clock.at += timedelta(minutes=10)
     assert len(lease(hook)) == 6
     page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")
     assert "Rack r7 fails jobs" in page
     assert "Other incidents" not in page
     page = post(hook, "/incidents/open", cluster="orion", kind="file_system", value="/scratch")
-    assert "Other incidents over the same file system: I-1 , 2026-11-20 12:00 to 2026-11-20 12:00, 6 jobs" in words(
+    assert "Other incidents over the same file system: I-1 , 2026-11-20 12:00 to 2026-11-20 13:35, 6 jobs" in words(
         page
     )
 

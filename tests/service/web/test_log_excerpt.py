@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.contracts import LogStream
-from service.web.pages.failure.log_excerpt import Gap, Line, excerpt, excerpts, numbered
+from service.web.pages.failure.log_excerpt import Gap, Line, excerpt, excerpts, numbered, places_of
 
 
 def evidence_line(
@@ -40,6 +40,16 @@ def test_a_line_of_unknown_number_is_found_by_its_text() -> None:
 
 def test_evidence_of_another_rank_marks_nothing_here() -> None:
     assert not excerpt(LogStream("boom", 1), [evidence_line(1)]).has_evidence
+
+
+def test_evidence_without_a_rank_opens_the_line_of_the_stream_that_has_it() -> None:
+    lines = [evidence_line(2, rank=None), evidence_line(1, "step 7", "context", rank=5)]
+    shown, _ = excerpts([(3, [LogStream("quiet\nother", 4), LogStream("step 7\nboom", 5)])], lines)
+    place_of = places_of(9, shown)
+    found = place_of(lines[0])
+    assert found is not None
+    assert (found.address, found.rank) == ("/failures/9/logs/3/1/lines?line=2#L2", 5)
+    assert place_of(evidence_line(2, "elsewhere", rank=None)) is None
 
 
 def test_the_stream_where_it_began_comes_first_and_the_others_are_counted() -> None:

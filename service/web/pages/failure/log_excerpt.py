@@ -117,17 +117,31 @@ def excerpts(
     return found[:STREAMS], max(0, len(found) - STREAMS)
 
 
-def line_addresses(failure_id: int, shown: Sequence[Excerpt]) -> Callable[[Mapping[str, Any]], str | None]:
-    """Where the log viewer shows a line of the evidence; None for evidence that is in no log of the page."""
-    found: dict[tuple[object, ...], str] = {}
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the log viewer shows a line, and the rank of its stream."""
+
+    address: str
+    rank: int | None
+
+
+def places_of(failure_id: int, shown: Sequence[Excerpt]) -> Callable[[Mapping[str, Any]], Place | None]:
+    """The place of a line of the evidence; None for evidence that is in no log of the page."""
+    found: dict[tuple[object, ...], Place] = {}
     for one in shown:
         viewer = f"/failures/{failure_id}/logs/{one.attempt_id}/{one.index}/lines"
         for row in one.rows:
             if isinstance(row, Line) and row.role is not None and row.number is not None:
-                place = (one.stream.rank, one.stream.node, one.stream.stream, row.number, row.role)
-                found.setdefault(place, f"{viewer}?line={row.number}#L{row.number}")
+                place = Place(f"{viewer}?line={row.number}#L{row.number}", one.stream.rank)
+                where = (one.stream.node, one.stream.stream, row.number, row.role)
+                found.setdefault((one.stream.rank, *where), place)
+                found.setdefault((None, *where, row.text.strip()), place)
 
-    def address(line: Mapping[str, Any]) -> str | None:
-        return found.get(tuple(line.get(name) for name in ("rank", "node", "stream", "line", "role")))
+    def of_line(line: Mapping[str, Any]) -> Place | None:
+        where = tuple(line.get(name) for name in ("node", "stream", "line", "role"))
+        place = found.get((line.get("rank"), *where))
+        if place is None and line.get("rank") is None:  # as roles_by_position finds it
+            place = found.get((None, *where, str(line.get("text")).strip()))
+        return place
 
-    return address
+    return of_line

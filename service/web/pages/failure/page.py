@@ -20,7 +20,7 @@ from service.web import automation_views, node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
-from service.web.pages.failure.log_excerpt import excerpts, line_addresses
+from service.web.pages.failure.log_excerpt import excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
@@ -85,7 +85,7 @@ def failure(
             "applies": applying(verdict),
             "to_check": to_check(detail.row.status, detail.verdict, abstained=detail.row.abstained),
             "succeeded_since": success_after(detail),
-            "place_of": line_addresses(detail.row.id, shown),
+            "place_of": places_of(detail.row.id, shown),
             "reasons": reasons,
             "because": feature_words.reasons(verdict.get("weighed") or ()),
             "excerpts": shown,

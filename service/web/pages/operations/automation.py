@@ -1,52 +1,88 @@
 """GET /automation: requests, outcomes, shadow mode and the kill switch."""
 
+from dataclasses import replace
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.resubmissions.records import RequestState
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.failure.page import Id
-from service.web.pages.forms import DEFAULT_ROWS, ActForm, CommentForm, RowLimit, Text, UserForm, redirect
+from service.web.pages.forms import (
+    DEFAULT_ROWS,
+    ActForm,
+    CommentForm,
+    OverviewScope,
+    RowLimit,
+    Text,
+    UserForm,
+    overview_scope,
+    redirect,
+    wrong_times,
+)
 from service.web.pages.navigation import message
 from service.web.pages.operations import automation_funnel
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
+from service.web.views import FailureQuery, default_since, period
 
 router = APIRouter()
 STATES: tuple[RequestState, ...] = get_args(RequestState)
+OPEN: frozenset[RequestState] = frozenset({"waiting", "held", "leased"})
 
 
 @router.get("/automation", dependencies=[READ])
 def automation(
     request: Request,
     services: InjectedServices,
+    scope: Annotated[OverviewScope, Depends(overview_scope)],
     state: Text = None,
-    cluster: Text = None,
     cursor: Text = None,
     limit: RowLimit = DEFAULT_ROWS,
     notice: Text = None,
 ) -> HTMLResponse:
-    """Kill switch, figures and one page of requests."""
+    """Kill switch, figures of a period and one page of its requests; open requests are listed whatever their age."""
+    problems = wrong_times(services, FailureQuery(since=scope.since, until=scope.until))
+    if problems:
+        scope = replace(scope, since=None, until=None)
+    since = scope.since or default_since(services, scope.until, automation_funnel.DEFAULT_RANGE)
     chosen = next((one for one in STATES if one == state), None)
-    tallies, counted = views.tallies(services), automation_funnel.read(services)
+    tallies, (begin, funnel) = views.tallies(services), automation_funnel.read(services, since, scope.until)
+    _, end = period(services, since, scope.until)
     with services.snapshot() as snapshot:
         overview = views.overview(snapshot, tallies)
         with snapshot.reading() as reading:
-            page = reading.requests.page(state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None)
+            page = reading.requests.page(
+                state=chosen,
+                cluster=scope.cluster,
+                since=None if chosen in OPEN else begin,
+                until=end if scope.until and chosen not in OPEN else None,
+                limit=limit,
+                cursor=cursor or None,
+            )
         context = {
             "overview": overview,
-            "month": automation_funnel.month(*counted, overview.rates),
+            "found": automation_funnel.of_period(funnel, overview.rates),
+            "begin": begin,
+            "end": end,
+            "problems": problems,
+            "counts": {code: (overview.counts if code in OPEN else funnel.by_state).get(code, 0) for code in STATES},
             "page": page,
             "state": chosen,
             "states": STATES,
-            "extra": {"cluster": cluster or None, "limit": limit if limit != DEFAULT_ROWS else None},
+            "extra": {
+                "since": scope.since,
+                "until": scope.until,
+                "cluster": scope.cluster,
+                "limit": limit if limit != DEFAULT_ROWS else None,
+            },
             "cursor": cursor,
             "message": message(notice),
         }
-        return render(request, "operations/automation.html", context, services=snapshot)
+        status = 422 if problems else 200
+        return render(request, "operations/automation.html", context, services=snapshot, status=status)
 
 
 @router.post("/automation/stop")

@@ -1,16 +1,17 @@
-"""The funnel of automatic resubmission over the last weeks, and what shadow mode would have brought."""
+"""The funnel of automatic resubmission over a period, and what shadow mode would have brought."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from service.reports import intervals
 from service.resubmissions.records import Rate
 from service.resubmissions.repository.funnel import Funnel
+from service.web import views
 from service.web.services import Services
 
-DAYS = 28
+DEFAULT_RANGE = "28d"
 MANY = 5_000  # above this many requests the funnel is cached
 
 
@@ -37,29 +38,32 @@ class ShadowEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class MonthOfAutomation:
-    """The funnel since a time. `stages`: name and number of requests, each stage a part of the one before."""
+class PeriodOfAutomation:
+    """The funnel of a period. `stages`: name and number of requests, each stage a part of the one before."""
 
-    since: datetime
     funnel: Funnel
     stages: tuple[tuple[str, int], ...]
     shadow: ShadowEstimate
 
 
-def read(services: Services) -> tuple[datetime, Funnel]:
-    """The begin of the last 28 days, and their funnel. Large ones are cached: never part of a page's snapshot."""
+def read(services: Services, since: str, until: str | None) -> tuple[datetime, Funnel]:
+    """The begin of a period, and its funnel. Large ones are cached: never part of a page's snapshot.
+
+    Raises:
+        InvalidInput: a time is invalid.
+    """
 
     def count() -> tuple[datetime, Funnel]:
-        since = services.clock.now() - timedelta(days=DAYS)
+        begin, end = views.period(services, since, until)
         with services.store.reading() as reading:
-            return since, reading.funnel.read(since)
+            return begin, reading.funnel.read(begin, end if until else None)
 
     return services.funnels.get(
-        "month", count, services.clock.monotonic(), cacheable=lambda made: made[1].advised >= MANY
+        (since, until), count, services.clock.monotonic(), cacheable=lambda made: made[1].advised >= MANY
     )
 
 
-def month(since: datetime, found: Funnel, rates: Sequence[Rate]) -> MonthOfAutomation:
+def of_period(found: Funnel, rates: Sequence[Rate]) -> PeriodOfAutomation:
     """The stages of a funnel, and what shadow mode left undone by the measured success rates."""
     stages = (
         ("advised", found.advised),
@@ -68,7 +72,7 @@ def month(since: datetime, found: Funnel, rates: Sequence[Rate]) -> MonthOfAutom
         ("done", found.done),
         ("succeeded", found.succeeded),
     )
-    return MonthOfAutomation(since, found, stages, estimate(found, rates))
+    return PeriodOfAutomation(found, stages, estimate(found, rates))
 
 
 def estimate(funnel: Funnel, rates: Sequence[Rate]) -> ShadowEstimate:

@@ -5,7 +5,7 @@ import re
 from fastapi.testclient import TestClient
 
 from tests.service.web.test_automation_pages import post, words
-from tests.service.web.world import event, lines
+from tests.service.web.world import event, lines, log
 
 
 def the_group(client: TestClient) -> int:
@@ -34,3 +34,24 @@ def test_an_empty_field_is_said_to_remove_the_assignee_or_the_ticket(client: Tes
     assert "Assigned." not in page
     assert "Ticket linked." in words(post(client, f"/groups/{number}/act", action="link", ticket="https://t/1"))
     assert "No ticket is linked any more." in words(post(client, f"/groups/{number}/act", action="link", ticket=""))
+
+
+def test_users_beyond_those_that_are_listed_are_counted(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(*(event(str(n), user=f"user{n}") for n in range(11))))
+    number = the_group(client)
+    page = client.get(f"/groups/{number}").text
+    assert f'<a href="/failures?group={number}">and 3 more</a>' in page
+
+
+def test_a_group_has_the_same_name_on_every_page(client: TestClient) -> None:
+    line = "Jul 27 21:05:16 gpu018 kernel: NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
+    client.post("/api/v1/events", content=lines(event("1", logs=[log(line)])))
+    number = the_group(client)
+    named = []
+    for path in ("/", "/groups", f"/groups/{number}", "/model", "/feedback/next"):
+        page = client.get(path).text.partition("<main")[2].partition("<h2>The job</h2>")[0]
+        if f"/groups/{number}" in page:
+            named.append(path)
+            assert "NVRM" not in page.partition("Why these failures")[0], path
+            assert "GPU fell off the bus (Xid 79)" in page, path
+    assert len(named) >= 3

@@ -69,6 +69,32 @@ def test_the_period_before_is_compared(client: TestClient) -> None:
     assert "In the period before" not in client.get("/?since=7d").text
 
 
+def test_the_change_of_failures_is_that_of_their_rate(client: TestClient) -> None:
+    before = (NOW - timedelta(hours=30)).isoformat()
+    good = [event(f"good {n}", status="succeeded", logs=[], started_at=before, ended_at=before) for n in range(8)]
+    bad = [event(f"bad {n}", started_at=before, ended_at=before) for n in range(2)]
+    client.post("/api/v1/events", content=lines(*good, *bad, event("1"), event("2", status="succeeded", logs=[])))
+    tile = client.get("/?since=24h").text.partition("Failed attempts</h2>")[2].partition("</div>")[0]
+    assert "▲ 30.0 points</strong> more than the 20.0\u00a0% before" in tile, (
+        "half as many failures of a fifth of the jobs"
+    )
+
+
+def test_what_needs_attention_is_named_above_the_figures(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1", logs=[log("KeyError: 'weight_decay'")])))
+    above, _, below = client.get("/").text.partition('class="tiles"')
+    named = re.search(r'Needs attention: <a href="/groups/\d+">(.*?)</a> \((.*?)\)', above)
+    assert named is not None
+    assert (named[1], named[2]) == ("KeyError: &#39;weight_decay&#39;", "new")
+    assert 'id="attention"' in below
+
+
+def test_a_wrong_time_is_named_with_the_period_that_is_shown_instead(client: TestClient) -> None:
+    for page, usual in (("/", "last 24 h"), ("/goodput", "last 28 days"), ("/automation", "last 28 days")):
+        assert f"The figures below are those of the {usual}." in client.get(f"{page}?since=soon").text
+        assert "The figures below" not in client.get(page).text
+
+
 def hours_ago(hours: float) -> str:
     return (NOW - timedelta(hours=hours)).isoformat()
 

@@ -37,6 +37,8 @@ def test_a_job_id_opens_its_failure(stocked: TestClient) -> None:
     [
         ("bert", "/failures?job=bert"),
         ("bo", "/failures?user=bo"),
+        ("bo&since=7d", "/failures?since=7d&user=bo"),
+        ("bert&since=1h", "/failures?job=bert"),
         ("gpu020", "/failures?node=gpu020"),
         ("1:xid", "/failures?group=1%3Axid"),
         ("flash_attn", "/failures?q=flash_attn"),
@@ -49,6 +51,14 @@ def test_a_job_id_opens_its_failure(stocked: TestClient) -> None:
 )
 def test_the_box_finds_names_users_nodes_kinds_and_words(stocked: TestClient, wanted: str, address: str) -> None:
     assert stocked.get(f"/search?q={wanted}").headers["location"] == address
+
+
+def test_an_empty_list_says_what_was_looked_for(stocked: TestClient) -> None:
+    assert "No log of a stored failure contains these words." in stocked.get("/failures?q=nothere").text
+    assert (
+        "No log of a failure in this period contains these words." in stocked.get("/failures?q=nothere&since=7d").text
+    )
+    assert "Remove one of them above." in stocked.get("/failures?q=nothere&side=user").text
 
 
 @pytest.mark.parametrize(
