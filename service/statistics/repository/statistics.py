@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Float,
     Row,
     Select,
+    bindparam,
     case,
     cast,
     func,
@@ -31,9 +33,10 @@ from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
 from service.sql import bulk, paging
 from service.sql.distinct_values import values_by_set
-from service.sql.types import utc
+from service.sql.types import UtcDateTime, utc
+from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats, StatsDetail
-from service.statistics.repository import rollups, series, sums
+from service.statistics.repository import rollups, row_counts, series, sums
 from service.statistics.repository.series import Counted
 from service.statistics.tables import days
 
@@ -50,10 +53,11 @@ _STATUS = func.coalesce(failures.c.status, "")
 
 
 class StatisticsReader:
-    """Reads statistics."""
+    """Reads statistics. `kept`: where counts of hours that are over are kept, for a session that does not write."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, kept: KeptCounts | None = None) -> None:
         self._connection = connection
+        self._kept = kept
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
         self._jobs: dict[tuple[rollups.PeriodParts, Scope], list[Counted]] = {}
 
@@ -66,7 +70,7 @@ class StatisticsReader:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""
         found = self._split.get((since, until))
         if found is None:
-            found = self._split[since, until] = rollups.split(self._connection, since, until)
+            found = self._split[since, until] = rollups.split(self._connection, since, until, self._kept)
         return found
 
     def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS, detail: StatsDetail = "hours") -> Stats:
@@ -117,21 +121,10 @@ class StatisticsReader:
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""
         since = utc(since)
-        recent = select(func.count()).select_from(failures).where(failures.c.ended_at >= since)
-        conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNT_LIMIT).subquery()
-        counts = {
-            "diagnosed": recent,
-            "abstained": recent.where(failures.c.abstained),
-            "dead_letters": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
-            "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
-            "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
-            "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
-            "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
-        }
-        wanted = select(*(count.scalar_subquery().label(name) for name, count in counts.items()))
-        found = {name: int(value) for name, value in self._connection.execute(wanted).mappings().one().items()}
-        share = found["abstained"] / found["diagnosed"] if found["diagnosed"] else None
-        return Health(since=since, abstained_share=share, **found)
+        found = self._connection.execute(_health(), {"since": since}).mappings().one()
+        counts = {name: int(value) for name, value in found.items()}
+        share = counts["abstained"] / counts["diagnosed"] if counts["diagnosed"] else None
+        return Health(since=since, abstained_share=share, **counts)
 
     def _statuses(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[Any] | Counted]:
         """Jobs and their GPU-hours by status; a status may occur more than once."""
@@ -140,30 +133,12 @@ class StatisticsReader:
             yield from found
             return
 
-        def of(since: datetime, until: datetime) -> Select[Any]:
-            return (
-                select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
-                .where(*ended_within(jobs, since, until, scope))
-                .group_by(jobs.c.status)
-            )
-
-        yield from rollups.from_rows(self._connection, parts, of)
+        yield from row_counts.read(self._connection, parts.ranges, sums.JOBS, scope, "status")
         yield from rollups.rows(self._connection, parts, sums.JOBS, scope, "status")
 
     def _causes(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[Any]]:
         """Failed jobs and GPU-hours by side and cause ("unknown" if abstained); a pair may occur more than once."""
-        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
-        cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
-        lost = func.sum(failures.c.gpu_hours_lost).label("lost")
-
-        def of(since: datetime, until: datetime) -> Select[Any]:
-            return (
-                select(side.label("side"), cause.label("cause"), func.count().label("jobs"), lost)
-                .where(*ended_within(failures, since, until, scope), _STATUS.in_(_FAILED))
-                .group_by(literal_column("1"), literal_column("2"))
-            )
-
-        yield from rollups.from_rows(self._connection, parts, of)
+        yield from row_counts.read(self._connection, parts.ranges, sums.FAILURES, scope, "side", "cause")
         counted = rollups.rows(self._connection, parts, sums.FAILURES, scope, "status", "side", "cause")
         yield from (row for row in counted if row.status in FAILURE_STATUSES)
 
@@ -223,6 +198,24 @@ class StatisticsReader:
         if bulk.is_postgres(self._connection):
             return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
         return cast(func.strftime("%s", at), BigInteger) // _SECONDS
+
+
+@cache
+def _health() -> Select[Any]:
+    """The query for the counts of `Health`, made once; its parameter is `since`."""
+    since = bindparam("since", type_=UtcDateTime)
+    recent = select(func.count()).select_from(failures).where(failures.c.ended_at >= since)
+    conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNT_LIMIT).subquery()
+    counts = {
+        "diagnosed": recent,
+        "abstained": recent.where(failures.c.abstained),
+        "dead_letters": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
+        "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
+        "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
+        "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
+        "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
+    }
+    return select(*(count.scalar_subquery().label(name) for name, count in counts.items()))
 
 
 def _ranked(counts: Counter[str], lost: Mapping[str, float]) -> tuple[Share, ...]:
