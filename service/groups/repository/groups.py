@@ -70,8 +70,11 @@ class GroupReader:
         return page(self._connection, filters or GroupFilter(), now=now, limit=limit, cursor=cursor, sort=sort)
 
     def most_expensive(self, filters: GroupFilter, limits: Mapping[GroupState, int]) -> list[GroupRow]:
-        """Of each of these states its most expensive groups, at most as many as given, in the order of the states."""
-        return most_expensive(self._connection, filters, limits, now=utc(self._clock.now()))
+        """Of each of these states its most expensive groups, at most as many as given, in the order of the states.
+
+        The filters may give a user, node, team, queue and cluster; others are ignored.
+        """
+        return most_expensive(self._connection, filters, limits)
 
     def row(self, group_id: int) -> GroupRow:
         """One group's line.
