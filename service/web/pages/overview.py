@@ -87,7 +87,7 @@ def overview(
             "charts": stacked_bars.charts(parts, services.zone, period_marks),
             "marks": period_marks,
             "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
-            "parts": [_row(part, parts, services.zone, scope) for part in parts],
+            "parts": _rows(parts, services.zone, scope),
             "per": stacked_bars.per(parts),
             "wider": stacked_bars.wider(stats.since, stats.until, services.clock.now()) if scope.until else None,
             "trends": sparklines.of_period(parts),
@@ -129,6 +129,12 @@ def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:
     return [found.get(side) or Share(side, 0, 0.0) for side in sides]
 
 
-def _row(part: PeriodCount, parts: Sequence[PeriodCount], zone: ZoneInfo, scope: OverviewScope) -> stacked_bars.PartRow:
-    at = stacked_bars.moment(part.begin, zone, max(one.end - one.begin for one in parts))
-    return stacked_bars.PartRow(part, at, query(scope.where(), stacked_bars.part_span(part)))
+def _rows(parts: Sequence[PeriodCount], zone: ZoneInfo, scope: OverviewScope) -> list[stacked_bars.PartRow]:
+    step = max((part.end - part.begin for part in parts), default=stacked_bars.DAY)
+    where = scope.where()
+    return [
+        stacked_bars.PartRow(
+            part, stacked_bars.moment(part.begin, zone, step), query(where, stacked_bars.part_span(part))
+        )
+        for part in parts
+    ]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from markupsafe import Markup
+
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 from service.web.pages.charts import figures
@@ -19,7 +21,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One side's share of a bar, in chart units."""
+    """The share that one of `SIDES` has of a bar, in chart units."""
 
     side: str
     y: float
@@ -36,13 +38,14 @@ class Bar:
     title: str
 
     @property
-    def room(self) -> str:
-        """The outline of the whole height above and below the bar, as an SVG path."""
-        return f"M{self.x} 0h{self.width}v{HEIGHT}h-{self.width}z"
-
-    def shape(self, segment: Segment) -> str:
-        """The outline of a segment, as an SVG path."""
-        return f"M{self.x} {segment.y}h{self.width}v{segment.height}h-{self.width}z"
+    def paths(self) -> Markup:
+        """The whole height above and below the bar, and its segments, as SVG paths."""
+        begin, sides = f"M{self.x} ", f"h-{self.width}z"
+        drawn = [f'<path class="room" d="{begin}0h{self.width}v{HEIGHT}{sides}"/>']
+        drawn += [
+            f'<path class="{one.side}" d="{begin}{one.y}h{self.width}v{one.height}{sides}"/>' for one in self.segments
+        ]
+        return Markup("".join(drawn))  # noqa: S704 - numbers and names of this module
 
 
 @dataclass(frozen=True, slots=True)
