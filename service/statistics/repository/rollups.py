@@ -10,6 +10,7 @@ no hour of their days is counted again (see versions.py).
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -17,10 +18,12 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Executable,
     Row,
     Select,
     Table,
     and_,
+    bindparam,
     case,
     cast,
     delete,
@@ -49,7 +52,8 @@ from service.statistics.tables import days, hour_notes, hours
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
-SHORT = timedelta(hours=48)  # for shorter periods the rows themselves are read
+SHORT = timedelta(hours=3)  # for shorter periods the rows themselves are read
+UNKEPT = timedelta(hours=48)  # for shorter periods too, where counts are not kept: reading counts takes more statements
 MOST_TIMES = 3_000  # hours or days of a question that sums may answer; their list is part of the statement
 MANY = 48  # if a period has more stale hours, the rows are read
 SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
@@ -113,11 +117,12 @@ def start_of_day(at: datetime) -> datetime:
 def split(connection: Connection, since: datetime, until: datetime, kept: KeptCounts | None = None) -> PeriodParts:
     """Split a period into parts; `kept`: where the counts of its hours are kept, for a session that does not write."""
     whole = PeriodParts(((since, until),), until, until, ())
-    if until - since <= SHORT:
+    if until - since <= (UNKEPT if kept is None else SHORT):
         return whole
     first, last = -(-(since - _EPOCH) // HOUR) * HOUR + _EPOCH, floor(until)
     noted, version = _state(connection, first, last)
-    if len(noted) > MANY:
+    kept = None if version is None else kept
+    if len(noted) > MANY or (kept is None and until - since <= UNKEPT):
         return whole
     ranges: list[tuple[datetime, datetime]] = []
     for begin, end in ((since, first), *((hour, hour + HOUR) for hour in noted), (last, until)):
@@ -127,7 +132,6 @@ def split(connection: Connection, since: datetime, until: datetime, kept: KeptCo
             ranges[-1] = (ranges[-1][0], end)
         else:
             ranges.append((begin, end))
-    kept = None if version is None else kept
     return PeriodParts(tuple(ranges), first, last, noted, version=version, kept=kept)
 
 
@@ -137,18 +141,23 @@ def _state(connection: Connection, first: datetime, last: datetime) -> tuple[tup
     The version changes whenever one of them is counted again; None: a process of an earlier release counted some.
     """
     number = -(-(last - _EPOCH) // DAY) - (first - _EPOCH) // DAY
-    within = (hour_notes.c.hour >= first, hour_notes.c.hour < last)
-    stale = select(hour_notes.c.hour).where(*within).distinct().order_by(hour_notes.c.hour).limit(MANY + 1).subquery()
-    of_days = versions.of_days(start_of_day(first), last).subquery()
-    no_number = literal(None, BigInteger)
-    found = connection.execute(
-        union_all(
-            select(stale.c.hour, no_number.label("greatest"), no_number.label("number")),
-            select(literal(None, UtcDateTime), of_days.c.greatest, of_days.c.number),
-        )
-    ).all()
+    found = connection.execute(_states(), {"day": start_of_day(first), "first": first, "last": last}).all()
     version = next((row.greatest for row in found if row.number == number), None)
     return tuple(sorted(row.hour for row in found if row.number is None)), version
+
+
+@cache
+def _states() -> Executable:
+    """The query of `_state`, made once: the stale hours, and the greatest version and the number of versions."""
+    day, first, last = (bindparam(name, type_=UtcDateTime) for name in ("day", "first", "last"))
+    within = (hour_notes.c.hour >= first, hour_notes.c.hour < last)
+    stale = select(hour_notes.c.hour).where(*within).distinct().order_by(hour_notes.c.hour).limit(MANY + 1).subquery()
+    of_days = versions.of_days(day, last).subquery()
+    no_number = literal(None, BigInteger)
+    return union_all(
+        select(stale.c.hour, no_number.label("greatest"), no_number.label("number")),
+        select(literal(None, UtcDateTime), of_days.c.greatest, of_days.c.number),
+    )
 
 
 def rows(

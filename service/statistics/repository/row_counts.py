@@ -85,8 +85,9 @@ def _of_range(
         conditions.append(func.coalesce(failures.c.status, "").in_(_FAILED))
     part = [] if unit is None else [part_of(table.c.ended_at, unit, postgres=postgres).label("part")]
     keys = [table.c[name] if name == "status" else _known(name) for name in by]
-    counted = select(*part, *keys, func.count().label("jobs"), func.sum(table.c.gpu_hours_lost).label("lost"))
-    places = [literal_column(str(place)) for place in range(1, len(part) + len(keys) + 1)]
+    lost = func.sum(table.c.gpu_hours_lost).label("lost")
+    counted: Select[Any] = select(*part, *keys, func.count().label("jobs"), lost)
+    places: list[ColumnElement[Any]] = [literal_column(str(place)) for place in range(1, len(part) + len(keys) + 1)]
     return counted.where(*conditions).group_by(*places)
 
 

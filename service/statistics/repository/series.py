@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 # The calendar has no week before the first and after the last of these: a series begins and ends within it.
 _EARLIEST, _LATEST = datetime(1, 2, 1, tzinfo=UTC), datetime(9999, 12, 1, tzinfo=UTC)
-_ENDED = (*sorted(FAILURE_STATUSES), Status.SUCCEEDED.value)
+ENDED = (*sorted(FAILURE_STATUSES), Status.SUCCEEDED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ def read(
         return found[_MONDAY + (at - _MONDAY) // step * step]
 
     for row in jobs_of(split, scope, step):
-        if row.status not in _ENDED:
+        if row.status not in ENDED:
             continue
         part = part_of(row.at)
         part.finished += row.jobs
         if row.status in FAILURE_STATUSES:
             part.failed += row.jobs
             part.lost_of_failed += row.lost
-    for row in _failures(connection, split, scope, step):
+    for row in count_failures(connection, split, scope, step):
         part = part_of(row.at)
         part.by_side[row.side] += row.jobs
         part.lost[row.side] += row.lost
@@ -121,7 +121,10 @@ def count_jobs(connection: Connection, split: rollups.PeriodParts, scope: Scope,
         yield Counted(row.at, row.jobs, row.lost, status=row.status)
 
 
-def _failures(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[Counted]:
+def count_failures(
+    connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta
+) -> Iterator[Counted]:
+    """Failed jobs by side and time, as `count_jobs`."""
     unit = min(step, HOUR)
     for row in row_counts.read(connection, split.ranges, sums.FAILURES, scope, "side", unit=unit):
         yield Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)

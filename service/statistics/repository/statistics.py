@@ -8,17 +8,11 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
     Connection,
-    Float,
     Row,
     Select,
     bindparam,
-    case,
-    cast,
     func,
-    literal_column,
     select,
     text,
 )
@@ -29,9 +23,8 @@ from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
 from service.jobs.records import ALL_JOBS, Scope
-from service.jobs.repository.scope_conditions import ended_within
 from service.jobs.tables import jobs
-from service.sql import bulk, paging
+from service.sql import paging
 from service.sql.distinct_values import values_by_set
 from service.sql.types import UtcDateTime, utc
 from service.statistics.kept_counts import KeptCounts
@@ -44,12 +37,7 @@ SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
-_SECONDS = 3600
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 _NAMES = values_by_set(days.c.name, {kind: days.c.scope == kind for kind in rollups.SCOPES}, most=100)
-
-# As an expression, so that no planner uses the index on status: the index on time has all columns.
-_STATUS = func.coalesce(failures.c.status, "")
 
 
 class StatisticsReader:
@@ -169,35 +157,19 @@ class StatisticsReader:
         last = (until - timedelta(microseconds=1) - _EPOCH) // _HOUR
         if until - since > SERIES:
             since = _EPOCH + last * _HOUR - (SERIES - _HOUR)
-        finished: Counter[int] = Counter()
-        failed: Counter[int] = Counter()
-        hour = self._hour_of(jobs.c.ended_at)
-        is_failed = case((jobs.c.status.in_(_FAILED), 1), else_=0)
-        for row in self._connection.execute(
-            select(hour.label("hour"), func.count().label("jobs"), func.sum(is_failed).label("failed"))
-            .where(*ended_within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
-            .group_by(literal_column("1"))
-        ):
-            finished[row.hour], failed[row.hour] = row.jobs, row.failed
-        sides: dict[int, Counter[str]] = {}
-        hour = self._hour_of(failures.c.ended_at)
-        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
-        for row in self._connection.execute(
-            select(hour.label("hour"), side.label("side"), func.count().label("jobs"))
-            .where(*ended_within(failures, since, until, scope), _STATUS.in_(_FAILED))
-            .group_by(literal_column("1"), literal_column("2"))
-        ):
-            sides.setdefault(row.hour, Counter())[row.side] += row.jobs
-        return tuple(
-            HourCount(_EPOCH + h * _HOUR, finished[h], failed[h], dict(sides.get(h, {})))
-            for h in range((since - _EPOCH) // _HOUR, last + 1)
-        )
-
-    def _hour_of(self, at: ColumnElement[datetime]) -> ColumnElement[int]:
-        """Hours since 1970."""
-        if bulk.is_postgres(self._connection):
-            return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
-        return cast(func.strftime("%s", at), BigInteger) // _SECONDS
+        parts = self._parts(since, until)
+        finished: Counter[datetime] = Counter()
+        failed: Counter[datetime] = Counter()
+        sides: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
+        for row in series.count_jobs(self._connection, parts, scope, _HOUR):
+            if row.status in FAILURE_STATUSES:
+                failed[row.at] += row.jobs
+            if row.status in series.ENDED:
+                finished[row.at] += row.jobs
+        for row in series.count_failures(self._connection, parts, scope, _HOUR):
+            sides[row.at][row.side] += row.jobs
+        hours = (_EPOCH + number * _HOUR for number in range((since - _EPOCH) // _HOUR, last + 1))
+        return tuple(HourCount(hour, finished[hour], failed[hour], dict(sides[hour])) for hour in hours)
 
 
 @cache

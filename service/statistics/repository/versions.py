@@ -20,8 +20,11 @@ _LAST = datetime(1970, 1, 1, tzinfo=UTC)  # has the last version that was given:
 _DAY = timedelta(days=1)
 
 
-def of_days(begin: datetime, end: datetime) -> Select[Any]:
-    """The query for the greatest version of the days that begin in [begin, end), and for their number."""
+def of_days(begin: Any, end: Any) -> Select[Any, Any]:
+    """The query for the greatest version of the days that begin in [begin, end), and for their number.
+
+    Both are times, or expressions of them.
+    """
     within = (days.c.day >= begin, days.c.day < end)
     return select(func.max(days.c.jobs).label("greatest"), func.count().label("number")).where(*_MARKED, *within)
 

@@ -17,7 +17,7 @@ from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 UNTIL = NOON + 5 * timedelta(minutes=1)
-Figures = list[tuple[Stats, Stats, tuple[PeriodCount, ...]]]
+Figures = dict[tuple[float, Scope], tuple[Stats, Stats, tuple[PeriodCount, ...]]]
 
 
 def count(store: Store) -> int:
@@ -27,15 +27,15 @@ def count(store: Store) -> int:
 
 def figures(store: Store) -> Figures:
     """What the overview shows of several periods and scopes."""
-    found = []
-    for days in (3, 7, 28, 365):
+    found: Figures = {}
+    for days in (0.5, 1, 3, 7, 28, 365):
         for scope in (Scope(), Scope(cluster="orion"), Scope(team="t1", queue="q1")):
             since = UNTIL - days * DAY
             with store.reading() as reading:
                 parts = reading.statistics.series(since, UNTIL, scope)
-                own = reading.statistics.stats(since, UNTIL, scope, "shares")
+                own = reading.statistics.stats(since, UNTIL, scope)
                 before = reading.statistics.stats(since - days * DAY, since, scope, "status")
-            found.append((own, before, parts))
+            found[days, scope] = own, before, parts
     return found
 
 
@@ -140,7 +140,7 @@ def test_a_transaction_that_writes_keeps_nothing(store: Store) -> None:
         with store.unit_of_work() as work:
             connection_of(work.rollups).execute(rollups.hours.delete())
             connection_of(work.rollups).execute(rollups.days.delete().where(rollups.days.c.scope != versions.SCOPE))
-            assert work.statistics.stats(UNTIL - 28 * DAY, UNTIL).finished < wanted[6][0].finished
+            assert work.statistics.stats(UNTIL - 28 * DAY, UNTIL).finished < wanted[28, Scope()][0].finished
             raise Undone
 
     with pytest.raises(Undone):
