@@ -68,11 +68,15 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part of the period as a row of the table. `at`: its beginning in words; `query`: the address of its period."""
+    """A part of the period as a row of the table.
+
+    `at`: its beginning in words; `query`: the address of its period; `by_side`: its failed attempts by side, in words.
+    """
 
     part: PeriodCount
     at: str
     query: str
+    by_side: tuple[str, ...]
 
 
 def charts(parts: Sequence[PeriodCount], zone: ZoneInfo, marks: Sequence[Mark] = ()) -> tuple[Chart, ...]:
