@@ -86,9 +86,9 @@ def _of_range(
     part = [] if unit is None else [part_of(table.c.ended_at, unit, postgres=postgres).label("part")]
     keys = [table.c[name] if name == "status" else _known(name) for name in by]
     lost = func.sum(table.c.gpu_hours_lost).label("lost")
-    counted: Select[Any] = select(*part, *keys, func.count().label("jobs"), lost)
+    columns: list[ColumnElement[Any]] = [*part, *keys, func.count().label("jobs"), lost]
     places: list[ColumnElement[Any]] = [literal_column(str(place)) for place in range(1, len(part) + len(keys) + 1)]
-    return counted.where(*conditions).group_by(*places)
+    return select(*columns).where(*conditions).group_by(*places)
 
 
 def _known(name: str) -> ColumnElement[str]:

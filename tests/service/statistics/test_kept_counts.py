@@ -12,6 +12,7 @@ from service.jobs.records import Scope
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import PeriodCount, Stats
 from service.statistics.repository import rollups, versions
+from service.statistics.tables import days, hours
 from tests.service.databases import connection_of, engine_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
@@ -28,14 +29,14 @@ def count(store: Store) -> int:
 def figures(store: Store) -> Figures:
     """What the overview shows of several periods and scopes."""
     found: Figures = {}
-    for days in (0.5, 1, 3, 7, 28, 365):
+    for length in (0.5, 1, 3, 7, 28, 365):
         for scope in (Scope(), Scope(cluster="orion"), Scope(team="t1", queue="q1")):
-            since = UNTIL - days * DAY
+            since = UNTIL - length * DAY
             with store.reading() as reading:
                 parts = reading.statistics.series(since, UNTIL, scope)
                 own = reading.statistics.stats(since, UNTIL, scope)
-                before = reading.statistics.stats(since - days * DAY, since, scope, "status")
-            found[days, scope] = own, before, parts
+                before = reading.statistics.stats(since - length * DAY, since, scope, "status")
+            found[length, scope] = own, before, parts
     return found
 
 
@@ -138,8 +139,8 @@ def test_a_transaction_that_writes_keeps_nothing(store: Store) -> None:
 
     def read_and_undo() -> None:
         with store.unit_of_work() as work:
-            connection_of(work.rollups).execute(rollups.hours.delete())
-            connection_of(work.rollups).execute(rollups.days.delete().where(rollups.days.c.scope != versions.SCOPE))
+            connection_of(work.rollups).execute(hours.delete())
+            connection_of(work.rollups).execute(days.delete().where(days.c.scope != versions.SCOPE))
             assert work.statistics.stats(UNTIL - 28 * DAY, UNTIL).finished < wanted[28, Scope()][0].finished
             raise Undone
 
@@ -156,7 +157,7 @@ def test_every_version_is_greater_than_all_before_it_even_if_those_were_removed(
             day = NOON - (turn + 900) * DAY
             versions.write(connection, [day])
             found.append(connection.execute(versions.of_days(day, day + HOUR)).one().greatest)
-            connection.execute(rollups.days.delete().where(rollups.days.c.day == day))
+            connection.execute(days.delete().where(days.c.day == day))
     assert found == sorted(set(found))
 
 
