@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from markupsafe import Markup
-
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 from service.web.pages.charts import figures
@@ -21,7 +19,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The share that one of `SIDES` has of a bar, in chart units."""
+    """One side's share of a bar, in chart units."""
 
     side: str
     y: float
@@ -38,14 +36,11 @@ class Bar:
     title: str
 
     @property
-    def paths(self) -> Markup:
-        """The whole height above and below the bar, and its segments, as SVG paths."""
+    def paths(self) -> list[tuple[str, str]]:
+        """The whole height above and below the bar, `room`, and its segments by side: their outlines as SVG paths."""
         begin, sides = f"M{self.x} ", f"h-{self.width}z"
-        drawn = [f'<path class="room" d="{begin}0h{self.width}v{HEIGHT}{sides}"/>']
-        drawn += [
-            f'<path class="{one.side}" d="{begin}{one.y}h{self.width}v{one.height}{sides}"/>' for one in self.segments
-        ]
-        return Markup("".join(drawn))  # noqa: S704 - numbers and names of this module
+        room = ("room", f"{begin}0h{self.width}v{HEIGHT}{sides}")
+        return [room, *((one.side, f"{begin}{one.y}h{self.width}v{one.height}{sides}") for one in self.segments)]
 
 
 @dataclass(frozen=True, slots=True)
