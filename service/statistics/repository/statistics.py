@@ -1,7 +1,7 @@
 """Counts and rates, all derived from rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -29,7 +29,7 @@ from service.sql.distinct_values import values_by_set
 from service.sql.types import UtcDateTime, utc
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats, StatsDetail
-from service.statistics.repository import rollups, row_counts, series, sums
+from service.statistics.repository import costliest, rollups, row_counts, series, sums
 from service.statistics.repository.series import Counted
 from service.statistics.tables import days
 
@@ -105,6 +105,24 @@ class StatisticsReader:
         """The jobs of a period over time; kept, since they also answer how many jobs it has."""
         found = self._jobs[parts, scope] = list(series.count_jobs(self._connection, parts, scope, step))
         return found
+
+    def costliest(
+        self,
+        since: datetime,
+        until: datetime,
+        scope: Scope,
+        *,
+        most: int,
+        of_span: Callable[[datetime, datetime], Iterable[costliest.Costly]],
+        later_too: bool,
+    ) -> list[int] | None:
+        """The ids of the failures that lost the most GPU-hours in [since, until); see `costliest.read`.
+
+        `later_too`: also those that ended after it, as a clock that is wrong says.
+        """
+        since, until = utc(since), utc(until)
+        after = until if later_too else None
+        return costliest.read(self._connection, self._parts(since, until), scope, most, of_span, after)
 
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""

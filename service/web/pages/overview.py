@@ -103,7 +103,7 @@ def overview(
             "latest": views.failures(snapshot, failure_query, limit=LATEST).items,
             "costliest": [
                 row
-                for row in views.failures(snapshot, failure_query, limit=COSTLIEST, sort="-gpu_hours_lost").items
+                for row in views.costliest(snapshot, failure_query, (begin, end), jobs, most=COSTLIEST)
                 if row.gpu_hours_lost > 0
             ],
         }
