@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -25,7 +26,8 @@ def count(store: Store) -> None:
 def costliest(store: Store, length: timedelta, scope: Scope, *, later_too: bool) -> tuple[list[int], list[int] | None]:
     """The ids in the list of failures, and those from kept counts."""
     since = UNTIL - length
-    own = FailureFilter(**scope.given(), since=since, until=None if later_too else UNTIL)
+    of_scope = FailureFilter(cluster=scope.cluster, team=scope.team, queue=scope.queue)
+    own = replace(of_scope, since=since, until=None if later_too else UNTIL)
     with store.reading() as reading:
 
         def ids(filters: FailureFilter) -> list[tuple[float, int]]:
@@ -33,7 +35,7 @@ def costliest(store: Store, length: timedelta, scope: Scope, *, later_too: bool)
             return [(one.gpu_hours_lost, one.id) for one in found]
 
         def of_span(begin: datetime, end: datetime) -> list[tuple[float, int]]:
-            return ids(FailureFilter(**scope.given(), since=begin, until=end))
+            return ids(replace(of_scope, since=begin, until=end))
 
         kept = reading.statistics.costliest(since, UNTIL, scope, most=MOST, of_span=of_span, later_too=later_too)
         return [failure_id for _, failure_id in ids(own)], kept
