@@ -53,7 +53,6 @@ def count_members(connection: Connection, incident_id: int) -> MemberCounts:
 
 
 JOBS_SHOWN = 500
-_OPEN = select(func.count()).select_from(incidents).where(incidents.c.closed_at.is_(None))
 
 
 class IncidentReader:
@@ -69,10 +68,6 @@ class IncidentReader:
         if cluster is not None:
             wanted = wanted.where(incidents.c.cluster == short(cluster))
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id))]
-
-    def count_opened(self) -> int:
-        """The number of open incidents."""
-        return int(self._connection.execute(_OPEN).scalar_one())
 
     def within(self, since: datetime, until: datetime, *, cluster: str | None, most: int) -> list[Incident]:
         """The incidents that were open at some time in [since, until), newest first; of one cluster or of all."""

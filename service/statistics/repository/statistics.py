@@ -194,18 +194,17 @@ class StatisticsReader:
 def _health() -> Select[Any]:
     """The query for the counts of `Health`, made once; its parameter is `since`."""
     since = bindparam("since", type_=UtcDateTime)
-    recent = select(func.count()).select_from(failures).where(failures.c.ended_at >= since)
+    number, abstained = func.count().label("diagnosed"), func.count().filter(failures.c.abstained).label("abstained")
+    recent = select(number, abstained).where(failures.c.ended_at >= since).subquery()
     conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNT_LIMIT).subquery()
     counts = {
-        "diagnosed": recent,
-        "abstained": recent.where(failures.c.abstained),
         "dead_letters": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
         "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
         "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
         "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
         "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
     }
-    return select(*(count.scalar_subquery().label(name) for name, count in counts.items()))
+    return select(recent, *(count.scalar_subquery().label(name) for name, count in counts.items()))
 
 
 def _ranked(counts: Counter[str], lost: Mapping[str, float]) -> tuple[Share, ...]:
