@@ -172,7 +172,8 @@ def costliest(
             return [(row.gpu_hours_lost, row.id) for row in found]
 
         ids = None
-        if filters.visible is None and span[1] - span[0] < SORTED:
+        now = services.clock.now()
+        if filters.visible is None and filters.since is not None and (filters.until or now) - filters.since <= SORTED:
             later_too = filters.until is None
             ids = reading.statistics.costliest(*span, scope, most=most, of_span=of_span, later_too=later_too)
         if ids is None:
