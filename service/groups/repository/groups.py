@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from sqlalchemy import Connection, and_, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -42,6 +42,7 @@ from service.times import bounded
 
 SHOWN = timedelta(days=28)
 NOTES = 100
+_BY_ID = select(*ROW).where(groups.c.id.in_(bindparam("ids", expanding=True)))
 _HIGHEST = 2**63 - 1
 _BY_STATE = paging.bounded_counts(groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None))
 
@@ -70,8 +71,11 @@ class GroupReader:
         return page(self._connection, filters or GroupFilter(), now=now, limit=limit, cursor=cursor, sort=sort)
 
     def most_expensive(self, filters: GroupFilter, limits: Mapping[GroupState, int]) -> list[GroupRow]:
-        """Of each of these states its most expensive groups, at most as many as given, in the order of the states."""
-        return most_expensive(self._connection, filters, limits, now=utc(self._clock.now()))
+        """Of each of these states its most expensive groups, at most as many as given, in the order of the states.
+
+        The filters may give a user, node, team, queue and cluster; others are ignored.
+        """
+        return most_expensive(self._connection, filters, limits)
 
     def row(self, group_id: int) -> GroupRow:
         """One group's line.
@@ -88,7 +92,7 @@ class GroupReader:
 
     def rows(self, group_ids: Collection[int]) -> dict[int, GroupRow]:
         """The lines of the groups that exist, by id."""
-        found = self._connection.execute(select(*ROW).where(groups.c.id.in_(group_ids)))
+        found = self._connection.execute(_BY_ID, {"ids": list(group_ids)})
         return {row.id: GroupRow(*row) for row in found}
 
     def get(self, group_id: int, *, who: str | None = None) -> GroupDetail:

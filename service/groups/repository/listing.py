@@ -1,15 +1,18 @@
 """The list of groups: filters, order and keyset paging; each page reads a bounded part of one index."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, get_args
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Select,
     Subquery,
+    bindparam,
     exists,
     func,
     literal,
@@ -25,7 +28,7 @@ from service.groups.records import GroupFilter, GroupRow, GroupSort, GroupState
 from service.groups.tables import group_facets, group_fingerprints, group_mutes, groups
 from service.sql import bulk
 from service.sql import paging as cursors
-from service.sql.types import UtcDateTime, clean
+from service.sql.types import LATEST, UtcDateTime, clean
 
 FEW = 500  # groups with a name: up to this number they are looked up by it
 WINDOW = 5_000  # the most groups that a page reads
@@ -51,7 +54,7 @@ def page(
     edge = None if cursor is None else _edge(cursor, sort, by_cost=by_cost)
     window = _window(filters, hit, edge, by_cost=by_cost)
     conditions = _conditions(filters, window.c, common, now)
-    rows = connection.execute(_first(connection, window, conditions, limit + 1)).all()
+    rows = connection.execute(_first(window, conditions, limit + 1, postgres=bulk.is_postgres(connection))).all()
     items = tuple(GroupRow(*row[:-1]) for row in rows[:limit])
     last: Any = items[-1] if len(rows) > limit else None
     if last is None:
@@ -66,22 +69,43 @@ def page(
     return Page(items, cursors.encode(f"groups{sort}", position, last.id))
 
 
-def most_expensive(
-    connection: Connection, filters: GroupFilter, limits: Mapping[GroupState, int], *, now: datetime
-) -> list[GroupRow]:
-    """Of each of these states its most expensive groups, at most as many as given, in one query."""
+def most_expensive(connection: Connection, filters: GroupFilter, limits: Mapping[GroupState, int]) -> list[GroupRow]:
+    """Of each of these states its most expensive groups, at most as many as given, in one query.
+
+    The filters may give a user, node, team, queue and cluster; others are ignored.
+    """
     hit, common = _hit(connection, filters)
-    parts = []
-    for state, most in limits.items():
-        own = replace(filters, state=state)
-        window = _window(own, hit, None, by_cost=True)
-        parts.append(_first(connection, window, _conditions(own, window.c, common, now), most).subquery())
-    found = [GroupRow(*row[:-1]) for row in connection.execute(union_all(*(select(part) for part in parts)))]
+    kinds = tuple(kind for kind, _ in common)
+    statement = _of_states(
+        tuple(limits.items()), kinds, looked_up=hit is not None, postgres=bulk.is_postgres(connection)
+    )
+    values = {**dict(common), **({} if hit is None else {"hit": hit})}
+    found = [GroupRow(*row[:-1]) for row in connection.execute(statement, values)]
     places = {state: place for place, state in enumerate(limits)}
     return sorted(found, key=lambda row: (places[row.state], -row.gpu_hours_lost, -row.id))
 
 
-def _window(filters: GroupFilter, hit: Sequence[int] | None, edge: Any, *, by_cost: bool) -> Subquery:
+@lru_cache(100)
+def _of_states(
+    limits: tuple[tuple[GroupState, int], ...], kinds: tuple[str, ...], *, looked_up: bool, postgres: bool
+) -> CompoundSelect[Any]:
+    """The query of `most_expensive`, made once: making it takes longer than the database takes to answer it.
+
+    Its parameters are `hit`, if groups were `looked_up` by a name, and the name of each of `kinds`.
+    """
+    hit = bindparam("hit", expanding=True, type_=groups.c.id.type) if looked_up else None
+    common = [(kind, bindparam(kind, type_=group_facets.c.name.type)) for kind in kinds]
+    parts = []
+    for state, most in limits:
+        own = GroupFilter(state=state)
+        window = _window(own, hit, None, by_cost=True)
+        parts.append(_first(window, _conditions(own, window.c, common), most, postgres=postgres).subquery())
+    return union_all(*(select(part) for part in parts))
+
+
+def _window(
+    filters: GroupFilter, hit: Sequence[int] | BindParameter[Any] | None, edge: Any, *, by_cost: bool
+) -> Subquery:
     """The first `WINDOW` groups of an index after `edge`: for orders without one, the cursor continues after them."""
     at: ColumnElement[Any] = groups.c.gpu_hours_lost if by_cost else groups.c.last_at
     inside: list[ColumnElement[bool]] = [groups.c.merged_into.is_(None)]
@@ -97,12 +121,10 @@ def _window(filters: GroupFilter, hit: Sequence[int] | None, edge: Any, *, by_co
     return ordered.limit(WINDOW).subquery("searched")
 
 
-def _first(
-    connection: Connection, window: Subquery, conditions: Sequence[ColumnElement[bool]], most: int
-) -> Select[Any]:
+def _first(window: Subquery, conditions: Sequence[ColumnElement[bool]], most: int, *, postgres: bool) -> Select[Any]:
     """The first groups of a window that meet the conditions."""
     wanted = select(window).where(*conditions).limit(most)
-    if bulk.is_postgres(connection):
+    if postgres:
         # SQLite reads a limited subquery in its own order; asked for that order again, it would test the whole window.
         wanted = wanted.order_by(window.c.place.desc(), window.c.id.desc())
     return wanted
@@ -137,7 +159,7 @@ def _hit(connection: Connection, filters: GroupFilter) -> tuple[list[int] | None
 
 
 def _conditions(
-    filters: GroupFilter, of: Any, hits: Sequence[tuple[str, str]], now: datetime
+    filters: GroupFilter, of: Any, hits: Sequence[tuple[str, str | BindParameter[Any]]], now: datetime = LATEST
 ) -> list[ColumnElement[bool]]:
     conditions = [of[name] == clean(value) for name in _EQUAL if (value := getattr(filters, name)) is not None]
     for kind, name in hits:

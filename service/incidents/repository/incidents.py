@@ -3,9 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, select, update
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -52,7 +53,6 @@ def count_members(connection: Connection, incident_id: int) -> MemberCounts:
 
 
 JOBS_SHOWN = 500
-_OPEN = select(func.count()).select_from(incidents).where(incidents.c.closed_at.is_(None))
 
 
 class IncidentReader:
@@ -69,18 +69,11 @@ class IncidentReader:
             wanted = wanted.where(incidents.c.cluster == short(cluster))
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id))]
 
-    def count_opened(self) -> int:
-        """The number of open incidents."""
-        return int(self._connection.execute(_OPEN).scalar_one())
-
     def within(self, since: datetime, until: datetime, *, cluster: str | None, most: int) -> list[Incident]:
         """The incidents that were open at some time in [since, until), newest first; of one cluster or of all."""
-        wanted = select(incidents).where(
-            incidents.c.opened_at < utc(until), incidents.c.closed_at.is_(None) | (incidents.c.closed_at > utc(since))
-        )
-        if cluster is not None:
-            wanted = wanted.where(incidents.c.cluster == short(cluster))
-        return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id.desc()).limit(most))]
+        statement = _within(of_cluster=cluster is not None)
+        values = {"since": utc(since), "until": utc(until), "most": most, **_named(cluster)}
+        return [_incident(row) for row in self._connection.execute(statement, values)]
 
     def over(self, key: str, *, most: int) -> list[Incident]:
         """The incidents over one shared resource, open or closed, newest first."""
@@ -178,15 +171,11 @@ class IncidentReader:
             InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
         """
         cursors.check_limit(limit)
-        wanted = select(incidents)
-        if still_open is not None:
-            wanted = wanted.where(incidents.c.closed_at.is_(None) if still_open else incidents.c.closed_at.is_not(None))
-        if cluster is not None:
-            wanted = wanted.where(incidents.c.cluster == short(cluster))
+        values: dict[str, Any] = {"most": limit + 1, **_named(cluster)}
         if cursor is not None:
-            (before,) = cursors.decode(cursor, "incidents", int)
-            wanted = wanted.where(incidents.c.id < before)
-        rows = self._connection.execute(wanted.order_by(incidents.c.id.desc()).limit(limit + 1)).all()
+            (values["before"],) = cursors.decode(cursor, "incidents", int)
+        statement = _page(still_open, of_cluster=cluster is not None, continued=cursor is not None)
+        rows = self._connection.execute(statement, values).all()
         items = self._with_held([_incident(row) for row in rows[:limit]])
         return Page(tuple(items), cursors.encode("incidents", rows[limit - 1].id) if len(rows) > limit else None)
 
@@ -288,6 +277,37 @@ class IncidentRepository(IncidentReader):
                 incident_id=incident_id, at=self._clock.now(), by=short(by), what=what, text=short(text, 2_000)
             )
         )
+
+
+@cache
+def _within(*, of_cluster: bool) -> Select[Any]:
+    """The query of `IncidentReader.within`, made once: its parameters are `since`, `until`, `most` and `cluster`."""
+    since, until = (bindparam(name, type_=incidents.c.opened_at.type) for name in ("since", "until"))
+    wanted = select(incidents).where(
+        incidents.c.opened_at < until, incidents.c.closed_at.is_(None) | (incidents.c.closed_at > since)
+    )
+    return _newest_first(wanted, of_cluster=of_cluster)
+
+
+@cache
+def _page(still_open: bool | None, *, of_cluster: bool, continued: bool) -> Select[Any]:  # noqa: FBT001 - None: any
+    """The query of `IncidentReader.page`, made once: its parameters are `before`, `most` and `cluster`."""
+    wanted = select(incidents)
+    if still_open is not None:
+        wanted = wanted.where(incidents.c.closed_at.is_(None) if still_open else incidents.c.closed_at.is_not(None))
+    if continued:
+        wanted = wanted.where(incidents.c.id < bindparam("before", type_=incidents.c.id.type))
+    return _newest_first(wanted, of_cluster=of_cluster)
+
+
+def _newest_first(wanted: Select[Any], *, of_cluster: bool) -> Select[Any]:
+    if of_cluster:
+        wanted = wanted.where(incidents.c.cluster == bindparam("cluster"))
+    return wanted.order_by(incidents.c.id.desc()).limit(bindparam("most", type_=Integer))
+
+
+def _named(cluster: str | None) -> dict[str, str | None]:
+    return {} if cluster is None else {"cluster": short(cluster)}
 
 
 def _shown(one: Incident, held: int, public: Mapping[int, str]) -> Incident:

@@ -3,12 +3,14 @@
 Every writer of rows marks the hours they ended in as stale (appended, so that writers do not contend for a row). In
 the background a stale hour that is over is recounted from its rows, and its day is summed from its hours: in total, and
 for each cluster, queue and team. A stale hour is read from the rows themselves, and its day from its other
-hours, so that the figures always equal those of the rows.
+hours, so that the figures always equal those of the rows. A process keeps the counts that it has read, for as long as
+no hour of their days is counted again (see versions.py).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -16,10 +18,12 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Executable,
     Row,
     Select,
     Table,
     and_,
+    bindparam,
     case,
     cast,
     delete,
@@ -39,15 +43,17 @@ from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.bulk import chunks
 from service.sql.types import UtcDateTime, clean, utc
+from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import Scope
-from service.statistics.repository import sums
+from service.statistics.repository import sums, versions
 from service.statistics.repository.sums import FAILURES, JOBS
 from service.statistics.tables import days, hour_notes, hours
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
-SHORT = timedelta(hours=48)  # for shorter periods the rows themselves are read
+SHORT = timedelta(hours=3)  # for shorter periods the rows themselves are read
+UNKEPT = timedelta(hours=48)  # for shorter periods too, where counts are not kept: reading counts takes more statements
 MOST_TIMES = 3_000  # hours or days of a question that sums may answer; their list is part of the statement
 MANY = 48  # if a period has more stale hours, the rows are read
 SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
@@ -65,6 +71,7 @@ class PeriodParts:
 
     Of these, the whole days in [first_day, last_day) except `broken` may be read from the sums of days. `summed` keeps
     which hours and days have sums over all jobs, by table and spans, as several questions about the period ask for it.
+    `kept` has the counts that were read before, of `version`; None: they are read from the database.
     """
 
     ranges: tuple[tuple[datetime, datetime], ...]
@@ -72,6 +79,8 @@ class PeriodParts:
     last: datetime
     noted: tuple[datetime, ...]
     summed: dict[tuple[str, _Spans], set[datetime]] = field(default_factory=dict, compare=False)
+    version: int | None = None
+    kept: KeptCounts | None = field(default=None, compare=False)
 
     @property
     def first_day(self) -> datetime:
@@ -105,22 +114,15 @@ def start_of_day(at: datetime) -> datetime:
     return (at - _EPOCH) // DAY * DAY + _EPOCH
 
 
-def split(connection: Connection, since: datetime, until: datetime) -> PeriodParts:
-    """Split a period into parts."""
+def split(connection: Connection, since: datetime, until: datetime, kept: KeptCounts | None = None) -> PeriodParts:
+    """Split a period into parts; `kept`: where the counts of its hours are kept, for a session that does not write."""
     whole = PeriodParts(((since, until),), until, until, ())
-    if until - since <= SHORT:
+    if until - since <= (UNKEPT if kept is None else SHORT):
         return whole
     first, last = -(-(since - _EPOCH) // HOUR) * HOUR + _EPOCH, floor(until)
-    noted = tuple(
-        connection.execute(
-            select(hour_notes.c.hour)
-            .where(hour_notes.c.hour >= first, hour_notes.c.hour < last)
-            .distinct()
-            .order_by(hour_notes.c.hour)
-            .limit(MANY + 1)
-        ).scalars()
-    )
-    if len(noted) > MANY:
+    noted, version = _state(connection, first, last)
+    kept = None if version is None else kept
+    if len(noted) > MANY or (kept is None and until - since <= UNKEPT):
         return whole
     ranges: list[tuple[datetime, datetime]] = []
     for begin, end in ((since, first), *((hour, hour + HOUR) for hour in noted), (last, until)):
@@ -130,16 +132,32 @@ def split(connection: Connection, since: datetime, until: datetime) -> PeriodPar
             ranges[-1] = (ranges[-1][0], end)
         else:
             ranges.append((begin, end))
-    return PeriodParts(tuple(ranges), first, last, noted)
+    return PeriodParts(tuple(ranges), first, last, noted, version=version, kept=kept)
 
 
-def from_rows(
-    connection: Connection, parts: PeriodParts, of: Callable[[datetime, datetime], Select[Any]]
-) -> Iterator[Row[Any]]:
-    """The result of one query for each range that is read from the rows themselves, in one statement."""
-    wanted = [of(since, until) for since, until in parts.ranges]
-    if wanted:
-        yield from connection.execute(wanted[0] if len(wanted) == 1 else union_all(*wanted))
+def _state(connection: Connection, first: datetime, last: datetime) -> tuple[tuple[datetime, ...], int | None]:
+    """The stale hours in [first, last), at most one more than `MANY`, and the version of the others.
+
+    The version changes whenever one of them is counted again; None: a process of an earlier release counted some.
+    """
+    number = -(-(last - _EPOCH) // DAY) - (first - _EPOCH) // DAY
+    found = connection.execute(_states(), {"day": start_of_day(first), "first": first, "last": last}).all()
+    version = next((row.greatest for row in found if row.number == number), None)
+    return tuple(sorted(row.hour for row in found if row.number is None)), version
+
+
+@cache
+def _states() -> Executable:
+    """The query of `_state`, made once: the stale hours, and the greatest version and the number of versions."""
+    day, first, last = (bindparam(name, type_=UtcDateTime) for name in ("day", "first", "last"))
+    within = (hour_notes.c.hour >= first, hour_notes.c.hour < last)
+    stale = select(hour_notes.c.hour).where(*within).distinct().order_by(hour_notes.c.hour).limit(MANY + 1).subquery()
+    of_days = versions.of_days(day, last).subquery()
+    no_number = literal(None, BigInteger)
+    return union_all(
+        select(stale.c.hour, no_number.label("greatest"), no_number.label("number")),
+        select(literal(None, UtcDateTime), of_days.c.greatest, of_days.c.number),
+    )
 
 
 def rows(
@@ -149,7 +167,7 @@ def rows(
     scope: Scope,
     *by: str,
     step: timedelta | None = None,
-) -> Iterator[Row[Any]]:
+) -> Iterable[Row[Any]]:
     """The counted hours of a period, grouped by `by`: these, `jobs` and `lost`; a group may occur more than once.
 
     With `step` the groups have a time `at` as well: the beginning of the hour, day or week that was counted, or of a
@@ -157,7 +175,16 @@ def rows(
     Monday) if it is one.
     """
     if parts.first >= parts.last:
-        return
+        return ()
+    if parts.kept is None:
+        return _read_rows(connection, parts, kind, scope, by, step)
+    key = (parts.first, parts.last, parts.noted, parts.version, kind, scope, by, step)
+    return parts.kept.get(key, lambda: _read_rows(connection, parts, kind, scope, by, step))
+
+
+def _read_rows(
+    connection: Connection, parts: PeriodParts, kind: str, scope: Scope, by: Sequence[str], step: timedelta | None
+) -> Iterator[Row[Any]]:
     narrowed = {name: clean(value) for name, value in scope.given().items()}
     spans: _Spans = ((parts.first, parts.last),)
     if len(narrowed) <= 1 and parts.first_day < parts.last_day and (step is None or step >= DAY):
@@ -277,8 +304,11 @@ def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
         connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(part)))
     for hour in wanted:
         _count_hour(connection, hour)
-    for day in sorted({start_of_day(hour) for hour in wanted}):
+    counted = sorted({start_of_day(hour) for hour in wanted})
+    for day in counted:
         _sum_day(connection, day)
+    versions.write(connection, counted)
+    versions.complete(connection, start_of_day(utc(now)))
     return len(wanted)
 
 

@@ -6,28 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Float,
-    Row,
-    Select,
-    case,
-    cast,
-    func,
-    literal_column,
-    select,
-)
+from sqlalchemy import Connection, Row
 
 from service.contracts.event import FAILURE_STATUSES, Status
-from service.failures.tables import failures
-from service.jobs.tables import jobs
-from service.sql import bulk
 from service.sql.types import utc
 from service.statistics.records import PeriodCount, Scope
-from service.statistics.repository import rollups, sums
-from service.statistics.repository.scope_conditions import ended_within
+from service.statistics.repository import rollups, row_counts, sums
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -40,8 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 # The calendar has no week before the first and after the last of these: a series begins and ends within it.
 _EARLIEST, _LATEST = datetime(1, 2, 1, tzinfo=UTC), datetime(9999, 12, 1, tzinfo=UTC)
-_FAILED = tuple(sorted(FAILURE_STATUSES))
-_ENDED = (*_FAILED, Status.SUCCEEDED.value)
+ENDED = (*sorted(FAILURE_STATUSES), Status.SUCCEEDED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +83,14 @@ def read(
         return found[_MONDAY + (at - _MONDAY) // step * step]
 
     for row in jobs_of(split, scope, step):
-        if row.status not in _ENDED:
+        if row.status not in ENDED:
             continue
         part = part_of(row.at)
         part.finished += row.jobs
         if row.status in FAILURE_STATUSES:
             part.failed += row.jobs
             part.lost_of_failed += row.lost
-    for row in _failures(connection, split, scope, step):
+    for row in count_failures(connection, split, scope, step):
         part = part_of(row.at)
         part.by_side[row.side] += row.jobs
         part.lost[row.side] += row.lost
@@ -131,47 +114,20 @@ def count_jobs(connection: Connection, split: rollups.PeriodParts, scope: Scope,
     A pair of status and time may occur more than once.
     """
     unit = min(step, HOUR)
-    at = _part_of(connection, jobs.c.ended_at, unit)
-    lost = func.sum(jobs.c.gpu_hours_lost).label("lost")
-
-    def of(since: datetime, until: datetime) -> Select[Any]:
-        return (
-            select(at.label("part"), jobs.c.status, func.count().label("jobs"), lost)
-            .where(*ended_within(jobs, since, until, scope))
-            .group_by(literal_column("1"), jobs.c.status)
-        )
-
-    for row in rollups.from_rows(connection, split, of):
+    for row in row_counts.read(connection, split.ranges, sums.JOBS, scope, "status", unit=unit):
         yield Counted(_EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
     for row in rollups.rows(connection, split, sums.JOBS, scope, "status", step=step):
         yield Counted(row.at, row.jobs, row.lost, status=row.status)
 
 
-def _failures(connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta) -> Iterator[Counted]:
+def count_failures(
+    connection: Connection, split: rollups.PeriodParts, scope: Scope, step: timedelta
+) -> Iterator[Counted]:
+    """Failed jobs by side and time, as `count_jobs`."""
     unit = min(step, HOUR)
-    at = _part_of(connection, failures.c.ended_at, unit)
-    side = case((failures.c.abstained, rollups.UNKNOWN), else_=failures.c.side)
-    lost = func.sum(failures.c.gpu_hours_lost).label("lost")
-    is_failed = func.coalesce(failures.c.status, "").in_(_FAILED)
-
-    def of(since: datetime, until: datetime) -> Select[Any]:
-        return (
-            select(at.label("part"), side.label("side"), func.count().label("jobs"), lost)
-            .where(*ended_within(failures, since, until, scope), is_failed)
-            .group_by(literal_column("1"), literal_column("2"))
-        )
-
-    for row in rollups.from_rows(connection, split, of):
+    for row in row_counts.read(connection, split.ranges, sums.FAILURES, scope, "side", unit=unit):
         yield Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)
-    found: Iterator[Row[Any]] = rollups.rows(connection, split, sums.FAILURES, scope, "status", "side", step=step)
+    found: Iterable[Row[Any]] = rollups.rows(connection, split, sums.FAILURES, scope, "status", "side", step=step)
     for row in found:
         if row.status in FAILURE_STATUSES:
             yield Counted(row.at, row.jobs, row.lost, side=row.side)
-
-
-def _part_of(connection: Connection, at: ColumnElement[datetime], unit: timedelta) -> ColumnElement[int]:
-    """The time since 1970 in whole units of this length."""
-    seconds = int(unit.total_seconds())
-    if bulk.is_postgres(connection):
-        return cast(func.floor(cast(func.extract("epoch", at), Float) / seconds), BigInteger)
-    return cast(func.strftime("%s", at), BigInteger) // seconds

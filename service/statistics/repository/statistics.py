@@ -1,22 +1,18 @@
 """Counts and rates, all derived from rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
     Connection,
-    Float,
     Row,
     Select,
-    case,
-    cast,
+    bindparam,
     func,
-    literal_column,
     select,
     text,
 )
@@ -27,12 +23,12 @@ from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
-from service.sql import bulk, paging
+from service.sql import paging
 from service.sql.distinct_values import values_by_set
-from service.sql.types import utc
+from service.sql.types import UtcDateTime, utc
+from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
-from service.statistics.repository import rollups, series, sums
-from service.statistics.repository.scope_conditions import ended_within
+from service.statistics.repository import costliest, rollups, row_counts, series, sums
 from service.statistics.repository.series import Counted
 from service.statistics.tables import days
 
@@ -40,19 +36,15 @@ SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
-_SECONDS = 3600
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 _NAMES = values_by_set(days.c.name, {kind: days.c.scope == kind for kind in rollups.SCOPES}, most=100)
-
-# As an expression, so that no planner uses the index on status: the index on time has all columns.
-_STATUS = func.coalesce(failures.c.status, "")
 
 
 class StatisticsReader:
-    """Reads statistics."""
+    """Reads statistics. `kept`: where counts of hours that are over are kept, for a session that does not write."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, kept: KeptCounts | None = None) -> None:
         self._connection = connection
+        self._kept = kept
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
         self._jobs: dict[tuple[rollups.PeriodParts, Scope], list[Counted]] = {}
 
@@ -65,7 +57,7 @@ class StatisticsReader:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""
         found = self._split.get((since, until))
         if found is None:
-            found = self._split[since, until] = rollups.split(self._connection, since, until)
+            found = self._split[since, until] = rollups.split(self._connection, since, until, self._kept)
         return found
 
     def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS, detail: StatsDetail = "hours") -> Stats:
@@ -113,24 +105,31 @@ class StatisticsReader:
         found = self._jobs[parts, scope] = list(series.count_jobs(self._connection, parts, scope, step))
         return found
 
+    def costliest(
+        self,
+        since: datetime,
+        until: datetime,
+        scope: Scope,
+        *,
+        most: int,
+        of_span: Callable[[datetime, datetime], Iterable[costliest.Costly]],
+        later_too: bool,
+    ) -> list[int] | None:
+        """The ids of the failures that lost the most GPU-hours in [since, until); see `costliest.read`.
+
+        `later_too`: also those that ended after it, as a clock that is wrong says.
+        """
+        since, until = utc(since), utc(until)
+        after = until if later_too else None
+        return costliest.read(self._connection, self._parts(since, until), scope, most, of_span, after)
+
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""
         since = utc(since)
-        recent = select(func.count()).select_from(failures).where(failures.c.ended_at >= since)
-        conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNT_LIMIT).subquery()
-        counts = {
-            "diagnosed": recent,
-            "abstained": recent.where(failures.c.abstained),
-            "dead_letters": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
-            "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
-            "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
-            "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
-            "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
-        }
-        wanted = select(*(count.scalar_subquery().label(name) for name, count in counts.items()))
-        found = {name: int(value) for name, value in self._connection.execute(wanted).mappings().one().items()}
-        share = found["abstained"] / found["diagnosed"] if found["diagnosed"] else None
-        return Health(since=since, abstained_share=share, **found)
+        found = self._connection.execute(_health(), {"since": since}).mappings().one()
+        counts = {name: int(value) for name, value in found.items()}
+        share = counts["abstained"] / counts["diagnosed"] if counts["diagnosed"] else None
+        return Health(since=since, abstained_share=share, **counts)
 
     def _statuses(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[Any] | Counted]:
         """Jobs and their GPU-hours by status; a status may occur more than once."""
@@ -139,30 +138,12 @@ class StatisticsReader:
             yield from found
             return
 
-        def of(since: datetime, until: datetime) -> Select[Any]:
-            return (
-                select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
-                .where(*ended_within(jobs, since, until, scope))
-                .group_by(jobs.c.status)
-            )
-
-        yield from rollups.from_rows(self._connection, parts, of)
+        yield from row_counts.read(self._connection, parts.ranges, sums.JOBS, scope, "status")
         yield from rollups.rows(self._connection, parts, sums.JOBS, scope, "status")
 
     def _causes(self, parts: rollups.PeriodParts, scope: Scope) -> Iterator[Row[Any]]:
         """Failed jobs and GPU-hours by side and cause ("unknown" if abstained); a pair may occur more than once."""
-        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
-        cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
-        lost = func.sum(failures.c.gpu_hours_lost).label("lost")
-
-        def of(since: datetime, until: datetime) -> Select[Any]:
-            return (
-                select(side.label("side"), cause.label("cause"), func.count().label("jobs"), lost)
-                .where(*ended_within(failures, since, until, scope), _STATUS.in_(_FAILED))
-                .group_by(literal_column("1"), literal_column("2"))
-            )
-
-        yield from rollups.from_rows(self._connection, parts, of)
+        yield from row_counts.read(self._connection, parts.ranges, sums.FAILURES, scope, "side", "cause")
         counted = rollups.rows(self._connection, parts, sums.FAILURES, scope, "status", "side", "cause")
         yield from (row for row in counted if row.status in FAILURE_STATUSES)
 
@@ -193,35 +174,36 @@ class StatisticsReader:
         last = (until - timedelta(microseconds=1) - _EPOCH) // _HOUR
         if until - since > SERIES:
             since = _EPOCH + last * _HOUR - (SERIES - _HOUR)
-        finished: Counter[int] = Counter()
-        failed: Counter[int] = Counter()
-        hour = self._hour_of(jobs.c.ended_at)
-        is_failed = case((jobs.c.status.in_(_FAILED), 1), else_=0)
-        for row in self._connection.execute(
-            select(hour.label("hour"), func.count().label("jobs"), func.sum(is_failed).label("failed"))
-            .where(*ended_within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
-            .group_by(literal_column("1"))
-        ):
-            finished[row.hour], failed[row.hour] = row.jobs, row.failed
-        sides: dict[int, Counter[str]] = {}
-        hour = self._hour_of(failures.c.ended_at)
-        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
-        for row in self._connection.execute(
-            select(hour.label("hour"), side.label("side"), func.count().label("jobs"))
-            .where(*ended_within(failures, since, until, scope), _STATUS.in_(_FAILED))
-            .group_by(literal_column("1"), literal_column("2"))
-        ):
-            sides.setdefault(row.hour, Counter())[row.side] += row.jobs
-        return tuple(
-            HourCount(_EPOCH + h * _HOUR, finished[h], failed[h], dict(sides.get(h, {})))
-            for h in range((since - _EPOCH) // _HOUR, last + 1)
-        )
+        parts = self._parts(since, until)
+        finished: Counter[datetime] = Counter()
+        failed: Counter[datetime] = Counter()
+        sides: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
+        for row in series.count_jobs(self._connection, parts, scope, _HOUR):
+            if row.status in FAILURE_STATUSES:
+                failed[row.at] += row.jobs
+            if row.status in series.ENDED:
+                finished[row.at] += row.jobs
+        for row in series.count_failures(self._connection, parts, scope, _HOUR):
+            sides[row.at][row.side] += row.jobs
+        hours = (_EPOCH + number * _HOUR for number in range((since - _EPOCH) // _HOUR, last + 1))
+        return tuple(HourCount(hour, finished[hour], failed[hour], dict(sides[hour])) for hour in hours)
 
-    def _hour_of(self, at: ColumnElement[datetime]) -> ColumnElement[int]:
-        """Hours since 1970."""
-        if bulk.is_postgres(self._connection):
-            return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
-        return cast(func.strftime("%s", at), BigInteger) // _SECONDS
+
+@cache
+def _health() -> Select[Any]:
+    """The query for the counts of `Health`, made once; its parameter is `since`."""
+    since = bindparam("since", type_=UtcDateTime)
+    number, abstained = func.count().label("diagnosed"), func.count().filter(failures.c.abstained).label("abstained")
+    recent = select(number, abstained).where(failures.c.ended_at >= since).subquery()
+    conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNT_LIMIT).subquery()
+    counts = {
+        "dead_letters": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
+        "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
+        "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
+        "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
+        "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
+    }
+    return select(recent, *(count.scalar_subquery().label(name) for name, count in counts.items()))
 
 
 def _ranked(counts: Counter[str], lost: Mapping[str, float]) -> tuple[Share, ...]:

@@ -104,25 +104,17 @@ def moment(text: str, zone: ZoneInfo) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AutomationBanner:
-    """Kill switch, held and waiting requests, and open incidents."""
+    """Kill switch, and the number of held requests."""
 
     switch: Switch
     held: int
-    waiting: int
-    incidents: int
 
 
 def automation_banner(services: Services) -> AutomationBanner | None:
     """State of automation; None if the database does not answer, so that error pages still render."""
     try:
         with services.reading() as reading:
-            counts = reading.requests.count_open()
-            return AutomationBanner(
-                reading.kill_switch.get(),
-                counts.get("held", 0),
-                counts.get("waiting", 0) + counts.get("leased", 0),
-                reading.incidents.count_opened(),
-            )
+            return AutomationBanner(reading.kill_switch.get(), reading.requests.count_held())
     except FaultlineError:
         return None
 

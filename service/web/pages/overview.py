@@ -61,6 +61,7 @@ def overview(
         attention = groups_needing_attention(snapshot, scope)
         before = views.before(snapshot, stats, jobs)
         period_marks = marks.find(snapshot, stats.since, stats.until, cluster=scope.cluster)
+        sides = sides_in_order(stats.by_side)
         goodput = goodput_views.summary(snapshot, stats, before, jobs, (since, scope))
         context = {
             "attention": attention,
@@ -76,7 +77,7 @@ def overview(
             "given": {name: value for name, value in scope.where().items() if value},
             "span": {"since": since, "until": scope.until},
             "stats": stats,
-            "sides": sides_in_order(stats.by_side),
+            "sides": sides,
             "others": {
                 status: count
                 for status, count in stats.by_status.items()
@@ -87,7 +88,7 @@ def overview(
             "charts": stacked_bars.charts(parts, services.zone, period_marks),
             "marks": period_marks,
             "size": (stacked_bars.WIDTH, stacked_bars.HEIGHT),
-            "parts": [_row(part, parts, services.zone, scope) for part in parts],
+            "parts": _rows(parts, services.zone, scope, sides),
             "per": stacked_bars.per(parts),
             "wider": stacked_bars.wider(stats.since, stats.until, services.clock.now()) if scope.until else None,
             "trends": sparklines.of_period(parts),
@@ -102,7 +103,7 @@ def overview(
             "latest": views.failures(snapshot, failure_query, limit=LATEST).items,
             "costliest": [
                 row
-                for row in views.failures(snapshot, failure_query, limit=COSTLIEST, sort="-gpu_hours_lost").items
+                for row in views.costliest(snapshot, failure_query, (begin, end), jobs, most=COSTLIEST)
                 if row.gpu_hours_lost > 0
             ],
         }
@@ -129,6 +130,17 @@ def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:
     return [found.get(side) or Share(side, 0, 0.0) for side in sides]
 
 
-def _row(part: PeriodCount, parts: Sequence[PeriodCount], zone: ZoneInfo, scope: OverviewScope) -> stacked_bars.PartRow:
-    at = stacked_bars.moment(part.begin, zone, max(one.end - one.begin for one in parts))
-    return stacked_bars.PartRow(part, at, query(scope.where(), stacked_bars.part_span(part)))
+def _rows(
+    parts: Sequence[PeriodCount], zone: ZoneInfo, scope: OverviewScope, sides: Sequence[Share]
+) -> list[stacked_bars.PartRow]:
+    step = max((part.end - part.begin for part in parts), default=stacked_bars.DAY)
+    where, keys = scope.where(), [share.key for share in sides]
+    return [
+        stacked_bars.PartRow(
+            part,
+            stacked_bars.moment(part.begin, zone, step),
+            query(where, stacked_bars.part_span(part)),
+            tuple(formatting.number(part.by_side.get(key, 0)) for key in keys),
+        )
+        for part in parts
+    ]

@@ -36,13 +36,11 @@ class Bar:
     title: str
 
     @property
-    def room(self) -> str:
-        """The outline of the whole height above and below the bar, as an SVG path."""
-        return f"M{self.x} 0h{self.width}v{HEIGHT}h-{self.width}z"
-
-    def shape(self, segment: Segment) -> str:
-        """The outline of a segment, as an SVG path."""
-        return f"M{self.x} {segment.y}h{self.width}v{segment.height}h-{self.width}z"
+    def paths(self) -> list[tuple[str, str]]:
+        """The whole height above and below the bar, `room`, and its segments by side: their outlines as SVG paths."""
+        begin, sides = f"M{self.x} ", f"h-{self.width}z"
+        room = ("room", f"{begin}0h{self.width}v{HEIGHT}{sides}")
+        return [room, *((one.side, f"{begin}{one.y}h{self.width}v{one.height}{sides}") for one in self.segments)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +63,15 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part of the period as a row of the table. `at`: its beginning in words; `query`: the address of its period."""
+    """A part of the period as a row of the table.
+
+    `at`: its beginning in words; `query`: the address of its period; `by_side`: its failed attempts by side, in words.
+    """
 
     part: PeriodCount
     at: str
     query: str
+    by_side: tuple[str, ...]
 
 
 def charts(parts: Sequence[PeriodCount], zone: ZoneInfo, marks: Sequence[Mark] = ()) -> tuple[Chart, ...]:

@@ -95,6 +95,25 @@ def test_a_wrong_time_is_named_with_the_period_that_is_shown_instead(client: Tes
         assert "The figures below" not in client.get(page).text
 
 
+def test_a_late_event_of_an_hour_that_is_counted_is_shown_at_once(world: World) -> None:
+    late = (NOW - timedelta(days=3)).isoformat()
+
+    def count() -> None:
+        with world.store.unit_of_work() as work:
+            work.rollups.recount(NOW)
+
+    with world.client() as client:
+        for number in range(1, 4):
+            client.post("/api/v1/events", content=lines(event(f"{number}", ended_at=late, started_at=late)))
+            for _ in range(2):  # before and after its hour is counted
+                for since in ("96h", "7d", "28d"):
+                    shown = client.get(f"/?since={since}").text
+                    assert f">{number}</a> of {number} job attempt" in shown
+                    assert f"failed attempts over time, {number} at most" in shown
+                    assert client.get(f"/api/v1/stats?since={since}").json()["stats"]["failed"] == number
+                count()
+
+
 def hours_ago(hours: float) -> str:
     return (NOW - timedelta(hours=hours)).isoformat()
 
