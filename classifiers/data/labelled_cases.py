@@ -255,6 +255,11 @@ def check_ids(cases: Iterable[LabelledCase]) -> None:
         seen.add(case.id)
 
 
+def ordered(cases: Iterable[LabelledCase]) -> list[LabelledCase]:
+    """The cases by id: what is fitted in this order does not depend on the files that they come from."""
+    return sorted(cases, key=lambda case: case.id)
+
+
 def digest(cases: Iterable[LabelledCase]) -> str:
     """SHA-256 over the cases' content, whatever their order: the same data gives the same digest."""
     parts = sorted(
