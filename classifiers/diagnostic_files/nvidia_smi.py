@@ -108,4 +108,4 @@ def _events(bus: str, index: int | None, counters: int, troubles: list[str]) -> 
         return []
     name = f"GPU {index} (PCI {bus})" if index is not None else f"GPU at PCI {bus}"
     ecc = [f"{counters} uncorrectable ECC errors since the driver was loaded"] if counters else []
-    return [f"{name}: {one}" for one in [*ecc, *dict.fromkeys(troubles)]]
+    return [f"{name}: {fault}" for fault in [*ecc, *dict.fromkeys(troubles)]]

@@ -114,7 +114,7 @@ def retry_shares(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:
     for code in axes.causes:
         side = by_side[axes.side_of(code)]
         total = sum(side.values()) + 1
-        counts = {one: by_cause[code][one] + 2 * (side[one] + 0.25) / total for one in _OUTLOOKS}
+        counts = {outlook: by_cause[code][outlook] + 2 * (side[outlook] + 0.25) / total for outlook in _OUTLOOKS}
         shares[code] = {one: count / sum(counts.values()) for one, count in counts.items()}
     return shares
 
