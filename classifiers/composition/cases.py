@@ -31,7 +31,7 @@ def compose(kind: Kind, routine_lines: RoutineLines, seed: int) -> list[dict[str
                 event, root_rank, root_line = compose_run(kind, text, routine_lines, synthetic)
             else:
                 event, root_rank, root_line = _short(kind, text, routine_lines, synthetic)
-            _facts(event, kind, synthetic, bare=copy % 2 == 1 or rng.random() > KEEP_FACTS)
+            _facts(event, kind, synthetic, without_facts=copy % 2 == 1 or rng.random() > KEEP_FACTS)
             cases.append(_case(name, kind, event, (root_rank, root_line), seed))
     return cases
 
@@ -67,8 +67,8 @@ def _stream(part: Part) -> tuple[str, int | None]:
     return ("launcher", None) if part.kind == "launcher" else ("stderr", 0)
 
 
-def _facts(event: dict[str, Any], kind: Kind, synthetic: SyntheticValues, *, bare: bool) -> None:
-    """Add status and times, and, unless `bare`, the other facts of the scheduler."""
+def _facts(event: dict[str, Any], kind: Kind, synthetic: SyntheticValues, *, without_facts: bool) -> None:
+    """Add status and times, and, unless `without_facts`, the other facts of the scheduler."""
     ended = synthetic.now + timedelta(seconds=synthetic.rng.randint(1, 40))
     started = (
         synthetic.boot
@@ -90,7 +90,7 @@ def _facts(event: dict[str, Any], kind: Kind, synthetic: SyntheticValues, *, bar
     if "nodes" in facts:
         facts["nodes"] = [synthetic.get(f"node{index}") for index in range(1, int(facts["nodes"]) + 1)]
     for key, value in facts.items():
-        if kind.all_facts or not bare:
+        if kind.all_facts or not without_facts:
             event.setdefault(key, synthetic.fill(value).replace("_", " ") if key == "message" else value)
 
 

@@ -154,8 +154,8 @@ def _merged(
     """Return one file written by all ranks: blocks in order of time, sometimes with buffers that are flushed late."""
     rng = synthetic.rng
     pool = [tag(rank, line) for rank, lines in routine.items() for line in lines]
-    mine = [tag(root, line) for line in own]
+    of_root = [tag(root, line) for line in own]
     others = [[tag(rank, line) for line in lines] for rank, lines in after.items()]
     rng.shuffle(others)
-    blocks = [mine, *others] if rng.random() < IN_ORDER else [*others[:1], mine, *others[1:]]
+    blocks = [of_root, *others] if rng.random() < IN_ORDER else [*others[:1], of_root, *others[1:]]
     return "\n".join([*pool, *(line for block in blocks for line in block), *launcher])

@@ -134,15 +134,15 @@ def resolve_local_ranks(exits: Iterable[ProcessExit], attribution: LineAttributi
     ]
 
 
-def expected_ranks(raw: RawCase, attributions: Sequence[LineAttribution], talking: set[int]) -> set[int]:
+def expected_ranks(raw: RawCase, attributions: Sequence[LineAttribution], reporting: set[int]) -> set[int]:
     """The ranks that take part, as far as logs, streams and the job tell."""
     expected = {rank for one in attributions for rank in one.known_ranks}
     expected |= {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
     world = raw.job.gpus or 0
-    if world > len(talking) and len(expected) <= world:
+    if world > len(reporting) and len(expected) <= world:
         expected |= set(range(world))
     elif sum(bool(stream.text) for stream in raw.streams) <= _FEW_STREAMS:
-        expected |= set(range(max(talking) + 1))
+        expected |= set(range(max(reporting) + 1))
     return expected
 
 

@@ -86,23 +86,23 @@ def _first_failure(
 def _mismatch(group: str, sequence: int, joined: _Joined) -> CollectiveFailure | None:
     """The mismatch of one collective: different operations, types or sizes."""
     one = next(iter(joined.values()))
-    if (odd := _odd_ranks(joined, lambda each: each.operation)) is not None:
-        return _failure("mismatched_operations", group, sequence, joined, odd)
+    if (differing := _differing_ranks(joined, lambda each: each.operation)) is not None:
+        return _failure("mismatched_operations", group, sequence, joined, differing)
     if not any(each.unfinished for each in joined.values()):
         return None
     equal = _EQUAL_SIZES.match(one.operation) is not None
     if equal or not any(word in one.operation for word in _UNEQUAL_TYPES):
-        odd = _odd_ranks(joined, lambda each: each.dtypes)
-        if odd is not None:
-            return _failure("mismatched_types", group, sequence, joined, odd)
+        differing = _differing_ranks(joined, lambda each: each.dtypes)
+        if differing is not None:
+            return _failure("mismatched_types", group, sequence, joined, differing)
     if equal:
-        odd = _odd_ranks(joined, lambda each: each.sizes)
-        if odd is not None:
-            return _failure("mismatched_sizes", group, sequence, joined, odd)
+        differing = _differing_ranks(joined, lambda each: each.sizes)
+        if differing is not None:
+            return _failure("mismatched_sizes", group, sequence, joined, differing)
     return None
 
 
-def _odd_ranks(joined: _Joined, value: Callable[[Collective], Hashable]) -> set[int] | None:
+def _differing_ranks(joined: _Joined, value: Callable[[Collective], Hashable]) -> set[int] | None:
     """The ranks that differ from the majority; empty where no value has one, None where all agree."""
     counts = Counter(value(collective) for collective in joined.values())
     if len(counts) == 1:

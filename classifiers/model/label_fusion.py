@@ -89,7 +89,7 @@ class LabelFusion:
         self.votes = VoteMatrix(catalogue, voted, self._sides)
         self._program = np.array([code in constants.PROGRAM_CAUSES for code in self.classes["cause"]])
         self._no_category = np.array([code == NONE for code in self.classes["category"]])
-        self._said_to_help = {entry.id for entry in catalogue.entries if (entry.retry or "").startswith("helps")}
+        self._helped_by_retry = {entry.id for entry in catalogue.entries if (entry.retry or "").startswith("helps")}
         outlooks = self.classes["retry"]
         self._retry_by_cause = np.array(
             [
@@ -231,8 +231,8 @@ class LabelFusion:
         ):
             label = codes[best]
             if label.startswith("helps"):
-                is_said = one.deciding_entry in self._said_to_help and one.lines > constants.SHORT_LOG_LINES
-                rows = (fused_row,) if is_said else (fused_row, text_row)
+                is_known = one.deciding_entry in self._helped_by_retry and one.lines > constants.SHORT_LOG_LINES
+                rows = (fused_row,) if is_known else (fused_row, text_row)
                 outlooks = [dict(zip(codes, row, strict=True)) for row in rows]
                 futile = side != "user" and any(
                     outlook.get("futile", 0.0) >= constants.FUTILE_THRESHOLD for outlook in outlooks

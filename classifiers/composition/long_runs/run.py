@@ -27,11 +27,11 @@ def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
     at = timeline.live(run, steps, pace)
     node_lines = _fail(run, at, pace)
     if kind.how == "lost":
-        gone = {rank for rank in range(run.size) if run.hosts[rank] == run.hosts[run.root]}
-        run.root = min(gone)
+        failed = {rank for rank in range(run.size) if run.hosts[rank] == run.hosts[run.root]}
+        run.root = min(failed)
     else:
-        gone = {run.root}
-    end, codes, seen = _aftermath(run, at, gone)
+        failed = {run.root}
+    end, codes, seen = _aftermath(run, at, failed)
     if seen:
         closing.close(run, closing.Ends(end, codes, seen))
     event, root_line = _write(run, at)
@@ -86,22 +86,22 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
                 lines.append(raw if raw in trace else mark * raw.startswith("Runtime") + synthetic.fill(raw))
         for line in lines:
             first = line.startswith(">>")
-            run.say(at, run.root, line.removeprefix(">>"), mine=first)
+            run.say(at, run.root, line.removeprefix(">>"), is_root=first)
             at += timeline.PER_LINE * rng.uniform(0.2, 2)
     del pace
     return node
 
 
-def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
+def _aftermath(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
     """Add the reactions of other ranks. Returns the time of the end, exit codes, and (time, rank) of each end."""
     rng, how = run.rng, run.kind.how
     waits = how in {"hang", "slow"} or (how == "lost" and rng.random() < 0.7)
     quick = not waits and run.launcher not in KEEPS_GOING and rng.random() < 0.5
-    codes: dict[int, int] = dict.fromkeys(gone, run.kind.code if how in {"crash", "kill", "lost"} else -15)
-    seen: list[tuple[float, int]] = [(at + rng.uniform(0.01, 0.6), rank) for rank in sorted(gone)]
+    codes: dict[int, int] = dict.fromkeys(failed, run.kind.code if how in {"crash", "kill", "lost"} else -15)
+    seen: list[tuple[float, int]] = [(at + rng.uniform(0.01, 0.6), rank) for rank in sorted(failed)]
     if waits:
         seen = []
-    others = [rank for rank in range(run.size) if rank not in gone]
+    others = [rank for rank in range(run.size) if rank not in failed]
     reactions = routine_lines.templates()["reactions"]
     text = rng.choice(routine_lines.noticing(run.framework, waited=waits))
     tmo = rng.choice([30, 60, 600, 1800]) if run.framework == "gloo" else rng.choice([600, 1800, 1800, 300])
@@ -113,7 +113,9 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
     if waits and run.framework == "horovod":
         for number in range(1, rng.randint(3, 12)):
             run.say(
-                at + 60 * number, 0 if 0 not in gone else min(others), run.fill(reactions["stall"], at + 60 * number, 0)
+                at + 60 * number,
+                0 if 0 not in failed else min(others),
+                run.fill(reactions["stall"], at + 60 * number, 0),
             )
     end = at + delay + (60 * 12 if waits and run.framework == "horovod" else 0)
     seq = rng.randint(30, 90_000)
@@ -149,7 +151,7 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
     placement = launcher_reports.Placement(run.synthetic.get("proj"), run.local, run.pids, run.ips, run.hosts)
     mark = launcher_reports.prefix_of(run.launcher, placement)
     lines = sorted(run.lines, key=lambda printed: printed.at)
-    root = next((line for line in lines if line.mine), None)
+    root = next((line for line in lines if line.is_root), None)
     if root is None:
         root = next((line for line in lines if line.at >= at + 0.009 and _is_about_failure(run, line)), None)
     root_line = root.text.strip() if root is not None else None
@@ -176,12 +178,12 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
     if run.launcher == "torchrun-tee" and len(set(run.hosts)) > 1:
         logs = []
         for number, host in enumerate(dict.fromkeys(run.hosts)):
-            mine = [
+            of_host = [
                 line
                 for line in lines
                 if (line.host or (run.hosts[line.rank] if line.rank is not None else None)) == host
             ]
-            logs.append({"rank": None, "node": host, "stream": f"node{number}", "tail": text(mine)})
+            logs.append({"rank": None, "node": host, "stream": f"node{number}", "tail": text(of_host)})
         return {"logs": logs}, root_line
     return {"logs": [{"rank": rng.choice([None, 0]), "stream": "stderr", "tail": text(lines)}]}, root_line
 

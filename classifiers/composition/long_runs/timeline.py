@@ -19,7 +19,7 @@ class Line:
     at: float
     rank: int | None
     text: str
-    mine: bool = False
+    is_root: bool = False
     host: str | None = None
 
 
@@ -47,10 +47,10 @@ class Run:
         """Return the time of the clock of a rank's node."""
         return self.begin + timedelta(seconds=at + (self.skew[rank] if rank is not None else 0))
 
-    def say(self, at: float, rank: int | None, text: str, *, mine: bool = False, host: str | None = None) -> float:
+    def say(self, at: float, rank: int | None, text: str, *, is_root: bool = False, host: str | None = None) -> float:
         """Add the lines of a text, starting at a time. Returns the time after the last line."""
         for line in text.split("\n"):
-            self.lines.append(Line(at, rank, line, mine=mine, host=host))
+            self.lines.append(Line(at, rank, line, is_root=is_root, host=host))
             at += PER_LINE * self.rng.uniform(0.2, 3)
         return at
 

@@ -79,18 +79,18 @@ def place_of_losses(
 
     A process that reports that another one is gone is alive, and so is its node.
     """
-    told = [item for item in items if item.role in {"initiating", "cascade"} and item.line_number is not None]
+    reports = [item for item in items if item.role in {"initiating", "cascade"} and item.line_number is not None]
     nodes = {short_name(node): node for node in raw.job.nodes}
-    if len(nodes) < 2 or not told or not are_only_losses(items, exits):  # noqa: PLR2004
+    if len(nodes) < 2 or not reports or not are_only_losses(items, exits):  # noqa: PLR2004
         return suspect
-    named = {node for item in told for node in _peers(item, raw, nodes)}
+    named = {node for item in reports for node in _peers(item, raw, nodes)}
     if len(named) == 1:
         (node,) = named
         ranks = {one.rank for one in raw.streams if one.rank is not None and one.node and short_name(one.node) == node}
         return replace(
             suspect, node=nodes[node], rank=suspect.rank if suspect.rank in ranks else min(ranks, default=None)
         )
-    reporting = {short_name(item.node) for item in told if item.node is not None}
+    reporting = {short_name(item.node) for item in reports if item.node is not None}
     return replace(suspect, node=None) if suspect.node and short_name(suspect.node) in reporting else suspect
 
 
@@ -114,6 +114,6 @@ def _addresses(raw: RawCase) -> dict[str, str]:
     }
 
 
-def is_said_by_other_node(item: EvidenceItem) -> bool:
+def is_reported_by_other_node(item: EvidenceItem) -> bool:
     """Whether a line says that a node was lost and names only the node whose daemon says so, which is alive."""
     return item.line_number is not None and any(hit.id == "slurm.node-fail" for hit in item.hits)

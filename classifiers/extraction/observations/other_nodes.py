@@ -45,7 +45,7 @@ def path_on_other_nodes(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
         node = stream.source.node
         found = _PATH.findall(line.text)
         others = [one for one in streams if node is not None and one.source.node not in {None, node}]
-        if not found or any(_lacks_path(one, found) for one in others):
+        if not found or any(_has_no_path(one, found) for one in others):
             continue
         here = _mounts([one for one in streams if one.source.node == node])
         there = _mounts(others)
@@ -56,7 +56,7 @@ def path_on_other_nodes(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     return False
 
 
-def _lacks_path(stream: StreamText, paths: Sequence[str]) -> bool:
+def _has_no_path(stream: StreamText, paths: Sequence[str]) -> bool:
     """Whether a log does not find one of some paths."""
     return any(path in line.text for _, line in lines_with([stream], NOT_THERE) for path in paths)
 

@@ -183,7 +183,7 @@ def _behind(evidence: SuspectEvidence) -> int | None:
     return None
 
 
-def _odd_collective(evidence: SuspectEvidence) -> int | None:
+def _differing_collective(evidence: SuspectEvidence) -> int | None:
     """The one rank that waits in another collective than all others, None if none does.
 
     Of two ranks it is rank 0: what only one rank does, such as validation or saving, rank 0 does.
@@ -207,12 +207,12 @@ def _silent(evidence: SuspectEvidence) -> int | None:
 
     Of several silent ranks it is the first of a whole node, else the one whose exit a launcher reports.
     """
-    talking = {item.rank for item in evidence.complaints if item.rank is not None and not item.reports_exit}
-    talking |= {rank for one in evidence.attributions for rank in one.complaining_ranks}
-    if not talking:
+    reporting = {item.rank for item in evidence.complaints if item.rank is not None and not item.reports_exit}
+    reporting |= {rank for one in evidence.attributions for rank in one.complaining_ranks}
+    if not reporting:
         return None
-    expected = expected_ranks(evidence.raw, evidence.attributions, talking)
-    silent = expected - talking
+    expected = expected_ranks(evidence.raw, evidence.attributions, reporting)
+    silent = expected - reporting
     size = len(silent)
     is_node = (
         size in _NODE_SIZES
@@ -220,8 +220,8 @@ def _silent(evidence: SuspectEvidence) -> int | None:
         and min(silent) % size == 0
         and max(silent) - min(silent) == size - 1
     )
-    one_voice = len(talking) == 1 and len(expected) > _PAIR  # one of many ranks does not show who is missing
-    if not one_voice and (size == 1 or is_node):
+    is_single_report = len(reporting) == 1 and len(expected) > _PAIR  # one of many ranks does not show who is missing
+    if not is_single_report and (size == 1 or is_node):
         return min(silent)
     one_node = len(evidence.raw.job.nodes) <= 1
     exited = (
@@ -316,7 +316,7 @@ def _in_another_collective(evidence: SuspectEvidence) -> int | None:
     """The odd rank where the failure begins with ranks that wait in different collectives."""
     first = next((item for item in evidence.items if item.role == "initiating"), None)
     differ = first is not None and any(COLLECTIVES_DIFFER in hit.needs for hit in first.hits)
-    return _odd_collective(evidence) if differ else None
+    return _differing_collective(evidence) if differ else None
 
 
 _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
@@ -331,7 +331,7 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _reported_missing,
     _only_error,
     _behind,
-    _odd_collective,
+    _differing_collective,
     _silent,
     _late,
     _first_own,
