@@ -51,7 +51,7 @@ def last_act(
         if stream.is_scheduler or attribution is None:
             continue
         complaints = [
-            one.offset for one in items if one.stream == stream.index and one.rank == rank and _complains(one)
+            item.offset for item in items if item.stream == stream.index and item.rank == rank and _complains(item)
         ]
         end = min(complaints, default=len(stream.text))
         found = _first_after_progress(stream.text[:end], rank, stream.source.rank, attribution)

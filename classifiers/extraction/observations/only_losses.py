@@ -44,7 +44,7 @@ def shows_only_losses(
 
 def are_only_losses(items: Sequence[EvidenceItem], exits: Sequence[ProcessExit]) -> bool:
     """Whether all that began in a case are reports of lost peers, and no exit shows who ended first."""
-    if any(one.is_violent for one in exits):
+    if any(process_exit.is_violent for process_exit in exits):
         return False
     told = [item for item in items if item.role in {"initiating", "cascade"}]
     begins = [item for item in told if item.role == "initiating"]
@@ -86,7 +86,11 @@ def place_of_losses(
     named = {node for item in reports for node in _peers(item, raw, nodes)}
     if len(named) == 1:
         (node,) = named
-        ranks = {one.rank for one in raw.streams if one.rank is not None and one.node and short_name(one.node) == node}
+        ranks = {
+            stream.rank
+            for stream in raw.streams
+            if stream.rank is not None and stream.node and short_name(stream.node) == node
+        }
         return replace(
             suspect, node=nodes[node], rank=suspect.rank if suspect.rank in ranks else min(ranks, default=None)
         )
@@ -107,10 +111,10 @@ def _peers(item: EvidenceItem, raw: RawCase, nodes: Mapping[str, str]) -> Iterat
 def _addresses(raw: RawCase) -> dict[str, str]:
     """The nodes by the addresses that their processes print as their own."""
     return {
-        hit["address"]: short_name(one.node)
-        for one in raw.streams
-        if one.node is not None and "Using " in one.text
-        for hit in _OWN_ADDRESS.finditer(one.text, 0, FRONT_OF_LOG)
+        hit["address"]: short_name(stream.node)
+        for stream in raw.streams
+        if stream.node is not None and "Using " in stream.text
+        for hit in _OWN_ADDRESS.finditer(stream.text, 0, FRONT_OF_LOG)
     }
 
 

@@ -39,7 +39,7 @@ def suspect_node(
             return node
     if rank is not None:
         of_rank = [stream.node for stream in raw.streams if stream.rank == rank]
-        of_rank += [one.node for one in exits if one.rank == rank]
+        of_rank += [process_exit.node for process_exit in exits if process_exit.rank == rank]
         if any(of_rank):
             return next(node for node in of_rank if node)
     return nodes[0] if len(nodes) == 1 else None
