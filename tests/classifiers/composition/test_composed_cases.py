@@ -10,7 +10,7 @@ import pytest
 from classifiers import taxonomy
 from classifiers.composition import kinds
 from classifiers.composition.cases import compose
-from classifiers.composition.made_values import SyntheticValues
+from classifiers.composition.synthetic_values import SyntheticValues
 from classifiers.data.labelled_cases import LabelledCase, check_ids
 
 pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
