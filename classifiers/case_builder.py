@@ -41,7 +41,7 @@ def build_case(
     """
     read = _inline_streams(event) if streams is None else streams
     files = read_diagnostic_files(read)
-    logs = [one for one in read if one.stream != FLIGHT_RECORDER and one.stream not in DIAGNOSTIC_KINDS]
+    logs = [log for log in read if log.stream != FLIGHT_RECORDER and log.stream not in DIAGNOSTIC_KINDS]
     job = job_facts(event)
     return RawCase(
         job=job,
@@ -60,15 +60,17 @@ def _without_repeats(events: Sequence[NodeEvent], nodes: Sequence[str]) -> tuple
         events: the events in order.
         nodes: the nodes of the job, whose names come first.
     """
-    names = dict.fromkeys((*nodes, *(one.node for one in events if one.node is not None)))
+    names = dict.fromkeys((*nodes, *(event.node for event in events if event.node is not None)))
     by_short: dict[str, str] = {}
     for name in names:
         by_short.setdefault(short_name(name), name)
     known = {name: _known_name(name, by_short[short_name(name)]) for name in names if name not in nodes}
     return tuple(
         dict.fromkeys(
-            one if one.node is None or known.get(one.node, one.node) == one.node else replace(one, node=known[one.node])
-            for one in events
+            event
+            if event.node is None or known.get(event.node, event.node) == event.node
+            else replace(event, node=known[event.node])
+            for event in events
         )
     )
 

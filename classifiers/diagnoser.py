@@ -56,7 +56,7 @@ def rules_version(catalogue: Catalogue) -> str:
     """Name and version of a catalogue with the rules of node events. It changes with the content of either."""
     total = hashlib.sha256(event_rules.source())
     for entry in catalogue.entries:
-        total.update(repr([_content(getattr(entry, one.name)) for one in fields(entry)]).encode())
+        total.update(repr([_content(getattr(entry, field.name)) for field in fields(entry)]).encode())
     return f"signatures {len(catalogue.entries)}-{total.hexdigest()[:8]}"
 
 
@@ -65,14 +65,14 @@ def _content(value: Any) -> Any:
     if isinstance(value, LinePattern):
         return value.pattern
     if isinstance(value, When):
-        return [sorted(getattr(value, one.name)) for one in fields(value)]
+        return [sorted(getattr(value, field.name)) for field in fields(value)]
     return sorted(value.items()) if isinstance(value, Mapping) else value
 
 
 def _shown(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """The first lines of evidence, and the node events that were set aside."""
-    used = [one for one in evidence if one.note is None]
-    return (*used[:SHOWN_EVIDENCE], *(one for one in evidence if one.note is not None))
+    used = [item for item in evidence if item.note is None]
+    return (*used[:SHOWN_EVIDENCE], *(item for item in evidence if item.note is not None))
 
 
 def _is_only_a_guess(labels: FusedLabels, extracted: ExtractedCase, case: RawCase) -> bool:
@@ -123,10 +123,10 @@ class Diagnoser:
         if not cases:
             return []
         scores = self._packaged.scores(cases)
-        causes = [one.causes[0][0] for one in scores.labels]
+        causes = [chosen.causes[0][0] for chosen in scores.labels]
         if self._site is None:
             labels = list(scores.labels)
-            confidences = [self._model.calibration.confidence(one.confidence_features) for one in labels]
+            confidences = [self._model.calibration.confidence(chosen.confidence_features) for chosen in labels]
         else:
             labels, confidences = self._site.labels(scores)
         confidences = [
@@ -135,9 +135,9 @@ class Diagnoser:
                 scores.extracted, labels, scores.labels, confidences, cases, strict=True
             )
         ]
-        weighed = self._model.text.top_contributions(scores.matrix, "cause", [one.causes[0][0] for one in labels])
+        weighed = self._model.text.top_contributions(scores.matrix, "cause", [chosen.causes[0][0] for chosen in labels])
         parts = zip(scores.extracted, labels, weighed, confidences, causes, scores.known, strict=True)
-        return [Diagnosis(*one) for one in parts]
+        return [Diagnosis(*part) for part in parts]
 
     def _verdict(self, diagnosis: Diagnosis, raw: RawCase) -> Verdict:
         labels, case = diagnosis.labels, diagnosis.extracted.case

@@ -37,8 +37,10 @@ def measure(extracted: ExtractedCase, streams: Sequence[LogStream], known: float
         streams: its logs.
         known: share of its features (words, pairs of words, catalogue entries) that the model knows, 0..1.
     """
-    lines = [one for one in extracted.items if one.set_aside is None and not one.from_scheduler and not one.derived]
-    unmatched = sum(not one.hits for one in lines)
+    lines = [
+        item for item in extracted.items if item.set_aside is None and not item.from_scheduler and not item.derived
+    ]
+    unmatched = sum(not line.hits for line in lines)
     absent = frozenset(LANDMARKS) - extracted.landmarks
     return InputMeasures(round(1.0 - known, 4), len(lines), unmatched, software_versions(streams, absent))
 

@@ -37,7 +37,7 @@ def good_run(texts: Iterable[str], job_id: str | None = None) -> GoodRun:
             found[hash_line(line, at_end=False)] = None
             if len(found) > MOST_LINES:
                 break
-    lines = [one for one in found if one is not None]
+    lines = [line for line in found if line is not None]
     return GoodRun(frozenset(lines[:MOST_LINES]), job_id)
 
 

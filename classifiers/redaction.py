@@ -71,7 +71,7 @@ def _collect_strings(value: Any, texts: list[str]) -> bool:
             elif one is not None and not _collect_strings(one, texts):
                 return False
     elif isinstance(value, list | tuple):
-        return not any(_secret_arguments(value)) and all(_collect_strings(one, texts) for one in value)
+        return not any(_secret_arguments(value)) and all(_collect_strings(item, texts) for item in value)
     return True
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from classifiers.composition.kinds import Kind
-from classifiers.composition.made_values import World
 from classifiers.composition.rank_runs import compose_run
+from classifiers.composition.synthetic_values import SyntheticValues
 from classifiers.composition.template_text import Part, RoutineLines, write
 
 # Share of cases with facts of the scheduler; they are missing if only a log was provided (judgement).
@@ -26,32 +26,32 @@ def compose(kind: Kind, routine_lines: RoutineLines, seed: int) -> list[dict[str
         for copy in range(kind.copies):
             name = f"{kind.id}-{number}-{copy}"
             rng = random.Random(f"{seed}/{name}")
-            world = World(rng)
+            synthetic = SyntheticValues(rng)
             if kind.is_run:
-                event, root_rank, root_line = compose_run(kind, text, routine_lines, world)
+                event, root_rank, root_line = compose_run(kind, text, routine_lines, synthetic)
             else:
-                event, root_rank, root_line = _short(kind, text, routine_lines, world)
-            _facts(event, kind, world, bare=copy % 2 == 1 or rng.random() > KEEP_FACTS)
+                event, root_rank, root_line = _short(kind, text, routine_lines, synthetic)
+            _facts(event, kind, synthetic, without_facts=copy % 2 == 1 or rng.random() > KEEP_FACTS)
             cases.append(_case(name, kind, event, (root_rank, root_line), seed))
     return cases
 
 
 def _short(
-    kind: Kind, text: str, routine_lines: RoutineLines, world: World
+    kind: Kind, text: str, routine_lines: RoutineLines, synthetic: SyntheticValues
 ) -> tuple[dict[str, Any], int | None, str | None]:
-    written = write(text, world, routine_lines, kind.scene)
+    written = write(text, synthetic, routine_lines, kind.scene)
     # Some sites collect node events separately from the job's log, others include them in it.
-    inline = world.rng.random() < INLINE
+    inline = synthetic.rng.random() < INLINE
     logs: dict[tuple[str, int | None], list[str]] = {}
     node_events: list[dict[str, Any]] = []
     for part in written.parts:
         if part.kind == "node" and not inline:
-            node_events += [{"node": world.get("node"), "source": part.source, "text": line} for line in part.lines]
+            node_events += [{"node": synthetic.get("node"), "source": part.source, "text": line} for line in part.lines]
         else:
             logs.setdefault(_stream(part), []).extend(part.lines)
     event: dict[str, Any] = {
         "logs": [
-            {"rank": rank, "stream": stream, "tail": "\n".join(lines) + world.rng.choice(["", "\n"])}
+            {"rank": rank, "stream": stream, "tail": "\n".join(lines) + synthetic.rng.choice(["", "\n"])}
             for (stream, rank), lines in logs.items()
         ]
     }
@@ -67,31 +67,31 @@ def _stream(part: Part) -> tuple[str, int | None]:
     return ("launcher", None) if part.kind == "launcher" else ("stderr", 0)
 
 
-def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> None:
-    """Add status and times, and, unless `bare`, the other facts of the scheduler."""
-    ended = world.now + timedelta(seconds=world.rng.randint(1, 40))
+def _facts(event: dict[str, Any], kind: Kind, synthetic: SyntheticValues, *, without_facts: bool) -> None:
+    """Add status and times, and, unless `without_facts`, the other facts of the scheduler."""
+    ended = synthetic.now + timedelta(seconds=synthetic.rng.randint(1, 40))
     started = (
-        world.boot
-        if world.boot > ended - timedelta(days=2)
-        else ended - timedelta(seconds=world.rng.randint(9, 170_000))
+        synthetic.boot
+        if synthetic.boot > ended - timedelta(days=2)
+        else ended - timedelta(seconds=synthetic.rng.randint(9, 170_000))
     )
     event.update(
         schema="job-completion/1",
-        cluster=world.get("cluster"),
-        job_id=world.get("job"),
+        cluster=synthetic.get("cluster"),
+        job_id=synthetic.get("job"),
         attempt=0,
         started_at=f"{started:%Y-%m-%dT%H:%M:%SZ}",
         ended_at=f"{ended:%Y-%m-%dT%H:%M:%SZ}",
         status=kind.event["status"],
     )
     facts = {key: value for key, value in kind.event.items() if key not in ("status", "code")}
-    if kind.scene in FRAMEWORKS and "framework" not in facts and world.rng.random() < TELL_FRAMEWORK:
+    if kind.scene in FRAMEWORKS and "framework" not in facts and synthetic.rng.random() < TELL_FRAMEWORK:
         facts["framework"] = kind.scene
     if "nodes" in facts:
-        facts["nodes"] = [world.get(f"node{index}") for index in range(1, int(facts["nodes"]) + 1)]
+        facts["nodes"] = [synthetic.get(f"node{index}") for index in range(1, int(facts["nodes"]) + 1)]
     for key, value in facts.items():
-        if kind.all_facts or not bare:
-            event.setdefault(key, world.fill(value).replace("_", " ") if key == "message" else value)
+        if kind.all_facts or not without_facts:
+            event.setdefault(key, synthetic.fill(value).replace("_", " ") if key == "message" else value)
 
 
 def _case(

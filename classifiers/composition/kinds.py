@@ -160,7 +160,7 @@ def _entries(data: Mapping[str, Any], table: str) -> Iterator[dict[str, Any]]:
 def kind_files(root: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:
     """Return name (`user/USER.1/...`, without suffix) and file of all files of kinds, ordered by name."""
     found: list[tuple[str, Traversable]] = []
-    for entry in sorted(root.iterdir(), key=lambda one: one.name):
+    for entry in sorted(root.iterdir(), key=lambda path: path.name):
         if entry.is_dir():
             found += kind_files(entry, f"{prefix}{entry.name}/")
         elif entry.name.endswith(".toml"):

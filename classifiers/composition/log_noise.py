@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 from classifiers.data import noise_data
 from classifiers.data.noise_data import LineRole, Use
 
@@ -70,14 +70,14 @@ def disturb(text: str, setting: Setting, rng: random.Random) -> str:
     """
     if not text.strip():
         return text
-    world = World(rng)
-    world.now, world.known = setting.at, dict(setting.values)
+    synthetic = SyntheticValues(rng)
+    synthetic.now, synthetic.known = setting.at, dict(setting.values)
     closing = "\n" if text.endswith("\n") else ""
     lines = text.removesuffix("\n").split("\n")
-    lines = _insert(lines, setting, world)
+    lines = _insert(lines, setting, synthetic)
     if setting.cascades:
-        lines += _block("cascade", setting, world)
-    lines = _marks(lines, setting, world)
+        lines += _block("cascade", setting, synthetic)
+    lines = _marks(lines, setting, synthetic)
     return "\n".join(lines) + closing
 
 
@@ -86,8 +86,8 @@ def neutral_end(lines: Sequence[str]) -> int:
     return next((number for number, line in enumerate(lines) if _TROUBLE.search(line)), len(lines))
 
 
-def _insert(lines: list[str], setting: Setting, world: World) -> list[str]:
-    rng = world.rng
+def _insert(lines: list[str], setting: Setting, synthetic: SyntheticValues) -> list[str]:
+    rng = synthetic.rng
     last = neutral_end(lines)
     places = [number for number in range(last + 1) if number in {0, len(lines)} or _is_between(lines, number)]
     if last == len(lines):
@@ -97,7 +97,7 @@ def _insert(lines: list[str], setting: Setting, world: World) -> list[str]:
     for place in sorted(rng.choices(places or [0], k=rng.randint(0, setting.blocks))):
         role: LineRole = rng.choice(["progress", "progress", "survived"])
         tag = _tag(lines[place] if place < len(lines) else "")
-        block = [tag + line for line in _block(role, setting, world)]
+        block = [tag + line for line in _block(role, setting, synthetic)]
         if role == "survived" and rng.random() < _SHARE_REPEATED:
             block *= rng.randint(2, 12)
         step += rng.randint(1, 50)
@@ -105,7 +105,7 @@ def _insert(lines: list[str], setting: Setting, world: World) -> list[str]:
         if rng.random() < _SHARE_BAR / max(1, setting.blocks):
             added[place].append(_bar(setting.use, step, total, rng))
     if rng.random() < _SHARE_BANNER:
-        added[0] = _block("banner", setting, world) + added.get(0, [])
+        added[0] = _block("banner", setting, synthetic) + added.get(0, [])
     return [line for number in range(len(lines) + 1) for line in [*added.get(number, ()), *lines[number : number + 1]]]
 
 
@@ -123,17 +123,17 @@ def _is_continued(line: str) -> bool:
     return _CONTINUED.match(line.removeprefix(_tag(line))) is not None
 
 
-def _block(role: LineRole, setting: Setting, world: World) -> list[str]:
+def _block(role: LineRole, setting: Setting, synthetic: SyntheticValues) -> list[str]:
     fitting = [
-        one
-        for one in noise_data.log_lines().groups
-        if one.role == role
-        and one.use == setting.use
-        and ("any" in one.frameworks or setting.framework in one.frameworks)
+        group
+        for group in noise_data.log_lines().groups
+        if group.role == role
+        and group.use == setting.use
+        and ("any" in group.frameworks or setting.framework in group.frameworks)
     ]
     if not fitting:
         return []
-    return world.fill(world.rng.choice(world.rng.choice(fitting).texts)).split("\n")
+    return synthetic.fill(synthetic.rng.choice(synthetic.rng.choice(fitting).texts)).split("\n")
 
 
 def _numbers(line: str, step: int, total: int, rng: random.Random) -> str:
@@ -154,8 +154,8 @@ def _bar(use: Use, step: int, total: int, rng: random.Random) -> str:
     return "".join(_numbers(template, min(total, step + number), total, rng) for number in range(rng.randint(2, 12)))
 
 
-def _marks(lines: list[str], setting: Setting, world: World) -> list[str]:
-    rng = world.rng
+def _marks(lines: list[str], setting: Setting, synthetic: SyntheticValues) -> list[str]:
+    rng = synthetic.rng
     if rng.random() < _SHARE_COLOUR:
         colour = rng.choice([text for text, use in noise_data.log_lines().colours if use == setting.use])
         lines = [
@@ -163,7 +163,7 @@ def _marks(lines: list[str], setting: Setting, world: World) -> list[str]:
             for line in lines
         ]
     if rng.random() < _SHARE_STAMP:
-        form, template, _ = rng.choice([one for one in noise_data.log_lines().stamps if one[-1] == setting.use])
+        form, template, _ = rng.choice([stamp for stamp in noise_data.log_lines().stamps if stamp[-1] == setting.use])
         last = neutral_end(lines)  # what the job dies of is printed at its end
         pauses = [rng.choice([0, 0, 1, 3, 40, 900]) if number <= last else 0 for number in range(len(lines))]
         if not any(pauses):

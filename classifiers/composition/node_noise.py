@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 from classifiers.data import noise_data
 from classifiers.data.noise_data import NoiseEntry, Reason, Span, Use
 from classifiers.node_names import short_name
@@ -69,12 +69,12 @@ def compose(
     chosen = _fitting(job, use, reasons)
     if not chosen:
         raise ValueError(f"no harmless entries for {sorted(reasons or ())} around a run of {job.duration:.0f} s")
-    longest = max(len(one.events) for one in chosen)
+    longest = max(len(candidate.events) for candidate in chosen)
     prefix = rng.choice(_KERNEL_PREFIXES)
     events: list[dict[str, Any]] = []
     while len(events) < count:
         left = count - len(events)
-        some = chosen if left >= longest else [one for one in chosen if len(one.events) <= left]
+        some = chosen if left >= longest else [candidate for candidate in chosen if len(candidate.events) <= left]
         entry = rng.choice(some or chosen)
         events += write(entry, job, rng, prefix)
     return sorted(events, key=lambda event: str(event["at"]))
@@ -89,22 +89,22 @@ def write(entry: NoiseEntry, job: Job, rng: random.Random, kernel_prefix: str = 
     """Return the events of one entry around a job, with values filled in."""
     gaps = [0.0] + [rng.uniform(*event.after) for event in entry.events[1:]]
     at = _begin(entry, job, sum(gaps), rng)
-    world = World(rng)
-    world.known |= _values(job, rng)
+    synthetic = SyntheticValues(rng)
+    synthetic.known |= _values(job, rng)
     if entry.where != "own":
-        world.known["node"] = world.known["othernode"]
-    node = world.known["node"]
+        synthetic.known["node"] = synthetic.known["othernode"]
+    node = synthetic.known["node"]
     if entry.where == "switch":
-        node = world.known[_SERVERS.get(entry.source, "switch")]
-    world.boot = job.started - timedelta(days=rng.uniform(3, 90))
+        node = synthetic.known[_SERVERS.get(entry.source, "switch")]
+    synthetic.boot = job.started - timedelta(days=rng.uniform(3, 90))
     events = []
     for event, gap in zip(entry.events, gaps, strict=True):
         at += timedelta(seconds=gap)
-        world.now = at
+        synthetic.now = at
         prefix = kernel_prefix if event.source == "kernel" else ""
         # Formatted first: filling advances the clock.
         when = f"{at:%Y-%m-%dT%H:%M:%SZ}"
-        events.append({"at": when, "node": node, "source": event.source, "text": world.fill(prefix + event.text)})
+        events.append({"at": when, "node": node, "source": event.source, "text": synthetic.fill(prefix + event.text)})
     return events
 
 
@@ -133,9 +133,9 @@ def other_name(nodes: Sequence[str], rng: random.Random) -> str:
 
 def _fitting(job: Job, use: Use, reasons: Collection[Reason] | None) -> list[NoiseEntry]:
     return [
-        one
-        for one in noise_data.node_entries(use)
-        if (reasons is None or one.reason in reasons) and (one.when != "early" or job.duration >= _EARLY_LEAST_S)
+        entry
+        for entry in noise_data.node_entries(use)
+        if (reasons is None or entry.reason in reasons) and (entry.when != "early" or job.duration >= _EARLY_LEAST_S)
     ]
 
 
@@ -164,7 +164,7 @@ def _begin(entry: NoiseEntry, job: Job, length: float, rng: random.Random) -> da
 
 
 def _values(job: Job, rng: random.Random) -> dict[str, str]:
-    """Return the values of one entry that World does not know, the same in all its events."""
+    """Return the values of one entry that SyntheticValues does not know, the same in all its events."""
     kind = rng.choice(["notebook", "api-server", "preprocess", "eval", "web", "etl"])
     return {
         "node": rng.choice(job.nodes),

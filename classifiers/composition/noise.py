@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from classifiers.composition import log_noise, node_noise
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 from classifiers.data.noise_data import Reason, Use
 
 MOST_EVENTS: Final = 200
@@ -44,8 +44,8 @@ def complete(event: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
     """
     done = deepcopy(dict(event))
     logs = done.get("logs") or ()
-    named = [one.get("node") for one in (*logs, *(done.get("node_events") or ())) if one.get("node")]
-    nodes = [str(node) for node in done.get("nodes") or dict.fromkeys(named)] or [World(rng).get("node")]
+    named = [log.get("node") for log in (*logs, *(done.get("node_events") or ())) if log.get("node")]
+    nodes = [str(node) for node in done.get("nodes") or dict.fromkeys(named)] or [SyntheticValues(rng).get("node")]
     done["nodes"] = nodes
     started, ended = _instant(done.get("started_at")), _instant(done.get("ended_at"))
     if ended is None:
@@ -94,14 +94,14 @@ def _disturb_logs(
 ) -> None:
     logs = [dict(one) for one in event.get("logs") or ()]
     framework = event.get("framework")
-    several = {int(one["rank"]) for one in logs if isinstance(one.get("rank"), int)}
+    several = {int(log["rank"]) for log in logs if isinstance(log.get("rank"), int)}
     peers = [rank for rank in sorted(several) if rank != root_rank] if len(several) > 1 else []
     reacts = root_rank is not None and bool(peers) and framework in _FRAMEWORKS_WITH_PEERS and rng.random() < 0.5
     peer = rng.choice(peers) if reacts else None
-    for one in logs:
-        if one.get("tail"):
-            rank = one.get("rank")
-            values = {"node": str(one.get("node") or job.nodes[0]), "job": job.job_id, "peer": str(peer or 0)}
+    for log in logs:
+        if log.get("tail"):
+            rank = log.get("rank")
+            values = {"node": str(log.get("node") or job.nodes[0]), "job": job.job_id, "peer": str(peer or 0)}
             setting = log_noise.Setting(
                 use=noise.use,
                 blocks=noise.log_blocks,
@@ -111,7 +111,7 @@ def _disturb_logs(
                 values=values,
                 cascades=peer is not None and rank == peer,
             )
-            one["tail"] = log_noise.disturb(str(one["tail"]), setting, rng)
+            log["tail"] = log_noise.disturb(str(log["tail"]), setting, rng)
     event["logs"] = logs
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from classifiers.composition.kinds import Kind
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 from classifiers.composition.template_text import RoutineLines, Written, pick, write
 
 OPERATIONS = ["ALLREDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "BROADCAST", "ALLTOALL_BASE", "COALESCED"]
@@ -23,24 +23,24 @@ MAX_STREAMS = 16  # ranks with a log each; the logs of more are merged, which ke
 
 
 def compose_run(
-    kind: Kind, text: str, routine_lines: RoutineLines, world: World
+    kind: Kind, text: str, routine_lines: RoutineLines, synthetic: SyntheticValues
 ) -> tuple[dict[str, Any], int | None, str | None]:
     """Return one run as an event without its facts, the failing rank and the failure's first line."""
-    rng = world.rng
+    rng = synthetic.rng
     size = rng.choice(list(kind.ranks))
     root = rng.randrange(size)
     per_node = rng.choice([1, 2, 4, 8]) if size > 1 else 1
-    hosts = [world.get(f"node{10 + index}") for index in range(max(1, size // per_node))]
-    _bind(kind, world, root, size, per_node, hosts)
+    hosts = [synthetic.get(f"node{10 + index}") for index in range(max(1, size // per_node))]
+    _bind(kind, synthetic, root, size, per_node, hosts)
     # In the first failing rank's texts, `$rank` and `$node` are that rank and its node.
-    world.known |= {"rank": str(root), "node": hosts[(root // per_node) % len(hosts)]}
-    routine = _routine(kind, routine_lines, world, size)
-    written = write(text, world, routine_lines, kind.scene) if text else Written([], None)
+    synthetic.known |= {"rank": str(root), "node": hosts[(root // per_node) % len(hosts)]}
+    routine = _routine(kind, routine_lines, synthetic, size)
+    written = write(text, synthetic, routine_lines, kind.scene) if text else Written([], None)
     own = [line for part in written.parts if part.kind != "node" for line in part.lines]
     node_lines = [(part.source, line) for part in written.parts if part.kind == "node" for line in part.lines]
-    world.wait(rng.choice([1, 3, 10, 600]))
-    after = _after(kind, routine_lines, world, size, root, per_node, hosts)
-    launcher = _launcher(kind, routine_lines, world)
+    synthetic.wait(rng.choice([1, 3, 10, 600]))
+    after = _after(kind, routine_lines, synthetic, size, root, per_node, hosts)
+    launcher = _launcher(kind, routine_lines, synthetic)
     for rank in range(size):
         routine.setdefault(rank, [])
     event: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def compose_run(
     else:
         tag = _tagger(rng.choice(["srun", "mpi", "bracket"])) if layout == "tagged" else (lambda _rank, line: line)
         event["logs"] = [
-            {"rank": 0, "stream": "stderr", "tail": _merged(world, routine, own, after, launcher, root, tag)}
+            {"rank": 0, "stream": "stderr", "tail": _merged(synthetic, routine, own, after, launcher, root, tag)}
         ]
     if node_lines:
         node = hosts[(root // per_node) % len(hosts)]
@@ -74,12 +74,12 @@ def compose_run(
     return event, root, written.root_text()
 
 
-def _bind(kind: Kind, world: World, root: int, size: int, per_node: int, hosts: list[str]) -> None:
-    rng = world.rng
+def _bind(kind: Kind, synthetic: SyntheticValues, root: int, size: int, per_node: int, hosts: list[str]) -> None:
+    rng = synthetic.rng
     seq = rng.randint(3, 90_000)
     code = kind.event.get("code", rng.choice([1, 1, 1, -6]))
     words, plain = SIGNALS.get(int(code), (f"{abs(int(code))}", abs(int(code))))
-    world.known |= {
+    synthetic.known |= {
         "root": str(root), "other": str((root + 1) % size), "world": str(size), "seq": str(seq), "seqm": str(seq - 1),
         "op": rng.choice(OPERATIONS), "numel": str(rng.randint(1, 90_000_000)), "tmo": rng.choice(TIMEOUTS),
         "code": str(code), "ucode": str(plain), "usig": words, "usignum": str(plain), "lrank": str(root % per_node),
@@ -87,41 +87,47 @@ def _bind(kind: Kind, world: World, root: int, size: int, per_node: int, hosts: 
     }  # fmt: skip
 
 
-def _routine(kind: Kind, routine_lines: RoutineLines, world: World, size: int) -> dict[int, list[str]]:
-    count = world.rng.choice([0, 2, 5, 12, 30, 60])
+def _routine(kind: Kind, routine_lines: RoutineLines, synthetic: SyntheticValues, size: int) -> dict[int, list[str]]:
+    count = synthetic.rng.choice([0, 2, 5, 12, 30, 60])
     lines: dict[int, list[str]] = {}
     for rank in range(min(size, 8)):
-        noise = routine_lines.some("noise", kind.scene, world.rng.randint(0, 2), world)
-        lines[rank] = noise + (routine_lines.some("progress", kind.scene, count, world) if rank == 0 else [])
+        noise = routine_lines.some("noise", kind.scene, synthetic.rng.randint(0, 2), synthetic)
+        lines[rank] = noise + (routine_lines.some("progress", kind.scene, count, synthetic) if rank == 0 else [])
     return lines
 
 
 def _after(
-    kind: Kind, routine_lines: RoutineLines, world: World, size: int, root: int, per_node: int, hosts: list[str]
+    kind: Kind,
+    routine_lines: RoutineLines,
+    synthetic: SyntheticValues,
+    size: int,
+    root: int,
+    per_node: int,
+    hosts: list[str],
 ) -> dict[int, list[str]]:
     if not kind.cascades:
         return {}
-    texts = routine_lines.cascades[pick(world.rng, list(kind.cascades))]
+    texts = routine_lines.cascades[pick(synthetic.rng, list(kind.cascades))]
     victims = [rank for rank in range(size) if rank != root]
-    world.rng.shuffle(victims)
-    reacting = victims[: world.rng.choice([1, 2, len(victims), len(victims)])]
+    synthetic.rng.shuffle(victims)
+    reacting = victims[: synthetic.rng.choice([1, 2, len(victims), len(victims)])]
     lines: dict[int, list[str]] = {}
-    kept = dict(world.known)
+    kept = dict(synthetic.known)
     for rank in sorted(reacting):
         # Ids differ by rank; the collective operation is the same for all.
         for name in ("pid", "pid2", "gpu", "eport", "ln"):
-            world.known.pop(name, None)
-        world.known |= {"rank": str(rank), "node": hosts[(rank // per_node) % len(hosts)]}
-        filled = world.fill(pick(world.rng, texts))
+            synthetic.known.pop(name, None)
+        synthetic.known |= {"rank": str(rank), "node": hosts[(rank // per_node) % len(hosts)]}
+        filled = synthetic.fill(pick(synthetic.rng, texts))
         lines[rank] = filled.split("\n") if filled else []
-    world.known = kept
+    synthetic.known = kept
     return lines
 
 
-def _launcher(kind: Kind, routine_lines: RoutineLines, world: World) -> list[str]:
+def _launcher(kind: Kind, routine_lines: RoutineLines, synthetic: SyntheticValues) -> list[str]:
     if not kind.launchers:
         return []
-    filled = world.fill(pick(world.rng, routine_lines.launchers[pick(world.rng, list(kind.launchers))]))
+    filled = synthetic.fill(pick(synthetic.rng, routine_lines.launchers[pick(synthetic.rng, list(kind.launchers))]))
     return filled.split("\n") if filled else []
 
 
@@ -137,7 +143,7 @@ def _tagger(style: str) -> Any:
 
 
 def _merged(
-    world: World,
+    synthetic: SyntheticValues,
     routine: dict[int, list[str]],
     own: list[str],
     after: dict[int, list[str]],
@@ -146,10 +152,10 @@ def _merged(
     tag: Any,
 ) -> str:
     """Return one file written by all ranks: blocks in order of time, sometimes with buffers that are flushed late."""
-    rng = world.rng
+    rng = synthetic.rng
     pool = [tag(rank, line) for rank, lines in routine.items() for line in lines]
-    mine = [tag(root, line) for line in own]
+    of_root = [tag(root, line) for line in own]
     others = [[tag(rank, line) for line in lines] for rank, lines in after.items()]
     rng.shuffle(others)
-    blocks = [mine, *others] if rng.random() < IN_ORDER else [*others[:1], mine, *others[1:]]
+    blocks = [of_root, *others] if rng.random() < IN_ORDER else [*others[:1], of_root, *others[1:]]
     return "\n".join([*pool, *(line for block in blocks for line in block), *launcher])

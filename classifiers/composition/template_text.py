@@ -2,14 +2,14 @@
 
 Plain lines belong to the job's log. The lines after `@rank 3`, `@launcher` or `@node kernel` belong to that rank, the
 launcher or the node; `@log` returns to the job's log. `>>` marks the first line of the failure. `~progress N` and
-`~noise N` are replaced by N lines of training progress or of harmless noise. `made_values` explains `$name`.
+`~noise N` are replaced by N lines of training progress or of harmless noise. `synthetic_values` explains `$name`.
 """
 
 import random
 import re
 from dataclasses import dataclass, field
 
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 
 
 @dataclass(slots=True)
@@ -34,24 +34,26 @@ class Written:
         return None if self.root is None else self.parts[self.root[0]].lines[self.root[1]]
 
 
-def write(text: str, world: World, routine_lines: "RoutineLines", scene: str, *, marked: bool = True) -> Written:
+def write(
+    text: str, synthetic: SyntheticValues, routine_lines: "RoutineLines", scene: str, *, marked: bool = True
+) -> Written:
     """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix of a launcher."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
-    mark = mark_for(text, scene, world) if marked else None
+    mark = mark_for(text, scene, synthetic) if marked else None
     for raw in text.strip("\n").split("\n"):
         first, _, rest = raw.partition(" ")
         if first == "@rank":
-            parts.append(Part("rank", int(world.fill(rest))))
+            parts.append(Part("rank", int(synthetic.fill(rest))))
         elif first in ("@log", "@launcher", "@node"):
             parts.append(Part(first[1:], source=rest or "kernel"))
         elif first in ("~progress", "~noise"):
-            parts[-1].lines += routine_lines.some(first[1:], scene, int(world.fill(rest)), world)
+            parts[-1].lines += routine_lines.some(first[1:], scene, int(synthetic.fill(rest)), synthetic)
         else:
             is_root = raw.startswith(">>")
-            line = world.fill(raw.removeprefix(">>").removeprefix(" ") if is_root else raw)
+            line = synthetic.fill(raw.removeprefix(">>").removeprefix(" ") if is_root else raw)
             if mark and parts[-1].kind != "node" and line:
-                line = world.fill(mark) + line
+                line = synthetic.fill(mark) + line
             if is_root and root is None:
                 root = (len(parts) - 1, len(parts[-1].lines))
             parts[-1].lines.append(line)
@@ -70,7 +72,7 @@ class RoutineLines:
     cascades: dict[str, list[str]]
     launchers: dict[str, list[str]]
 
-    def some(self, what: str, scene: str, count: int, world: World) -> list[str]:
+    def some(self, what: str, scene: str, count: int, synthetic: SyntheticValues) -> list[str]:
         """Return `count` lines of a scene; the steps of progress lines increase.
 
         Raises:
@@ -78,20 +80,20 @@ class RoutineLines:
         """
         lines = self.scenes[scene][what]
         if what == "noise":
-            return [world.fill(world.rng.choice(lines)) for _ in range(count)]
-        template = world.rng.choice(lines)
-        step, stride = world.rng.randint(1, 5000), world.rng.choice([1, 1, 10, 10, 50, 100])
-        total, loss = step + stride * (count + world.rng.randint(30, 3000)), world.rng.uniform(1.2, 7.0)
+            return [synthetic.fill(synthetic.rng.choice(lines)) for _ in range(count)]
+        template = synthetic.rng.choice(lines)
+        step, stride = synthetic.rng.randint(1, 5000), synthetic.rng.choice([1, 1, 10, 10, 50, 100])
+        total, loss = step + stride * (count + synthetic.rng.randint(30, 3000)), synthetic.rng.uniform(1.2, 7.0)
         made = []
         for _ in range(count):
-            loss = max(0.05, loss * world.rng.uniform(0.985, 1.006))
+            loss = max(0.05, loss * synthetic.rng.uniform(0.985, 1.006))
             step += stride
             filled = template.replace("%step", str(step)).replace("%total", str(total)).replace("%loss", f"{loss:.4f}")
             filled = filled.replace("%pct", str(100 * step // total)).replace(
-                "%rate", f"{world.rng.uniform(0.3, 9):.2f}"
+                "%rate", f"{synthetic.rng.uniform(0.3, 9):.2f}"
             )
-            made.append(world.fill(filled))
-            world.wait(world.rng.uniform(0.5, 20))
+            made.append(synthetic.fill(filled))
+            synthetic.wait(synthetic.rng.uniform(0.5, 20))
         return made
 
 
@@ -124,7 +126,7 @@ LONG = 60
 MARKED = 0.25
 
 
-def mark_for(text: str, scene: str, world: World) -> str | None:
+def mark_for(text: str, scene: str, synthetic: SyntheticValues) -> str | None:
     """Return a prefix for every line of a text; None for no prefix.
 
     A text with a long line that holds no made-up value except numbers always gets one: every installation of the software
@@ -132,9 +134,9 @@ def mark_for(text: str, scene: str, world: World) -> str | None:
     """
     plain = NUMERIC.sub("0", text)
     fixed = any("$" not in line and len(FIXED.sub(" ", line)) >= LONG for line in plain.split("\n"))
-    if not fixed and world.rng.random() > MARKED:
+    if not fixed and synthetic.rng.random() > MARKED:
         return None
-    return pick(world.rng, MARKS.get(scene, MARKS["plain"]))
+    return pick(synthetic.rng, MARKS.get(scene, MARKS["plain"]))
 
 
 def pick(rng: random.Random, choices: list[str]) -> str:

@@ -129,7 +129,7 @@ def _labels(raw: Any, place: str) -> Labels:
         fine = raw.get(f"{axis}_ok")
         if fine is None:
             fine = [] if label is None else [label]
-        if not isinstance(fine, list) or any(one not in codes for one in fine):
+        if not isinstance(fine, list) or any(code not in codes for code in fine):
             raise DatasetError(place, f"labels.{axis}_ok", f"a list of {', '.join(codes)}", fine)
         if label is not None and label not in fine:
             raise DatasetError(place, f"labels.{axis}_ok", f"a list with {label} in it", fine)
@@ -151,7 +151,7 @@ def _checked_event(event: Any, place: str) -> dict[str, Any]:
         raise DatasetError(place, "event.status", f"one of {', '.join(STATUSES)}", event.get("status"))
     for key in ("logs", "node_events"):
         value = event.get(key) or []
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise DatasetError(place, f"event.{key}", "a list of objects", value)
     return event
 
@@ -234,7 +234,7 @@ def read_file(file: Traversable) -> list[LabelledCase]:
 def case_files(folder: Traversable) -> list[Traversable]:
     """All case files under a folder, sub-folders included, in order of name."""
     found: list[Traversable] = []
-    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+    for entry in sorted(folder.iterdir(), key=lambda path: path.name):
         if entry.is_dir():
             found += case_files(entry)
         elif entry.name.endswith((".jsonl", ".jsonl.zst")):
@@ -253,6 +253,11 @@ def check_ids(cases: Iterable[LabelledCase]) -> None:
         if case.id in seen:
             raise DatasetError("corpus", "id", "an id that occurs once", case.id)
         seen.add(case.id)
+
+
+def ordered(cases: Iterable[LabelledCase]) -> list[LabelledCase]:
+    """The cases by id: what is fitted in this order does not depend on the files that they come from."""
+    return sorted(cases, key=lambda case: case.id)
 
 
 def digest(cases: Iterable[LabelledCase]) -> str:

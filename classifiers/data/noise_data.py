@@ -9,8 +9,8 @@ show. Fields of a file: `version`, `use`, `source`, `basis`. Fields of an entry 
               another job) or "switch" (a switch, a rack or a server)
     when      "any" (default), "before" the job, "after" it, "early" (in the first part of a long run, which went on)
     distance  time between the events and the job, as "2h..30h"; only with "before" and "after"
-    events    in order: `text` (a template of classifiers/composition/made_values.py), `source`, `after` (time since
-              the event before it, as "5m..40m")
+    events    in order: `text` (a template of classifiers/composition/synthetic_values.py), `source`, `after` (time
+              since the event before it, as "5m..40m")
     source, use, basis, reason, when   as in the file, which holds the default
 """
 
@@ -113,7 +113,7 @@ def node_entries(use: Use | None = None) -> tuple[NoiseEntry, ...]:
         return tuple(entry for entry in node_entries() if entry.use == use)
     folder = files("classifiers").joinpath("data", "noise", "node_events")
     entries: list[NoiseEntry] = []
-    for file in sorted(folder.iterdir(), key=lambda one: one.name):
+    for file in sorted(folder.iterdir(), key=lambda path: path.name):
         if file.name.endswith(".toml"):
             family = file.name.removesuffix(".toml")
             entries += read_entries(tomllib.loads(file.read_text(encoding="utf-8")), family)
@@ -182,7 +182,7 @@ def _entry(raw: Mapping[str, Any], family: str) -> NoiseEntry:
         use=_use(raw, place),
         basis=raw["basis"],
         distance=_span(distance, place),
-        events=tuple(_event(one, raw.get("source"), place) for one in raw["events"]),
+        events=tuple(_event(event, raw.get("source"), place) for event in raw["events"]),
     )
 
 

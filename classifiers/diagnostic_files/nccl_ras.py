@@ -85,7 +85,7 @@ class _TextReader:
                 DiagnosticFinding(_KIND, text, "initiating", node=process["node"], gpu=int(process["gpu"]))
             )
         elif (missing := _MISSING.match(line)) is not None:
-            ranks = [int(one) for one in missing["ranks"].replace(",", " ").split() if len(one) < 8]  # noqa: PLR2004
+            ranks = [int(rank) for rank in missing["ranks"].replace(",", " ").split() if len(rank) < 8]  # noqa: PLR2004
             self._missing(ranks)
         elif (count := _COUNT.match(line)) is not None:
             self._count = int(count["number"])
@@ -131,7 +131,7 @@ def _of_json(text: str) -> list[DiagnosticFinding]:
     communicators = value.get("communicators") if isinstance(value, dict) else None
     if not isinstance(communicators, list):
         raise NotDiagnostic("not an output of ncclras: it has no communicators")
-    sizes = [one.get("size") for one in communicators if isinstance(one, dict)]
+    sizes = [entry.get("size") for entry in communicators if isinstance(entry, dict)]
     largest = max((size for size in sizes if isinstance(size, int)), default=0)
     found: list[DiagnosticFinding] = []
     for communicator in communicators[:1_000]:

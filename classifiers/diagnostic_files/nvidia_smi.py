@@ -39,7 +39,7 @@ _ERRORS: Final = ("Unknown Error", "ERR!", "Unknown Error]")
 
 
 def read_gpu_states(text: str) -> list[str]:
-    """Return the troubles of each GPU as texts of node events, such as "GPU 3 (PCI 9a:00.0): row remap pending: yes".
+    """Return the faults of each GPU as texts of node events, such as "GPU 3 (PCI 9a:00.0): row remap pending: yes".
 
     Raises:
         NotDiagnostic: the text is not an output of `nvidia-smi -q`.
@@ -103,9 +103,9 @@ def _fault(section: str, name: str, value: str) -> Iterator[str]:
         yield f"{name}: {value[:40]}"
 
 
-def _events(bus: str, index: int | None, counters: int, troubles: list[str]) -> list[str]:
+def _events(bus: str, index: int | None, counters: int, faults: list[str]) -> list[str]:
     if not bus:
         return []
     name = f"GPU {index} (PCI {bus})" if index is not None else f"GPU at PCI {bus}"
     ecc = [f"{counters} uncorrectable ECC errors since the driver was loaded"] if counters else []
-    return [f"{name}: {one}" for one in [*ecc, *dict.fromkeys(troubles)]]
+    return [f"{name}: {fault}" for fault in [*ecc, *dict.fromkeys(faults)]]

@@ -100,13 +100,15 @@ def _main_thread(text: str) -> list[_Frame]:
 
 def _wait(stack: list[_Frame]) -> _Frame | None:
     """The frame in which a process waits for others, None if it does not."""
-    inner = [one for one in stack if one.line is not None][:_INNERMOST]  # `py-spy dump --native` shows libraries too
-    return next((one for one in inner if _WAITS.search(one.file) and _WAITING.match(one.function)), None)
+    inner = [frame for frame in stack if frame.line is not None][
+        :_INNERMOST
+    ]  # `py-spy dump --native` shows libraries too
+    return next((frame for frame in inner if _WAITS.search(frame.file) and _WAITING.match(frame.function)), None)
 
 
 def _place(stack: list[_Frame]) -> str:
     """The innermost frame, and the innermost one of the program's own code where that is another."""
-    own = next((one for one in stack if one.line is not None and _LIBRARY.search(one.file) is None), None)
+    own = next((frame for frame in stack if frame.line is not None and _LIBRARY.search(frame.file) is None), None)
     first = stack[0]
     return str(first) if own is None or own is first else f"{first}, called by {own}"
 

@@ -40,22 +40,22 @@ class DiagnosticFiles:
 
 def read_diagnostic_files(streams: Sequence[LogStream]) -> DiagnosticFiles:
     """Return what the diagnostic files among `streams` show; a stream of a diagnostic file has its kind as name."""
-    files = [one for one in streams if one.stream in DIAGNOSTIC_KINDS]
+    files = [stream for stream in streams if stream.stream in DIAGNOSTIC_KINDS]
     out = DiagnosticFiles()
     if not files:
         return out
     findings: list[DiagnosticFinding] = []
     unreadable: list[str] = []
-    for one in files:
-        if one.missing is not None:
-            unreadable.append(f"{_title(one)}: {one.missing}")
-        elif one.stream != "py_spy":
+    for file in files:
+        if file.missing is not None:
+            unreadable.append(f"{_title(file)}: {file.missing}")
+        elif file.stream != "py_spy":
             try:
-                findings += _read(one, out)
+                findings += _read(file, out)
             except NotDiagnostic as error:
-                unreadable.append(f"{_title(one)}: {error}")
-    findings += _stacks([one for one in files if one.stream == "py_spy" and one.missing is None], unreadable)
-    cut = tuple(replace(one, text=one.text[:_TEXT]) for one in findings[:_MOST_FINDINGS])
+                unreadable.append(f"{_title(file)}: {error}")
+    findings += _stacks([file for file in files if file.stream == "py_spy" and file.missing is None], unreadable)
+    cut = tuple(replace(finding, text=finding.text[:_TEXT]) for finding in findings[:_MOST_FINDINGS])
     out.evidence = DiagnosticEvidence(cut, tuple(unreadable))
     return out
 
@@ -80,14 +80,14 @@ def _read(one: LogStream, out: DiagnosticFiles) -> list[DiagnosticFinding]:
 def _stacks(files: Sequence[LogStream], unreadable: list[str]) -> list[DiagnosticFinding]:
     """The findings of all dumps together; one that is no dump is left out."""
     dumps: list[tuple[int | None, str]] = []
-    for one in files:
-        text = one.text[:_MOST_CHARS]
+    for file in files:
+        text = file.text[:_MOST_CHARS]
         try:
-            read_stacks([(one.rank, text)])
+            read_stacks([(file.rank, text)])
         except NotDiagnostic as error:
-            unreadable.append(f"{_title(one)}: {error}")
+            unreadable.append(f"{_title(file)}: {error}")
         else:
-            dumps.append((one.rank, text))
+            dumps.append((file.rank, text))
     return read_stacks(dumps) if dumps else []
 
 

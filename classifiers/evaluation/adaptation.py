@@ -116,15 +116,15 @@ def measure(
     Raises:
         ValueError: no test case is left.
     """
-    known = {one.group for one in labels} | {one.id for one in labels}
-    used = [one for one in tests if one.group not in known and one.id not in known]
+    known = {label.group for label in labels} | {label.id for label in labels}
+    used = [test for test in tests if test.group not in known and test.id not in known]
     if not used:
         raise ValueError("expected test cases of groups that have no label, got none")
     progress(f"fitting a site layer on {len(labels)} labels")
     layer = fitting.fit(model, catalogue, labels, now=now).layer
     progress(f"classifying {len(used)} test cases without and with it")
-    before = answers(Diagnoser(model, catalogue), [one.raw for one in used])
-    after = answers(Diagnoser(model, catalogue, layer), [one.raw for one in used])
+    before = answers(Diagnoser(model, catalogue), [case.raw for case in used])
+    after = answers(Diagnoser(model, catalogue, layer), [case.raw for case in used])
     constant = baselines.majority(labels)[:1] * len(used) if labels else baselines.majority(used)
     found = Adaptation(
         len(labels),
@@ -183,7 +183,7 @@ def differences(
 def _axis_differences(
     axis: str, cases: Sequence[LabelledCase], before: Sequence[Answer], after: Sequence[Answer], *, seed: int
 ) -> dict[str, Difference]:
-    totals = Totals([one.group for one in cases], seed, RESAMPLES)
+    totals = Totals([labelled.group for labelled in cases], seed, RESAMPLES)
     counted = np.ones(len(cases), dtype=np.bool_)
     means, errors = [], []
     for given in (before, after):
@@ -191,7 +191,7 @@ def _axis_differences(
             [one.labels[axis] in case.labels.allowed[axis] for case, one in zip(cases, given, strict=True)], dtype=float
         )
         means.append(totals.means(right, counted))
-        errors.append(totals.calibration_errors(np.array([one.confidence for one in given]), right, counted))
+        errors.append(totals.calibration_errors(np.array([answer.confidence for answer in given]), right, counted))
     found = {axis: _difference(*means)}
     return found | {"ece": _difference(*errors)} if axis == "side" else found
 
@@ -208,9 +208,9 @@ def recurrence(
     """How often a recurrence takes the label after one label: one failure of each group is learned alone."""
     rng = random.Random(seed)  # noqa: S311 - draws cases to measure
     by_group: dict[str, LabelledCase] = {}
-    for one in labels:
-        if one.labels.best["side"] is not None and one.labels.best["cause"] is not None:
-            by_group.setdefault(one.group, one)
+    for label in labels:
+        if label.labels.best["side"] is not None and label.labels.best["cause"] is not None:
+            by_group.setdefault(label.group, label)
     chosen = list(by_group.values())
     rng.shuffle(chosen)
     sides, causes = [], []
@@ -256,4 +256,4 @@ def _other_number(digits: str, shift: int) -> str:
     """Another number of as many digits; small numbers keep their meaning (exit codes, signals, ranks)."""
     if len(digits) < 4:  # noqa: PLR2004 - explained here
         return digits
-    return digits[0] + "".join(str((int(one) + shift) % 10) for one in digits[1:])
+    return digits[0] + "".join(str((int(digit) + shift) % 10) for digit in digits[1:])

@@ -87,7 +87,7 @@ def measure_parts(
     """The figures of each predictor on each part of the cases, in the order of the predictors."""
     return {
         part: [
-            measure_part(part, name, [cases[one] for one in places], [answers[one] for one in places], seed)
+            measure_part(part, name, [cases[place] for place in places], [answers[place] for place in places], seed)
             for name, answers in predictors
         ]
         for part, places in parts_of(cases).items()
@@ -186,9 +186,9 @@ def _of_doubt(cases: Sequence[LabelledCase], answers: Sequence[Answer], totals: 
     right = np.array(
         [one.labels["side"] in case.labels.allowed["side"] for case, one in zip(cases, answers, strict=True)]
     )
-    confidence = np.array([one.confidence for one in answers])
-    answered = np.array([not one.abstained for one in answers])
-    given = np.array([one.labels["side"] for one in answers], dtype=object)
+    confidence = np.array([answer.confidence for answer in answers])
+    answered = np.array([not answer.abstained for answer in answers])
+    given = np.array([answer.labels["side"] for answer in answers], dtype=object)
     found = {
         "answered": totals.ratio(answered, counted),
         "right_when_answered": totals.ratio(right, counted & answered),

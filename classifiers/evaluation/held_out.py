@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from classifiers.data.labelled_cases import LabelledCase
+from classifiers.data.labelled_cases import LabelledCase, ordered
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation.measured_rates import WeightedAnswer
 from classifiers.evaluation.metrics import Answer, answer_of
@@ -90,9 +90,10 @@ def fold_diagnosers(
     It is fitted on `training`, or on `cases` if that is None.
     """
     folds = sorted({fold_of(unit(case), seed) for case in cases})
+    known = ordered(cases if training is None else training)
     for fold in folds:
         progress(f"fold {fold + 1} of {len(folds)}")
-        inside = [case for case in (cases if training is None else training) if fold_of(unit(case), seed) != fold]
+        inside = [case for case in known if fold_of(unit(case), seed) != fold]
         table = table_for(inside, catalogue, seed)
         rows = [row for row, sample in enumerate(table.samples) if fold_of(unit(sample.case), seed) != fold]
         text = fit_text(table, rows, constants.AXES, seed=seed)

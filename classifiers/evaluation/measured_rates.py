@@ -48,7 +48,7 @@ WeightedAnswer: TypeAlias = tuple[LabelledCase, Answer, float]
 
 def _shares(counts: Mapping[str, float]) -> dict[str, float]:
     total = sum(counts.values()) or 1.0
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return {name: round(value / total, _DIGITS) for name, value in ordered}
 
 
@@ -74,7 +74,7 @@ def _of_cause(answers: Sequence[WeightedAnswer]) -> dict[str, Any]:
         found[0] += weight
         found[1] += weight * answer.confidence
     total = sum(weight for *_, weight in answers)
-    ordered = sorted(joint.items(), key=lambda one: (-one[1][0], one[0]))
+    ordered = sorted(joint.items(), key=lambda item: (-item[1][0], item[0]))
     cases = len({case.id for case, *_ in answers})
     return {
         "cases": cases,
@@ -83,7 +83,7 @@ def _of_cause(answers: Sequence[WeightedAnswer]) -> dict[str, Any]:
         **{axis: _shares(counted) for axis, counted in axes.items()},
         "abstained": round(abstained / total, _DIGITS),
         "right": round(sum(right) / total, _DIGITS),
-        "confidence": [round(one / total, _DIGITS) for one in total_of_bin],
+        "confidence": [round(weight / total, _DIGITS) for weight in total_of_bin],
         "right_by_confidence": [
             round(one / whole, _DIGITS) if whole else None for one, whole in zip(right, total_of_bin, strict=True)
         ],

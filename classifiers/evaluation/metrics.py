@@ -159,7 +159,7 @@ def reliability(points: Sequence[tuple[float, bool]]) -> list[tuple[float, float
 
 def coverage_curve(points: Sequence[tuple[float, bool]]) -> list[tuple[float, float]]:
     """(share answered, share right among them), most confident first, a point each 2 %."""
-    ordered = sorted(points, key=lambda one: -one[0])
+    ordered = sorted(points, key=lambda point: -point[0])
     out, right = [], 0
     step = max(1, len(ordered) // 50)
     for number, (_, correct) in enumerate(ordered, 1):
@@ -188,7 +188,7 @@ def has_certain_label(case: LabelledCase, axis: str) -> bool:
 def same_line(root: str, shown: Sequence[str]) -> bool:
     """Whether one of the shown lines is the root line, or the main part of it."""
     whole = tidy(root)
-    return any(whole[:160] in one or (len(one) > 20 and one in whole) for one in shown)  # noqa: PLR2004 - a few letters
+    return any(whole[:160] in line or (len(line) > 20 and line in whole) for line in shown)  # noqa: PLR2004 - a few letters
 
 
 def medium_of(case: LabelledCase) -> str:
@@ -264,7 +264,7 @@ def _mistakes(pairs: Sequence[tuple[LabelledCase, Answer]], limit: int = 40) -> 
         for case, answer in pairs
         if answer.labels["cause"] not in case.labels.allowed["cause"]
     ]
-    return sorted(found, key=lambda one: -one.confidence)[:limit]
+    return sorted(found, key=lambda mistake: -mistake.confidence)[:limit]
 
 
 def _first_line(streams: Sequence[LogStream]) -> str:

@@ -76,9 +76,9 @@ class _Fold:
 
 def _leading_lines(sample: Sample, extractor: Extractor) -> str:
     items = extractor.extract(sample.raw).items
-    first = [one for one in items if one.role == "initiating"][:3]
-    rest = [one for one in items if one not in first][:4]
-    return "\n".join(mask(one.message[:300]) for one in (*first, *rest))
+    first = [item for item in items if item.role == "initiating"][:3]
+    rest = [item for item in items if item not in first][:4]
+    return "\n".join(mask(item.message[:300]) for item in (*first, *rest))
 
 
 def _linear(fold: _Fold, axis: str, matrix: Any, outside: Any) -> Fitted:
@@ -88,7 +88,7 @@ def _linear(fold: _Fold, axis: str, matrix: Any, outside: Any) -> Fitted:
     solver = "saga" if issparse(matrix) else "lbfgs"
     model = LogisticRegression(C=2.0, solver=solver, max_iter=_PASSES, tol=_TOLERANCE, random_state=0)
     model.fit(matrix[targets.rows], targets.labels, sample_weight=weights * len(weights) / weights.sum())
-    return np.log(np.maximum(model.predict_proba(outside), 1e-9)), tuple(str(one) for one in model.classes_)
+    return np.log(np.maximum(model.predict_proba(outside), 1e-9)), tuple(str(name) for name in model.classes_)
 
 
 def _columns(fold: _Fold, keep: Callable[[str], bool]) -> Any:
@@ -180,10 +180,10 @@ def _product(fold: _Fold, cases: Sequence[LabelledCase], catalogue: Catalogue) -
     inputs = [table.samples[row].fusion for row in fold.outside]
     labels = fusion.labels(inputs, probabilities, [1.0] * len(inputs))
     return {
-        "side": [one.side for one in labels],
-        "cause": [one.causes[0][0] for one in labels],
-        "category": [one.category for one in labels],
-        "symptom": [next((code for code, _ in one.symptoms if code != NONE), NONE) for one in labels],
+        "side": [label.side for label in labels],
+        "cause": [label.causes[0][0] for label in labels],
+        "category": [label.category for label in labels],
+        "symptom": [next((code for code, _ in label.symptoms if code != NONE), NONE) for label in labels],
     }
 
 
@@ -226,8 +226,8 @@ def compare(
     """Every predictor on held-out families, the plainest first."""
     table = table_for(cases, catalogue, 0)
     extractor = Extractor(Scanner(catalogue))
-    texts = [_leading_lines(one, extractor) for one in table.samples]
-    parts = [zlib.crc32(family_of(one.case).encode()) % FOLDS for one in table.samples]
+    texts = [_leading_lines(sample, extractor) for sample in table.samples]
+    parts = [zlib.crc32(family_of(sample.case).encode()) % FOLDS for sample in table.samples]
     comparison = _Comparison(cases)
     for number in range(FOLDS):
         progress(f"fold {number + 1} of {FOLDS}")
@@ -252,7 +252,9 @@ class _Comparison:
         learned = [fold.table.samples[row].case for row in fold.inside]
         self._add_answers("majority", outside_cases, baselines.majority(learned)[:1] * len(outside_cases))
         self._add_answers(
-            "signatures alone", outside_cases, baselines.signatures_only([one.raw for one in outside_cases], catalogue)
+            "signatures alone",
+            outside_cases,
+            baselines.signatures_only([case.raw for case in outside_cases], catalogue),
         )
         for axis in _COMPARED:
             fitted: dict[str, Fitted] = {}
@@ -279,7 +281,7 @@ class _Comparison:
 
     def _add_answers(self, name: str, outside_cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> None:
         for axis in _COMPARED:
-            self._add(name, axis, outside_cases, [one.labels[axis] for one in answers])
+            self._add(name, axis, outside_cases, [answer.labels[axis] for answer in answers])
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -151,10 +151,12 @@ def summarize(done: Sequence[Trial], seed: int = 0) -> list[Figures]:
         Figures(
             name=name,
             events=events,
-            side_stays=_share([(one.kind, one.side_stays) for one in some], seed),
-            cause_stays=_share([(one.kind, one.cause_stays) for one in some], seed),
-            resubmits_turned_on=sum(one.resubmit_turned_on for one in some),
-            faults_found=_share([(one.kind, one.fault_found) for one in some if one.fault_found is not None], seed),
+            side_stays=_share([(outcome.kind, outcome.side_stays) for outcome in some], seed),
+            cause_stays=_share([(outcome.kind, outcome.cause_stays) for outcome in some], seed),
+            resubmits_turned_on=sum(outcome.resubmit_turned_on for outcome in some),
+            faults_found=_share(
+                [(outcome.kind, outcome.fault_found) for outcome in some if outcome.fault_found is not None], seed
+            ),
         )
         for (name, events), some in by_condition.items()
     ]

@@ -32,10 +32,10 @@ def _row(cells: Sequence[str], tag: str = "td") -> str:
 def _summary(predictors: Sequence[PartFigures]) -> str:
     """The figures of one part: the model's with intervals, and those that baselines have."""
     own, *others = predictors
-    head = _row(["", *(escape(one.predictor) for one in predictors)], "th")
+    head = _row(["", *(escape(predictor.predictor) for predictor in predictors)], "th")
     rows = []
     for name, figure in own.figures.items():
-        cells = [shown(one.figures.get(name)).partition(" ")[0] if is_of_labels(name) else "" for one in others]
+        cells = [shown(other.figures.get(name)).partition(" ")[0] if is_of_labels(name) else "" for other in others]
         rows.append(_row([f"{escape(TITLES[name])}, of {figure.cases}", shown(figure), *cells]))
     caption = f"{escape(own.part)}: {own.cases} cases of {own.sources} sources"
     return f"<table><caption>{caption}</caption>{head}{''.join(rows)}</table>"
@@ -46,14 +46,14 @@ def _recall_by_cause(own: PartFigures) -> str:
     rows = [
         _row(
             [
-                _class_name(one.code, few=one.cases < WEAK_CLASS),
-                str(one.cases),
-                str(one.sources),
-                shown(one.recall),
-                _share(one.precision),
+                _class_name(cause.code, few=cause.cases < WEAK_CLASS),
+                str(cause.cases),
+                str(cause.sources),
+                shown(cause.recall),
+                _share(cause.precision),
             ]
         )
-        for one in own.causes
+        for cause in own.causes
     ]
     return f"<table><caption>Recall by cause</caption>{head}{''.join(rows)}</table>"
 
@@ -165,15 +165,15 @@ def page(
         rows = [
             _row(
                 [
-                    escape(one.id),
-                    escape(one.kind),
-                    one.truth,
-                    one.got,
-                    f"{one.confidence:.2f}",
-                    f"<code>{escape(one.line[:200])}</code>",
+                    escape(mistake.id),
+                    escape(mistake.kind),
+                    mistake.truth,
+                    mistake.got,
+                    f"{mistake.confidence:.2f}",
+                    f"<code>{escape(mistake.line[:200])}</code>",
                 ]
             )
-            for one in first.mistakes
+            for mistake in first.mistakes
         ]
         out.append(f"<h2>Worst mistakes</h2><table>{head}{''.join(rows)}</table>")
     return "\n".join(out) + "</html>\n"

@@ -29,7 +29,9 @@ def shown(figure: Estimate | None) -> str:
 
 def constant_note(predictors: Sequence[PartFigures]) -> str | None:
     """The sentence on what a constant answer reaches; None where no side is labelled."""
-    constant = next((one.figures.get("side.right") for one in predictors if one.predictor == BUGGY_CODE), None)
+    constant = next(
+        (predictor.figures.get("side.right") for predictor in predictors if predictor.predictor == BUGGY_CODE), None
+    )
     own = predictors[0].figures.get("side.right")
     if constant is None or own is None:
         return None
@@ -59,7 +61,7 @@ def _table(predictors: Sequence[PartFigures]) -> list[str]:
     for name, figure in own.figures.items():
         if own.part != ALL and not name.endswith(_OF_PARTS):
             continue
-        cells = [_baseline(name, one) for one in others]
+        cells = [_baseline(name, other) for other in others]
         lines.append(f"{_titled(name, figure):{_NAME}s}{shown(figure):>{_OWN}s}" + "".join(cells).rstrip())
     return lines
 
@@ -81,10 +83,12 @@ def is_of_labels(name: str) -> bool:
 
 def _causes(own: PartFigures) -> list[str]:
     lines = [f"{'true cause':14s}{'cases':>8s}{'sources':>9s}{'recall':>26s}{'precision':>11s}"]
-    for one in own.causes:
-        few = "  few cases" if one.cases < WEAK_CLASS else ""
-        precision = "-" if math.isnan(one.precision) else f"{one.precision:.3f}"
-        lines.append(f"{one.code:14s}{one.cases:8d}{one.sources:9d}{shown(one.recall):>26s}{precision:>11s}{few}")
+    for cause in own.causes:
+        few = "  few cases" if cause.cases < WEAK_CLASS else ""
+        precision = "-" if math.isnan(cause.precision) else f"{cause.precision:.3f}"
+        lines.append(
+            f"{cause.code:14s}{cause.cases:8d}{cause.sources:9d}{shown(cause.recall):>26s}{precision:>11s}{few}"
+        )
     return lines
 
 
@@ -97,8 +101,8 @@ def json_figures(parts: Mapping[str, Sequence[PartFigures]]) -> list[dict[str, A
             "sources": predictors[0].sources,
             "predictors": [
                 {
-                    "name": one.predictor,
-                    "figures": {name: _estimate(figure) for name, figure in one.figures.items()},
+                    "name": predictor.predictor,
+                    "figures": {name: _estimate(figure) for name, figure in predictor.figures.items()},
                     "causes": {
                         cause.code: {
                             "cases": cause.cases,
@@ -106,10 +110,10 @@ def json_figures(parts: Mapping[str, Sequence[PartFigures]]) -> list[dict[str, A
                             "recall": _estimate(cause.recall),
                             "precision": _number(cause.precision),
                         }
-                        for cause in one.causes
+                        for cause in predictor.causes
                     },
                 }
-                for one in predictors
+                for predictor in predictors
             ],
         }
         for part, predictors in parts.items()

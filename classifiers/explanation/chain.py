@@ -77,7 +77,7 @@ def _effects(items: Sequence[EvidenceItem], first: EvidenceItem | None, began: f
             known.first, known.time = item, time
     ordered = sorted(effects.values(), key=_order)
     shown, others = _most_telling(ordered)
-    steps = [_step(one, began) for one in shown]
+    steps = [_step(item, began) for item in shown]
     return [*steps, *_merged(others)]
 
 
@@ -91,10 +91,10 @@ def _most_telling(effects: Sequence[_Effect]) -> tuple[list[_Effect], list[_Effe
     shown: list[_Effect] = []
     others: list[_Effect] = []
     for kind in ("consequence", "teardown"):
-        of_kind = [one for one in effects if one.kind == kind]
-        named = [one for one in of_kind if one.title != _OTHER][:MOST_EFFECTS]
+        of_kind = [effect for effect in effects if effect.kind == kind]
+        named = [effect for effect in of_kind if effect.title != _OTHER][:MOST_EFFECTS]
         shown += named
-        others += [one for one in of_kind if one not in named]
+        others += [effect for effect in of_kind if effect not in named]
     return shown, others
 
 
@@ -115,9 +115,9 @@ def _merged(others: Iterable[_Effect]) -> list[ChainStep]:
     """One step for all lines without a known form."""
     ranks: set[int] = set()
     lines = 0
-    for one in others:
-        ranks |= one.ranks
-        lines += one.lines
+    for other in others:
+        ranks |= other.ranks
+        lines += other.lines
     return [ChainStep(kind="consequence", text=_OTHER, ranks=len(ranks), lines=lines)] if lines else []
 
 

@@ -19,7 +19,7 @@ from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.entry_groups import wait_timeouts
 
 # Further entries by which ranks say that they wait in different places.
-_WAIT_APART: Final = frozenset({"horovod.stall", "pytorch.collective-mismatch"})
+_WAITS_ALONE: Final = frozenset({"horovod.stall", "pytorch.collective-mismatch"})
 _NO_ACT: Final = ("NCCL INFO", "[W", "[E", "Warning")
 _NUMBER: Final = re.compile(r"\d+")
 # Judgement: how far a line is looked for, in characters; which part of a message tells whether it comes back; and up to
@@ -45,13 +45,13 @@ def last_act(
         attributions: who printed which line, by stream.
     """
     first = items[0] if items else None
-    if first is None or rank is None or not _waits_apart(first):
+    if first is None or rank is None or not _waits_alone(first):
         return None
     for stream, attribution in zip(streams, attributions, strict=True):
         if stream.is_scheduler or attribution is None:
             continue
         complaints = [
-            one.offset for one in items if one.stream == stream.index and one.rank == rank and _complains(one)
+            item.offset for item in items if item.stream == stream.index and item.rank == rank and _complains(item)
         ]
         end = min(complaints, default=len(stream.text))
         found = _first_after_progress(stream.text[:end], rank, stream.source.rank, attribution)
@@ -76,9 +76,9 @@ def last_act(
     return None
 
 
-def _waits_apart(item: EvidenceItem) -> bool:
+def _waits_alone(item: EvidenceItem) -> bool:
     return item.role == "initiating" and any(
-        COLLECTIVES_DIFFER in hit.needs or hit.id in _WAIT_APART or hit.id in wait_timeouts() for hit in item.hits
+        COLLECTIVES_DIFFER in hit.needs or hit.id in _WAITS_ALONE or hit.id in wait_timeouts() for hit in item.hits
     )
 
 
@@ -107,13 +107,13 @@ def _first_after_progress(
         message, shown = line[header.message_start :], indented_message(line, header)
         if not message.strip() or shown[0].isspace() or any(part in line for part in _NO_ACT) or is_benign(line):
             continue
-        if _comes_back(message, lines):
+        if _is_repeated(message, lines):
             return found
         found = (offset, header.message_start)
     return None
 
 
-def _comes_back(message: str, lines: Sequence[str]) -> bool:
+def _is_repeated(message: str, lines: Sequence[str]) -> bool:
     """Whether a message is one of those that a log repeats; not one that says again what it waits for."""
     own = message.strip()
     front = _NUMBER.sub("#", own)[:_FRONT]

@@ -142,7 +142,7 @@ def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
                 regions[shape].add(region)
     fewest = max(_FEWEST_LINES, sum(map(len, samples)) // _SHARE_OF_LINES)
     out = []
-    for shape, found in sorted(lines.items(), key=lambda one: -len(one[1]))[:_MOST_SHAPES]:
+    for shape, found in sorted(lines.items(), key=lambda item: -len(item[1]))[:_MOST_SHAPES]:
         everywhere = len(samples) == 1 or len(regions[shape]) >= _FEWEST_REGIONS
         if len(found) < fewest or not everywhere or len(set(map(_without_time, found))) < len(found) // 2:
             continue

@@ -75,7 +75,7 @@ def find_missing_ranks(line: str, following: str = "") -> list[int]:
         return [int(stalled["rank"])]
     if contains_any(low, _LOST_WORDS):
         tasks = _TASK.finditer(f"{line}\n{following[:_TASK_RANGE]}")
-        return [int(one["rank"]) for one in tasks][:_MOST_TASKS]
+        return [int(task["rank"]) for task in tasks][:_MOST_TASKS]
     return []
 
 
@@ -94,7 +94,9 @@ def demote_stream_rank(
     if len(full) != 1 or raw.streams[full[0]].rank is None:
         return
     rank = raw.streams[full[0]].rank
-    others = any(one.rank not in {None, rank} or one.local_rank not in {None, rank} for one in exits)
+    others = any(
+        process_exit.rank not in {None, rank} or process_exit.local_rank not in {None, rank} for process_exit in exits
+    )
     others = others or any(item.rank not in {None, rank} for item in items)
     if not others and (raw.job.gpus or 1) <= 1:
         return
@@ -116,7 +118,7 @@ def infer_likely_ranks(items: Iterable[EvidenceItem], attributions: Sequence[Lin
 
 def exited_ranks(exits: Iterable[ProcessExit]) -> tuple[int, ...]:
     """The ranks, else local ranks, of exits."""
-    ranks = (one.rank if one.rank is not None else one.local_rank for one in exits)
+    ranks = (process_exit.rank if process_exit.rank is not None else process_exit.local_rank for process_exit in exits)
     return tuple(rank for rank in ranks if rank is not None)
 
 
@@ -134,15 +136,15 @@ def resolve_local_ranks(exits: Iterable[ProcessExit], attribution: LineAttributi
     ]
 
 
-def expected_ranks(raw: RawCase, attributions: Sequence[LineAttribution], talking: set[int]) -> set[int]:
+def expected_ranks(raw: RawCase, attributions: Sequence[LineAttribution], reporting: set[int]) -> set[int]:
     """The ranks that take part, as far as logs, streams and the job tell."""
-    expected = {rank for one in attributions for rank in one.known_ranks}
+    expected = {rank for attribution in attributions for rank in attribution.known_ranks}
     expected |= {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
     world = raw.job.gpus or 0
-    if world > len(talking) and len(expected) <= world:
+    if world > len(reporting) and len(expected) <= world:
         expected |= set(range(world))
     elif sum(bool(stream.text) for stream in raw.streams) <= _FEW_STREAMS:
-        expected |= set(range(max(talking) + 1))
+        expected |= set(range(max(reporting) + 1))
     return expected
 
 
@@ -169,7 +171,7 @@ def nodes_of_rank(
     """The short names of the nodes where a rank ran: of its own streams, else as lines and agents report it."""
     if rank is None:
         return set()
-    own = {short_name(one.node) for one in raw.streams if one.rank == rank and one.node}
+    own = {short_name(stream.node) for stream in raw.streams if stream.rank == rank and stream.node}
     return own or {short_name(where) for number, where in _places(raw, items, exits) if number == rank and where}
 
 
@@ -177,11 +179,15 @@ def _places(
     raw: RawCase, items: Sequence[EvidenceItem], exits: Iterable[ProcessExit]
 ) -> list[tuple[int | None, str | None]]:
     """Ranks with their nodes."""
-    sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in raw.streams]
-    sources += [(one.rank, one.node) for one in items]
+    sources: list[tuple[int | None, str | None]] = [(stream.rank, stream.node) for stream in raw.streams]
+    sources += [(item.rank, item.node) for item in items]
     # A launcher of all ranks may number the processes that it started, of which each may have started several ranks.
-    of_agents = (one for one in exits if (one.reported_first or one.is_violent) and not one.sees_all_ranks)
-    sources += [(one.rank, one.node) for one in of_agents]
+    of_agents = (
+        process_exit
+        for process_exit in exits
+        if (process_exit.reported_first or process_exit.is_violent) and not process_exit.sees_all_ranks
+    )
+    sources += [(process_exit.rank, process_exit.node) for process_exit in of_agents]
     return sources
 
 
@@ -201,8 +207,10 @@ def _is_of_one_client(raw: RawCase, items: Sequence[EvidenceItem], first: Eviden
     """Whether the event of a file server was reported by one node of the job and by no other."""
     nodes = set(map(short_name, raw.job.nodes))
     entries = {hit.id for hit in first.hits}
-    reports = (one for one in items if one.line_number is None and one.node and not one.from_scheduler)
-    told = {short_name(one.node) for one in reports if one.node and any(hit.id in entries for hit in one.hits)}
+    reports = (item for item in items if item.line_number is None and item.node and not item.from_scheduler)
+    told = {
+        short_name(report.node) for report in reports if report.node and any(hit.id in entries for hit in report.hits)
+    }
     return first.node is not None and told & nodes == {short_name(first.node)}
 
 
@@ -218,8 +226,8 @@ def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
     text = event.text.lower()
     named = [node for name, node in short.items() if is_word_in(name, text)]
     pods = [pod.rsplit("/", 1)[-1] for pod in read_objects(event.text).pods]
-    logs = [one for one in raw.streams if one.node and any(is_whole_word_in(pod, one.text) for pod in pods)]
-    of_pods = {one.node for one in logs if one.node}
+    logs = [stream for stream in raw.streams if stream.node and any(is_whole_word_in(pod, stream.text) for pod in pods)]
+    of_pods = {log.node for log in logs if log.node}
     found = named + (sorted(of_pods) if len(of_pods) == 1 else [])
     return found or ([event.node] if event.node else [])
 
@@ -239,7 +247,7 @@ def _rank_at_address(raw: RawCase, event: EvidenceItem, there: AbstractSet[int])
     if named is None:
         return None
     bus = int(named["bus"], 16)
-    logs = (one.text for one in raw.streams if one.rank in there and " busId " in one.text)
+    logs = (stream.text for stream in raw.streams if stream.rank in there and " busId " in stream.text)
     ranks = {
         int(found["rank"])
         for text in logs
@@ -264,7 +272,7 @@ def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[
         return by_address
     named = read_objects(first.text).gpus
     nodes = len(raw.job.nodes)
-    ranks = [one.rank for one in raw.streams] + [one.rank for one in items]
+    ranks = [stream.rank for stream in raw.streams] + [one.rank for one in items]
     if max((rank for rank in ranks if rank is not None), default=0) < nodes:
         return None  # there may be one process on each node
     size = gpus // nodes if nodes and gpus % nodes == 0 and gpus <= MOST_GPUS * nodes else MOST_GPUS

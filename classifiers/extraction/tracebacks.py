@@ -198,12 +198,12 @@ def _line_end(text: str, offset: int) -> int:
 def mark_chains(text: str, tracebacks: Sequence[Traceback]) -> list[Traceback]:
     """The tracebacks in order, those that another one led to marked as chained."""
     out: list[Traceback] = []
-    for one in tracebacks:
+    for traceback in tracebacks:
         chained = False
-        if out and one.start_offset > out[-1].final_offset:
-            between = text[out[-1].final_offset : one.start_offset]
+        if out and traceback.start_offset > out[-1].final_offset:
+            between = text[out[-1].final_offset : traceback.start_offset]
             chained = len(between) < _CHAIN_RANGE and any(words in between for words in CHAIN_WORDS)
-        out.append(replace(one, chained=True) if chained else one)
+        out.append(replace(traceback, chained=True) if chained else traceback)
     return out
 
 

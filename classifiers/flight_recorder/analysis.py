@@ -34,17 +34,17 @@ def find_collective_failures(dumps: Mapping[int, RankDump]) -> tuple[CollectiveF
     Args:
         dumps: the dumps by global rank.
     """
-    waiting = {rank for rank, dump in dumps.items() if any(one.unfinished for one in dump.collectives)}
+    waiting = {rank for rank, dump in dumps.items() if any(collective.unfinished for collective in dump.collectives)}
     groups: dict[str, dict[int, dict[int, Collective]]] = defaultdict(lambda: defaultdict(dict))
     for rank, dump in dumps.items():
-        for one in dump.collectives:
-            groups[one.group][one.sequence][rank] = one
+        for collective in dump.collectives:
+            groups[collective.group][collective.sequence][rank] = collective
     found = []
     for name, by_sequence in groups.items():
         failure = _first_failure(name, by_sequence, _members(name, by_sequence, dumps), dumps, waiting)
         if failure is not None:
             found.append(failure)
-    return tuple(sorted(found, key=lambda one: (not one.ranks, _only_held_up(one, waiting))))
+    return tuple(sorted(found, key=lambda problem: (not problem.ranks, _only_held_up(problem, waiting))))
 
 
 def _members(group: str, by_sequence: Mapping[int, _Joined], dumps: Mapping[int, RankDump]) -> set[int]:
@@ -71,7 +71,7 @@ def _first_failure(
         failure = _mismatch(group, sequence, joined)
         if failure is not None:
             return failure
-        if not any(one.unfinished for one in joined.values()):
+        if not any(collective.unfinished for collective in joined.values()):
             continue
         behind = {rank for rank in members & set(dumps) if last[rank] < sequence}
         silent = members - set(dumps)
@@ -86,25 +86,25 @@ def _first_failure(
 def _mismatch(group: str, sequence: int, joined: _Joined) -> CollectiveFailure | None:
     """The mismatch of one collective: different operations, types or sizes."""
     one = next(iter(joined.values()))
-    if (odd := _odd_ranks(joined, lambda each: each.operation)) is not None:
-        return _failure("mismatched_operations", group, sequence, joined, odd)
+    if (differing := _differing_ranks(joined, lambda each: each.operation)) is not None:
+        return _failure("mismatched_operations", group, sequence, joined, differing)
     if not any(each.unfinished for each in joined.values()):
         return None
     equal = _EQUAL_SIZES.match(one.operation) is not None
     if equal or not any(word in one.operation for word in _UNEQUAL_TYPES):
-        odd = _odd_ranks(joined, lambda each: each.dtypes)
-        if odd is not None:
-            return _failure("mismatched_types", group, sequence, joined, odd)
+        differing = _differing_ranks(joined, lambda each: each.dtypes)
+        if differing is not None:
+            return _failure("mismatched_types", group, sequence, joined, differing)
     if equal:
-        odd = _odd_ranks(joined, lambda each: each.sizes)
-        if odd is not None:
-            return _failure("mismatched_sizes", group, sequence, joined, odd)
+        differing = _differing_ranks(joined, lambda each: each.sizes)
+        if differing is not None:
+            return _failure("mismatched_sizes", group, sequence, joined, differing)
     return None
 
 
-def _odd_ranks(joined: _Joined, value: Callable[[Collective], Hashable]) -> set[int] | None:
+def _differing_ranks(joined: _Joined, value: Callable[[Collective], Hashable]) -> set[int] | None:
     """The ranks that differ from the majority; empty where no value has one, None where all agree."""
-    counts = Counter(value(one) for one in joined.values())
+    counts = Counter(value(collective) for collective in joined.values())
     if len(counts) == 1:
         return None
     (usual, most), (_, second) = counts.most_common(2)
@@ -144,7 +144,7 @@ def _sentence(
         return f"{what} was joined by {_list(others)} and not completed"
     words = _DIFFERENCES[problem]
     if not named:
-        values = " / ".join(sorted({_value(problem, one) for one in joined.values()}))
+        values = " / ".join(sorted({_value(problem, collective) for collective in joined.values()}))
         return f"the ranks do not agree in {what}: {values}"
     compared = f"{_value(problem, joined[named[0]])} instead of {_value(problem, joined[others[0]])}"
     return f"{_list(named)} called {words} than {_list(others)} in {what}: {compared}"

@@ -133,7 +133,7 @@ def _dump(value: Any) -> RankDump:
     }
     found = (_collective(entry, completed) for entry in entries if isinstance(entry, dict))
     return RankDump(
-        collectives=tuple(one for one in found if one is not None),
+        collectives=tuple(collective for collective in found if collective is not None),
         groups={
             _group_name(_text(name)): ranks
             for name, config in _items(value.get("pg_config"))
@@ -160,7 +160,7 @@ def _collective(entry: dict[Any, Any], completed: Mapping[str, int]) -> Collecti
         sequence=sequence,
         operation=(operation or "collective").rpartition(":")[2],
         sizes=tuple(_elements(shape) for shape in _sequence(entry.get("input_sizes"))[:_MOST_TENSORS]),
-        dtypes=tuple(_text(one) for one in _sequence(entry.get("input_dtypes"))[:_MOST_TENSORS]),
+        dtypes=tuple(_text(dtype) for dtype in _sequence(entry.get("input_dtypes"))[:_MOST_TENSORS]),
         unfinished=not finished,
         created_ns=_whole(entry.get("time_created_ns"), 0),
     )
@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
     """A name of one line; empty for values that are no names: the text of nested ones may be longer than any memory."""
     if not isinstance(value, str | int):
         return ""
-    return "".join(one if one.isprintable() else "\ufffd" for one in str(value)[:_NAME_CHARS])
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(value)[:_NAME_CHARS])
 
 
 def _ranks(value: Any) -> tuple[int, ...]:

@@ -48,17 +48,17 @@ def collective_evidence(streams: Sequence[LogStream]) -> CollectiveEvidence | No
     """Return what the dumps among `streams` show together, None if there are none."""
     dumps: dict[int, RankDump] = {}
     unreadable: list[str] = []
-    streams = [one for one in streams if one.stream == FLIGHT_RECORDER]
+    streams = [stream for stream in streams if stream.stream == FLIGHT_RECORDER]
     if not streams:
         return None
-    for one in streams:
-        reason = one.missing or ("its rank is unknown" if one.rank is None else None)
-        if reason is None and one.rank is not None:
+    for stream in streams:
+        reason = stream.missing or ("its rank is unknown" if stream.rank is None else None)
+        if reason is None and stream.rank is not None:
             try:
-                dumps[one.rank] = read_dump(one.text.encode("utf-8", "replace"))
+                dumps[stream.rank] = read_dump(stream.text.encode("utf-8", "replace"))
             except DumpUnreadable as error:
                 reason = str(error)
         if reason is not None:
-            name = "a rank" if one.rank is None else f"rank {one.rank}"
+            name = "a rank" if stream.rank is None else f"rank {stream.rank}"
             unreadable.append(f"Flight Recorder dump of {name}: {reason}")
     return CollectiveEvidence(find_collective_failures(dumps), tuple(unreadable))

@@ -270,7 +270,7 @@ def load(folder: Path, key: bytes | None = None) -> Model:
         with np.load(io.BytesIO(weights_data), allow_pickle=False) as arrays:
             weights: Floats = arrays["weights"].astype(np.float32, copy=False)
             intercept: Floats = arrays["intercept"].astype(np.float32, copy=False)
-        heads = tuple(Head(one["axis"], tuple(one["classes"]), one["begin"]) for one in parameters["heads"])
+        heads = tuple(Head(head["axis"], tuple(head["classes"]), head["begin"]) for head in parameters["heads"])
         calibration, lines = parameters["calibration"], parameters["lines"]
         model = Model(
             text=TextModel(tuple(parameters["names"]), heads, weights, intercept),

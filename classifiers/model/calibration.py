@@ -67,11 +67,11 @@ def fit_calibration(
     solver = LogisticRegression(C=1.0, max_iter=1_000)
     solver.fit(np.asarray(features), np.asarray(right), sample_weight=share * len(share))
     curve = Calibration(
-        tuple(float(one) * constants.UNSEEN_SLOPE for one in solver.coef_[0]),
+        tuple(float(weight) * constants.UNSEEN_SLOPE for weight in solver.coef_[0]),
         float(solver.intercept_[0]) * constants.UNSEEN_SLOPE + constants.UNSEEN_OFFSET,
         0.0,
     )
-    confidences = np.array([curve.confidence(one) for one in features])
+    confidences = np.array([curve.confidence(row) for row in features])
     return Calibration(curve.weights, curve.intercept, _threshold(confidences, np.asarray(right), share))
 
 

@@ -59,7 +59,7 @@ def _labels_of(entry: Signature, line: str) -> Labels:
     best: dict[str, str | None] = {}
     allowed: dict[str, tuple[str, ...]] = {}
     for axis, weights in (("cause", entry.causes), ("category", entry.categories), ("symptom", entry.symptoms)):
-        ranked = sorted(weights.items(), key=lambda one: (-one[1], one[0]))
+        ranked = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
         best[axis] = ranked[0][0] if ranked else None
         allowed[axis] = tuple(code for code, weight in ranked if weight > constants.ALTERNATIVE_LABEL_WEIGHT)
     best["side"] = axes.side_of(str(best["cause"]))

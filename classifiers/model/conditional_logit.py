@@ -78,4 +78,4 @@ def fit(
     )
     if not found.success and found.status == 1:
         raise NotConvergedError(f"label fusion did not converge in {max_iterations} iterations")
-    return ConditionalLogit(tuple(round(float(one), 6) for one in found.x))
+    return ConditionalLogit(tuple(round(float(weight), 6) for weight in found.x))

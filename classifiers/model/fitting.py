@@ -43,10 +43,10 @@ def fit_text(
         fitted = [started[axis].result() for axis in axes]
     heads, begin = [], 0
     for axis, classifier in zip(axes, fitted, strict=True):
-        heads.append(Head(axis, tuple(str(one) for one in classifier.classes_), begin))
+        heads.append(Head(axis, tuple(str(label) for label in classifier.classes_), begin))
         begin += len(classifier.classes_)
-    weights = np.hstack([one.coef_ for one in fitted]).astype(np.float32)
-    intercept = np.concatenate([one.intercept_ for one in fitted]).astype(np.float32)
+    weights = np.hstack([classifier.coef_ for classifier in fitted]).astype(np.float32)
+    intercept = np.concatenate([classifier.intercept_ for classifier in fitted]).astype(np.float32)
     return TextModel(table.names, tuple(heads), weights, intercept)
 
 

@@ -82,15 +82,20 @@ class LabelFusion:
         self._category_threshold = category_threshold
         side_of = taxonomy.load().side_of
         self._side_of = tuple(side_of(code) for code in self.classes["cause"])
-        self._sides = np.array([[side == one for one in self.classes["side"]] for side in self._side_of], np.float32)
+        self._sides = np.array(
+            [[side == other for other in self.classes["side"]] for side in self._side_of], np.float32
+        )
         voted = {axis: self.classes[axis] for axis in self.classes if axis != "side"}
         self.votes = VoteMatrix(catalogue, voted, self._sides)
         self._program = np.array([code in constants.PROGRAM_CAUSES for code in self.classes["cause"]])
         self._no_category = np.array([code == NONE for code in self.classes["category"]])
-        self._said_to_help = {one.id for one in catalogue.entries if (one.retry or "").startswith("helps")}
+        self._helped_by_retry = {entry.id for entry in catalogue.entries if (entry.retry or "").startswith("helps")}
         outlooks = self.classes["retry"]
         self._retry_by_cause = np.array(
-            [[retry_by_cause.get(code, {}).get(one, 0.0) for one in outlooks] for code in self.classes["cause"]],
+            [
+                [retry_by_cause.get(code, {}).get(outlook, 0.0) for outlook in outlooks]
+                for code in self.classes["cause"]
+            ],
             np.float32,
         )
 
@@ -117,7 +122,7 @@ class LabelFusion:
             of_side = causes * chosen
             of_side = of_side / np.maximum(of_side.sum(axis=1, keepdims=True), constants.PROBABILITY_FLOOR)
             means = (of_side @ self._retry_by_cause, causes @ self._retry_by_cause)
-            return np.stack([own, *(_log(one, constants.UNMENTIONED_LABEL) for one in means)], axis=2)
+            return np.stack([own, *(_log(mean, constants.UNMENTIONED_LABEL) for mean in means)], axis=2)
         return own[:, :, np.newaxis]
 
     def probabilities(self, inputs: Sequence[FusionInput], text: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -162,7 +167,7 @@ class LabelFusion:
         symptoms = self._symptoms(fused["symptom"], inputs)
         outlooks = self._outlooks(fused["retry"], text["retry"], sides, inputs)
         confidence = self._confidence_features(inputs, text["side"], fused["side"], known_words)
-        entries = ([one.deciding_entry for one in inputs], self.votes.contradict(inputs, chosen))
+        entries = ([case_input.deciding_entry for case_input in inputs], self.votes.contradict(inputs, chosen))
         columns = (sides, causes, categories, symptoms, outlooks, confidence, *entries)
         return [FusedLabels(*row) for row in zip(*columns, strict=True)]
 
@@ -208,7 +213,7 @@ class LabelFusion:
             none = (NONE, row[codes.index(NONE)] if NONE in codes else 0.0)
             leads = one.single_process or not others or none[1] >= constants.NO_SYMPTOM_THRESHOLD
             first = none if leads else others[0]
-            rest = others if leads else sorted([none, *others[1:]], key=lambda one: -one[1])
+            rest = others if leads else sorted([none, *others[1:]], key=lambda ranked: -ranked[1])
             found.append((first, *rest))
         return found
 
@@ -226,8 +231,8 @@ class LabelFusion:
         ):
             label = codes[best]
             if label.startswith("helps"):
-                is_said = one.deciding_entry in self._said_to_help and one.lines > constants.SHORT_LOG_LINES
-                rows = (fused_row,) if is_said else (fused_row, text_row)
+                is_known = one.deciding_entry in self._helped_by_retry and one.lines > constants.SHORT_LOG_LINES
+                rows = (fused_row,) if is_known else (fused_row, text_row)
                 outlooks = [dict(zip(codes, row, strict=True)) for row in rows]
                 futile = side != "user" and any(
                     outlook.get("futile", 0.0) >= constants.FUTILE_THRESHOLD for outlook in outlooks

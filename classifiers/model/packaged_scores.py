@@ -55,9 +55,9 @@ class PackagedClassifier:
     def scores(self, cases: Sequence[RawCase]) -> PackagedScores:
         """The scores of a batch of at least one case. Texts must be redacted already."""
         extracted = self.extractor.extract_all(cases)
-        rows = [features(one, self.model.lines) for one in extracted]
+        rows = [features(case, self.model.lines) for case in extracted]
         matrix, known = self.model.text.matrix(rows)
-        inputs = [fusion_input(one) for one in extracted]
+        inputs = [fusion_input(case) for case in extracted]
         text = self.model.text.probabilities(matrix)
         fused = self.fusion.probabilities(inputs, text)
         labels = self.fusion.labels_of(inputs, text, fused, known.tolist())

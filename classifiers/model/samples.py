@@ -130,7 +130,7 @@ def _all_inputs(raws: Sequence[RawCase], catalogue: Catalogue, lines: LineWeight
     chunks = [raws[begin : begin + size] for begin in range(0, len(raws), size)]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, context, _prepare_process, (catalogue, lines)) as pool:
-        return [one for packed in pool.map(_packed_inputs, chunks) for one in _unpacked(packed)]
+        return [inputs for packed in pool.map(_packed_inputs, chunks) for inputs in _unpacked(packed)]
 
 
 def _processors() -> int:
@@ -139,7 +139,7 @@ def _processors() -> int:
 
 def _inputs(extractor: Extractor, lines: LineWeights, raws: Sequence[RawCase]) -> list[Inputs]:
     extracted = map(extractor.extract, raws)
-    return [(features(one, lines), fusion_input(one)) for one in extracted]
+    return [(features(case, lines), fusion_input(case)) for case in extracted]
 
 
 def _prepare_process(catalogue: Catalogue, lines: LineWeights) -> None:

@@ -1,7 +1,8 @@
 """Fits, calibrates and describes a model of labelled cases and the catalogue's own examples.
 
-Reproducible: the same seed and data give the same model. An operator's own cases (`faultline train --add`) have
-`constants.OPERATOR_WEIGHT` times the weight of packaged ones, and their causes set the prior of the site.
+Reproducible: the same seed and data give the same model, whatever the order of the cases and the files they are in. An
+operator's own cases (`faultline train --add`) have `constants.OPERATOR_WEIGHT` times the weight of packaged ones, and
+their causes set the prior of the site.
 """
 
 import platform
@@ -61,6 +62,7 @@ def train(
         now: time of creation; None is the current time.
         progress: receives a line of text at each step.
     """
+    cases = labelled_cases.ordered(cases)
     report = Report(cases=len(cases), kinds=len({case.kind for case in cases}), weak=weak_classes(cases))
     entries = catalogue or signatures.packaged()
     with _timed(report, "reading"):
@@ -112,7 +114,7 @@ def retry_shares(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:
     for code in axes.causes:
         side = by_side[axes.side_of(code)]
         total = sum(side.values()) + 1
-        counts = {one: by_cause[code][one] + 2 * (side[one] + 0.25) / total for one in _OUTLOOKS}
+        counts = {outlook: by_cause[code][outlook] + 2 * (side[outlook] + 0.25) / total for outlook in _OUTLOOKS}
         shares[code] = {one: count / sum(counts.values()) for one, count in counts.items()}
     return shares
 

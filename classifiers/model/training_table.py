@@ -94,7 +94,7 @@ def label_shares(sample: Sample, axis: str) -> list[tuple[str, float]]:
         return []
     if axis == "category" and sample.has_arbitrary_category:
         return []
-    others = [one for one in sample.case.labels.allowed[axis] if one != best]
+    others = [label for label in sample.case.labels.allowed[axis] if label != best]
     if not others:
         return [(best, 1.0)]
     if axis in _LABEL_BEFORE_NONE and best == NONE:

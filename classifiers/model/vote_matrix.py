@@ -118,16 +118,18 @@ class VoteMatrix:
         """Of each sample the greatest coefficient of an entry that says something of the axis, None without one."""
         entries = self._labelling[axis]
         return [
-            max((coefficients[vote.group] for vote in one.votes if vote.entry in entries), default=None)
-            for one in inputs
+            max((coefficients[vote.group] for vote in case_input.votes if vote.entry in entries), default=None)
+            for case_input in inputs
         ]
 
     def open_sides(self, inputs: Sequence[FusionInput]) -> list[float]:
         """Of each sample how far the entries on its leading lines leave the side open, 0 (one side) to 1."""
         shares, known = self._shares, self._open_sides
         found = []
-        for one in inputs:
-            entries = tuple([vote.entry for vote in one.votes if vote.group in _LEADING and vote.entry in shares])
+        for case_input in inputs:
+            entries = tuple(
+                [vote.entry for vote in case_input.votes if vote.group in _LEADING and vote.entry in shares]
+            )
             side = known.get(entries)
             if side is None:
                 if len(known) >= _MOST_KEPT:

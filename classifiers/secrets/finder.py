@@ -86,7 +86,9 @@ class SecretFinder:
         forms: list[tuple[str, str, str]] = [(marker, "form", pattern) for marker, pattern in _FORMS.items()]
         forms += [(name, "name", pattern_of(name)) for name in NAMES]
         forms += [(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{_ARGUMENT}") for flag in _FLAGS]
-        forms += [(one.marker, one.kind, one.pattern) for one in secret_formats()]
+        forms += [
+            (secret_format.marker, secret_format.kind, secret_format.pattern) for secret_format in secret_formats()
+        ]
         self._base64 = set(base64_markers())
         self._markers = list(dict.fromkeys([*(marker for marker, _, _ in forms), *sorted(self._base64)]))
         self._web_token = self._markers.index("eyj")
@@ -100,7 +102,7 @@ class SecretFinder:
         """The spans of secrets, in order, not overlapping. `decode`: also those in base64."""
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
-            low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+            low = "".join(letter if len(letter.lower()) != 1 else letter.lower() for letter in text)
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
         tried: dict[int, int] = {}  # marker -> commands without a secret

@@ -88,7 +88,11 @@ def _word(group: str) -> str:
 @cache
 def base64_markers() -> tuple[str, ...]:
     """What the fixed texts of the formats become in base64, in lower case, for each of the three alignments."""
-    texts = [one.text for one in secret_formats() if one.kind == "begins" and len(one.text) >= _SHORTEST_FOR_BASE64]
+    texts = [
+        secret_format.text
+        for secret_format in secret_formats()
+        if secret_format.kind == "begins" and len(secret_format.text) >= _SHORTEST_FOR_BASE64
+    ]
     texts += ["-----BEGIN", "password=", "PASSWORD=", "secret_access_key", "SECRET_ACCESS_KEY", "Authorization: "]
     texts += ["eyJhbGciOi", "eyJ0eXAiOi"]  # beginnings of web tokens
     found = set()

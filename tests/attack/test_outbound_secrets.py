@@ -19,8 +19,8 @@ from service.drift.watch import publish_metrics
 from service.messaging.record import Message
 from service.telemetry import Telemetry
 from tests.attack.test_secrets import with_secrets
-from tests.service.deliveries.made import SECRET, drain
 from tests.service.deliveries.receivers import Inbox, Receiver, mail_server, receiver
+from tests.service.deliveries.sample_messages import SECRET, drain
 from tests.service.web.world import NOW, World, event, lines, make_world
 
 pytest.importorskip("apprise")

@@ -21,8 +21,8 @@ from service.messaging.kafka.connect import connected, connection_problem
 from tests.labs.certificates import Authority, authority
 from tests.labs.need import need
 from tests.labs.postgres import Postgres
-from tests.service.deliveries.made import poster
 from tests.service.deliveries.receivers import receiver
+from tests.service.deliveries.sample_messages import poster
 
 BAD = {
     "expired": r"certificate has expired",

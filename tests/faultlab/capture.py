@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.faultlab import environment, induced_faults, launch, made_identity, runner
+from tests.faultlab import environment, induced_faults, launch, runner, synthetic_identity
 from tests.faultlab.cases import Captured, NotAsDeclared, Stream, without_lab
 from tests.faultlab.fork_server_pool import Zygotes
 from tests.faultlab.program import Plan
@@ -41,7 +41,7 @@ def _kernel_lines() -> list[str]:
     return done.stdout.splitlines()
 
 
-def _copy_files(plan: Plan, who: made_identity.Identity, work: Path) -> str:
+def _copy_files(plan: Plan, who: synthetic_identity.Identity, work: Path) -> str:
     for file in plan.files:
         shutil.copyfile(file, work / file.name)
     if plan.file is None:
@@ -51,7 +51,7 @@ def _copy_files(plan: Plan, who: made_identity.Identity, work: Path) -> str:
     return name
 
 
-def _worker_logs(folder: Path, plan: Plan, who: made_identity.Identity) -> Iterator[tuple[int, int, str, str]]:
+def _worker_logs(folder: Path, plan: Plan, who: synthetic_identity.Identity) -> Iterator[tuple[int, int, str, str]]:
     """Yield (rank, node, stream, text) of torchrun's per-rank files, with attempts joined in order."""
     each = max(plan.ranks // plan.nodes, 1)
     texts: dict[tuple[int, int, str], str] = {}
@@ -83,7 +83,7 @@ class Lab:
 
     def _run(self, plan: Plan, seed: int, base: Path, stack: ExitStack) -> Captured:
         token = base.name
-        who = made_identity.identity(f"{plan.id}#{seed}", plan.nodes)
+        who = synthetic_identity.identity(f"{plan.id}#{seed}", plan.nodes)
         work, home, temporary, workers = (base / name for name in ("work", "home", "tmp", "logs"))
         for folder in (work, home, temporary, workers, base / "notes"):
             folder.mkdir()
@@ -136,7 +136,7 @@ class Lab:
             str(environment.root()): f"/home/{who.user}/.cache",
             sys.base_prefix: who.python, sys.prefix: who.python, str(Path(__file__).parents[2]): who.folder,
         }  # fmt: skip
-        scrub = made_identity.scrubber(who, work, environment.folder(plan.environment), machine, _addresses())
+        scrub = synthetic_identity.scrubber(who, work, environment.folder(plan.environment), machine, _addresses())
         pids = {str(member.process.pid) for member in outcome.members}
         pids |= {note.name.removeprefix("session") for note in (base / "notes").glob("session*")}
         kernel = tuple(
@@ -148,7 +148,7 @@ class Lab:
         return Captured(plan, seed, who, logs, shown, kernel, outcome)
 
     def _start(
-        self, plan: Plan, who: made_identity.Identity, values: Mapping[str, str], logs: str, base: Path,
+        self, plan: Plan, who: synthetic_identity.Identity, values: Mapping[str, str], logs: str, base: Path,
         env: Mapping[str, str], declared: tuple[Mapping[str, Any], ...], token: str, stack: ExitStack,
     ) -> tuple[runner.Outcome, list[Stream]]:  # fmt: skip
         members: list[runner.Member] = []
@@ -205,7 +205,7 @@ def _pipes(console: tuple[int, int] | None, *, merged: bool) -> dict[str, tuple[
     return {"stdout": os.pipe()} if merged else {"stdout": os.pipe(), "stderr": os.pipe()}
 
 
-def _streams(outcome: runner.Outcome, who: made_identity.Identity, *, has_console: bool) -> Iterator[Stream]:
+def _streams(outcome: runner.Outcome, who: synthetic_identity.Identity, *, has_console: bool) -> Iterator[Stream]:
     """Yield the output of a run: the shared console if there is one, then each member's own."""
     if has_console:
         yield Stream(None, who.hosts[0], "stdout", "\n".join(outcome.shared))

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from classifiers.redaction import redact_json
-from tests.faultlab import environment, made_identity, runner
+from tests.faultlab import environment, runner, synthetic_identity
 from tests.faultlab.program import Plan
 
 TAIL_BYTES = 32 * 1024
@@ -35,7 +35,7 @@ class Captured:
 
     plan: Plan
     seed: int
-    who: made_identity.Identity
+    who: synthetic_identity.Identity
     logs: str
     streams: tuple[Stream, ...]
     kernel: tuple[str, ...]

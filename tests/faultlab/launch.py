@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faultlab.made_identity import Identity
 from tests.faultlab.program import Plan
+from tests.faultlab.synthetic_identity import Identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from classifiers.data import labelled_cases
 from tests.faultlab import cases, induced_faults
 from tests.faultlab.capture import Lab
 from tests.faultlab.cases import NotAsDeclared, Stream, case, find_root, relabel, tail
-from tests.faultlab.made_identity import identity
+from tests.faultlab.synthetic_identity import identity
 from tests.faultlab_tests.conftest import Declare
 from tests.labs.need import missing, need
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.faultlab import launch
-from tests.faultlab.made_identity import identity
+from tests.faultlab.synthetic_identity import identity
 from tests.faultlab_tests.conftest import Declare
 
 VALUES = {"python": "/env/bin/python", "script": "train.py", "port": "5", "work": "/w"}

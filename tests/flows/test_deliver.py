@@ -15,8 +15,8 @@ from service import compose, settings
 from service.db.session import Store
 from tests.flows.test_api import EVENT, Place, ask, place
 from tests.labs.postgres import Postgres
-from tests.service.deliveries.made import SECRET, put
 from tests.service.deliveries.receivers import receiver
+from tests.service.deliveries.sample_messages import SECRET, put
 
 __all__ = ["place"]  # the fixture
 

@@ -30,14 +30,14 @@ def close(run: Run, over: Ends) -> None:
 
 def _torchrun(run: Run, over: Ends) -> None:
     rng = run.rng
-    py, script = run.world.get("py"), run.world.get("script")
+    py, script = run.synthetic.get("py"), run.synthetic.get("script")
     agent = run.pids[0] - rng.randint(9, 90)
     for host in dict.fromkeys(run.hosts):
-        mine = [(at, rank) for at, rank in over.seen if run.hosts[rank] == host]
-        if not mine or (run.kind.how == "lost" and host == run.hosts[run.root]):
+        on_host = [(at, rank) for at, rank in over.seen if run.hosts[rank] == host]
+        if not on_host or (run.kind.how == "lost" and host == run.hosts[run.root]):
             continue
-        begin = max(mine[0][0] + rng.uniform(0.5, 5), over.at - 2)
-        ended = {rank for _, rank in mine}
+        begin = max(on_host[0][0] + rng.uniform(0.5, 5), over.at - 2)
+        ended = {rank for _, rank in on_host}
         for rank in range(run.size):
             if run.hosts[rank] == host and rank not in ended:
                 stamp = f"{run.stamp(begin, rank):%m%d %H:%M:%S}.000000"
@@ -46,9 +46,9 @@ def _torchrun(run: Run, over: Ends) -> None:
                 run.say(begin, None, text, host=host)
         failures = [
             (run.stamp(at, rank), rank, run.local[rank], run.pids[rank], over.codes[rank])
-            for at, rank in mine[: rng.randint(1, 8)]
+            for at, rank in on_host[: rng.randint(1, 8)]
         ]
-        report = launcher_reports.torchrun(run.stamp(begin, mine[0][1]), script, host, failures, agent, py)
+        report = launcher_reports.torchrun(run.stamp(begin, on_host[0][1]), script, host, failures, agent, py)
         run.say(begin + 0.2, None, "\n".join(report), host=host)
 
 
@@ -59,7 +59,7 @@ def _srun(run: Run, over: Ends) -> None:
         return
     deaths = [(rank, run.hosts[rank], over.codes[rank]) for _, rank in over.seen]
     deaths += [(rank, run.hosts[rank], -15) for rank in range(run.size) if over.codes[rank] == -15][:3]
-    head = launcher_reports.srun(run.world.get("job"), deaths, run.stamp(over.at, None))
+    head = launcher_reports.srun(run.synthetic.get("job"), deaths, run.stamp(over.at, None))
     run.say(over.seen[0][0] + 0.2, None, head[0])
     run.say(over.at, None, "\n".join(head[1:]))
 
@@ -83,7 +83,7 @@ def _horovodrun(run: Run, over: Ends) -> None:
 def _deepspeed(run: Run, over: Ends) -> None:
     first = over.first
     pids = [run.pids[rank] for rank in range(run.size) if run.hosts[rank] == run.hosts[first]]
-    py, script = run.world.get("py"), run.world.get("script")
+    py, script = run.synthetic.get("py"), run.synthetic.get("script")
     words = launcher_reports.deepspeed(run.stamp(over.at, None), pids, py, script, run.local[first], over.codes[first])
     run.say(over.at, None, "\n".join(words))
 

@@ -36,7 +36,7 @@ class LogStyle:
         """Draw a style; if every rank logs, the prefix usually names the rank."""
         everyone = rng.random() < 0.5
         loggers = templates()["loggers"]
-        ranked = [one for one in loggers if "{r}" in one[1]]
+        ranked = [logger for logger in loggers if "{r}" in logger[1]]
         stamp, mark = rng.choice(ranked if everyone and rng.random() < 0.6 else loggers)
         return cls(rng.choice(templates()["reports"]), stamp, mark, everyone)
 

@@ -7,7 +7,7 @@ from typing import Any
 from classifiers.composition.long_runs import closing, launcher_reports, routine_lines, timeline
 from classifiers.composition.long_runs.failure_kinds import Kind
 from classifiers.composition.long_runs.timeline import Line, Run
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 
 OPERATIONS = ("ALLREDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "BROADCAST", "COALESCED")
 KEEPS_GOING = frozenset({"srun", "srun-l", "srun-files", "pods", "kubectl", "stern", "docker", "pdsh"})
@@ -17,21 +17,21 @@ STEPS = (20, 60, 150, 400, 900, 1500)
 def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
     """Return one labelled case of a kind with at most `most` steps; the same seed gives the same case."""
     rng = random.Random(seed)
-    world = World(rng)
+    synthetic = SyntheticValues(rng)
     framework = rng.choice(kind.frameworks)
     launcher = rng.choice(launcher_reports.LAUNCHERS[framework])
-    run = timeline.draw(kind, framework, launcher, world)
+    run = timeline.draw(kind, framework, launcher, synthetic)
     steps, pace = min(most, rng.choice(STEPS)), rng.choice([0.2, 0.8, 3.0, 12.0])
     if run.size > 8:
         steps = min(steps, 400)
     at = timeline.live(run, steps, pace)
     node_lines = _fail(run, at, pace)
     if kind.how == "lost":
-        gone = {rank for rank in range(run.size) if run.hosts[rank] == run.hosts[run.root]}
-        run.root = min(gone)
+        failed = {rank for rank in range(run.size) if run.hosts[rank] == run.hosts[run.root]}
+        run.root = min(failed)
     else:
-        gone = {run.root}
-    end, codes, seen = _aftermath(run, at, gone)
+        failed = {run.root}
+    end, codes, seen = _aftermath(run, at, failed)
     if seen:
         closing.close(run, closing.Ends(end, codes, seen))
     event, root_line = _write(run, at)
@@ -41,7 +41,7 @@ def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
             root_line = None
     finish = run.begin + timedelta(seconds=end + 5)
     event |= {
-        "schema": "job-completion/1", "cluster": world.get("cluster"), "job_id": world.get("job"), "attempt": 0,
+        "schema": "job-completion/1", "cluster": synthetic.get("cluster"), "job_id": synthetic.get("job"), "attempt": 0,
         "status": kind.status, "started_at": f"{run.begin:%Y-%m-%dT%H:%M:%SZ}", "ended_at": f"{finish:%Y-%m-%dT%H:%M:%SZ}",
     }  # fmt: skip
     if rng.random() < 0.6:
@@ -63,14 +63,14 @@ def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
 
 def _fail(run: Run, at: float, pace: float) -> list[str]:
     """Add the lines of the first failing rank. Returns those of its node."""
-    rng, kind, world = run.rng, run.kind, run.world
-    world.now = run.stamp(at, run.root)
-    node = [world.fill(kind.node)] if kind.node else []
+    rng, kind, synthetic = run.rng, run.kind, run.synthetic
+    synthetic.now = run.stamp(at, run.root)
+    node = [synthetic.fill(kind.node)] if kind.node else []
     if kind.before:
-        run.say(at, run.root, world.fill(kind.before))
+        run.say(at, run.root, synthetic.fill(kind.before))
         if kind.how == "slow":
             for number in range(1, 4):
-                run.say(at + 20 * number, run.root, world.fill(kind.before))
+                run.say(at + 20 * number, run.root, synthetic.fill(kind.before))
     if kind.texts:
         text = rng.choice(kind.texts).strip("\n")
         tagged = run.framework in {"pytorch", "gloo", "deepspeed", "ray"} and rng.random() < 0.5
@@ -81,27 +81,27 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
             if raw == "~trace":
                 lines += trace
             elif raw.startswith(">>"):
-                lines.append(">>" + (mark if kind.trace else "") + world.fill(raw[2:]))
+                lines.append(">>" + (mark if kind.trace else "") + synthetic.fill(raw[2:]))
             else:
-                lines.append(raw if raw in trace else mark * raw.startswith("Runtime") + world.fill(raw))
+                lines.append(raw if raw in trace else mark * raw.startswith("Runtime") + synthetic.fill(raw))
         for line in lines:
             first = line.startswith(">>")
-            run.say(at, run.root, line.removeprefix(">>"), mine=first)
+            run.say(at, run.root, line.removeprefix(">>"), is_root=first)
             at += timeline.PER_LINE * rng.uniform(0.2, 2)
     del pace
     return node
 
 
-def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
+def _aftermath(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
     """Add the reactions of other ranks. Returns the time of the end, exit codes, and (time, rank) of each end."""
     rng, how = run.rng, run.kind.how
     waits = how in {"hang", "slow"} or (how == "lost" and rng.random() < 0.7)
     quick = not waits and run.launcher not in KEEPS_GOING and rng.random() < 0.5
-    codes: dict[int, int] = dict.fromkeys(gone, run.kind.code if how in {"crash", "kill", "lost"} else -15)
-    seen: list[tuple[float, int]] = [(at + rng.uniform(0.01, 0.6), rank) for rank in sorted(gone)]
+    codes: dict[int, int] = dict.fromkeys(failed, run.kind.code if how in {"crash", "kill", "lost"} else -15)
+    seen: list[tuple[float, int]] = [(at + rng.uniform(0.01, 0.6), rank) for rank in sorted(failed)]
     if waits:
         seen = []
-    others = [rank for rank in range(run.size) if rank not in gone]
+    others = [rank for rank in range(run.size) if rank not in failed]
     reactions = routine_lines.templates()["reactions"]
     text = rng.choice(routine_lines.noticing(run.framework, waited=waits))
     tmo = rng.choice([30, 60, 600, 1800]) if run.framework == "gloo" else rng.choice([600, 1800, 1800, 300])
@@ -113,7 +113,9 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
     if waits and run.framework == "horovod":
         for number in range(1, rng.randint(3, 12)):
             run.say(
-                at + 60 * number, 0 if 0 not in gone else min(others), run.fill(reactions["stall"], at + 60 * number, 0)
+                at + 60 * number,
+                0 if 0 not in failed else min(others),
+                run.fill(reactions["stall"], at + 60 * number, 0),
             )
     end = at + delay + (60 * 12 if waits and run.framework == "horovod" else 0)
     seq = rng.randint(30, 90_000)
@@ -146,10 +148,10 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
 def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
     """Return the streams of the run and the first failing line."""
     rng = run.rng
-    placement = launcher_reports.Placement(run.world.get("proj"), run.local, run.pids, run.ips, run.hosts)
+    placement = launcher_reports.Placement(run.synthetic.get("proj"), run.local, run.pids, run.ips, run.hosts)
     mark = launcher_reports.prefix_of(run.launcher, placement)
-    lines = sorted(run.lines, key=lambda one: one.at)
-    root = next((line for line in lines if line.mine), None)
+    lines = sorted(run.lines, key=lambda printed: printed.at)
+    root = next((line for line in lines if line.is_root), None)
     if root is None:
         root = next((line for line in lines if line.at >= at + 0.009 and _is_about_failure(run, line)), None)
     root_line = root.text.strip() if root is not None else None
@@ -176,12 +178,12 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
     if run.launcher == "torchrun-tee" and len(set(run.hosts)) > 1:
         logs = []
         for number, host in enumerate(dict.fromkeys(run.hosts)):
-            mine = [
+            of_host = [
                 line
                 for line in lines
                 if (line.host or (run.hosts[line.rank] if line.rank is not None else None)) == host
             ]
-            logs.append({"rank": None, "node": host, "stream": f"node{number}", "tail": text(mine)})
+            logs.append({"rank": None, "node": host, "stream": f"node{number}", "tail": text(of_host)})
         return {"logs": logs}, root_line
     return {"logs": [{"rank": rng.choice([None, 0]), "stream": "stderr", "tail": text(lines)}]}, root_line
 

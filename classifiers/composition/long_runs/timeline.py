@@ -7,7 +7,7 @@ from typing import Any
 
 from classifiers.composition.long_runs import routine_lines
 from classifiers.composition.long_runs.failure_kinds import Kind
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 
 PER_LINE = 0.0004  # seconds between the lines of one block: blocks of ranks that write at the same time are interleaved
 
@@ -19,7 +19,7 @@ class Line:
     at: float
     rank: int | None
     text: str
-    mine: bool = False
+    is_root: bool = False
     host: str | None = None
 
 
@@ -33,7 +33,7 @@ class Run:
     launcher: str
     size: int
     root: int
-    world: World
+    synthetic: SyntheticValues
     hosts: list[str]
     ips: list[str]
     pids: list[int]
@@ -47,10 +47,10 @@ class Run:
         """Return the time of the clock of a rank's node."""
         return self.begin + timedelta(seconds=at + (self.skew[rank] if rank is not None else 0))
 
-    def say(self, at: float, rank: int | None, text: str, *, mine: bool = False, host: str | None = None) -> float:
+    def say(self, at: float, rank: int | None, text: str, *, is_root: bool = False, host: str | None = None) -> float:
         """Add the lines of a text, starting at a time. Returns the time after the last line."""
         for line in text.split("\n"):
-            self.lines.append(Line(at, rank, line, mine=mine, host=host))
+            self.lines.append(Line(at, rank, line, is_root=is_root, host=host))
             at += PER_LINE * self.rng.uniform(0.2, 3)
         return at
 
@@ -67,32 +67,32 @@ class Run:
             "tsf": f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond:06d}",
             "tsm": f"{when:%Y-%m-%d %H:%M:%S},{when.microsecond // 1000:03d}", "net": rng.choice(["IB", "Socket"]),
             "port": rng.randint(32768, 60999), "peerhost": self.hosts[peer], "root": self.root, "tag": "",
-            **{name: self.world.get(name) for name in ("pkg", "wd", "script", "svc", "ckpt")},
+            **{name: self.synthetic.get(name) for name in ("pkg", "wd", "script", "svc", "ckpt")},
         }  # fmt: skip
         return template.format(**{**values, **more})
 
 
-def draw(kind: Kind, framework: str, launcher: str, world: World) -> Run:
+def draw(kind: Kind, framework: str, launcher: str, synthetic: SyntheticValues) -> Run:
     """Draw size, nodes, processes and clocks of a run."""
-    rng = world.rng
+    rng = synthetic.rng
     per_node = rng.choice([2, 4, 4, 8, 8])
     nodes = rng.choice([1, 1, 2, 2, 4] if kind.how != "lost" else [2, 2, 4])
     size = per_node * nodes
     if launcher in {"pods", "docker", "kubectl", "stern"}:
         size, per_node = min(size, 8), 1
-    names = list(dict.fromkeys(world.get(f"node{10 + index}") for index in range(90)))[: max(1, size // per_node)]
-    ips = [world.get(f"ip{10 + index}") for index in range(len(names))]
+    names = list(dict.fromkeys(synthetic.get(f"node{10 + index}") for index in range(90)))[: max(1, size // per_node)]
+    ips = [synthetic.get(f"ip{10 + index}") for index in range(len(names))]
     root = rng.randrange(size) if kind.how != "lost" else rng.randrange(per_node, size)
     base = rng.randint(900, 3_900_000)
     clock = [rng.choice([0.0, 0.0, 0.02, -0.3, 1.7]) for _ in names]
     run = Run(
-        rng=rng, kind=kind, framework=framework, launcher=launcher, size=size, root=root, world=world,
+        rng=rng, kind=kind, framework=framework, launcher=launcher, size=size, root=root, synthetic=synthetic,
         hosts=[names[rank // per_node] for rank in range(size)], ips=[ips[rank // per_node] for rank in range(size)],
         pids=[base + 9 * rank + rng.randint(0, 6) for rank in range(size)], local=[r % per_node for r in range(size)],
-        per_node=per_node, begin=world.now,
+        per_node=per_node, begin=synthetic.now,
         skew=[clock[rank // per_node] for rank in range(size)],
     )  # fmt: skip
-    world.known |= {
+    synthetic.known |= {
         "rank": str(root),
         "lrank": str(run.local[root]),
         "node": run.hosts[root],
@@ -136,13 +136,13 @@ def live(run: Run, steps: int, pace: float) -> float:
             rank = rng.randrange(run.size)
             text = run.fill(rng.choice(routine_lines.templates()["harmless"]), at, rank)
             run.say(at + 0.01, rank, style.line(run.stamp(at, rank), rank, run.pids[rank], text))
-    run.world.known["step"] = str(first + steps)
+    run.synthetic.known["step"] = str(first + steps)
     return at + pace * rng.uniform(0.1, 0.9)
 
 
 def trace_of(run: Run, *, tagged: bool) -> list[str]:
     """Return the lines of a traceback without the last line."""
-    rng, get = run.rng, run.world.get
+    rng, get = run.rng, run.synthetic.get
     mark = f"[rank{run.root}]: " if tagged else ""
     lines = ["Traceback (most recent call last):"]
     frames = [

@@ -14,7 +14,7 @@ from classifiers.relevance.entry_groups import peer_lost, peer_silent, program_e
 # Entries about services that processes of a job reach over the network.
 _SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-", "kubernetes.api-server")
 # What a process prints when a signal asks it to end.
-_ASKED_TO_END: Final = re.compile(
+_TERMINATION_REQUEST: Final = re.compile(
     r"(?i)\b(?:received|caught|got|handling|on)\b[^\n]{0,20}(?:\bSIG(?:TERM|INT|USR[12])\b|\bsignal (?:15|2|10|12)\b)"
     r"|\bSIG(?:TERM|INT|USR[12])\b[^\n]{0,20}\b(?:received|caught|handler)\b"
 )
@@ -40,7 +40,7 @@ _TELLING_LENGTH: Final = 10
 _FEWEST_AGAIN: Final = 2
 _ATTEMPT_RANGE: Final = 65_536  # characters in which the first time of an attempt is looked for
 _RESTARTED_AFTER_S: Final = 60.0  # clocks of nodes and logs agree to half of it (judgement)
-_ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike (judgement)
+_RANKS_WITH_SAME_WORDS: Final = 3  # as many ranks print start-up words alike (judgement)
 _LOGS_AGREE_S: Final = 10.0  # the clocks of a job's own logs (judgement)
 
 
@@ -109,7 +109,7 @@ def _startup_messages(items: Sequence[EvidenceItem]) -> frozenset[str]:
     for item in items:
         if item.role == "initiating" and item.rank is not None and item.onset >= Onset.ERROR_WORDS:
             ranks[_masked(item)].add(item.rank)
-    return frozenset(message for message, found in ranks.items() if len(found) >= _ALIKE_RANKS)
+    return frozenset(message for message, found in ranks.items() if len(found) >= _RANKS_WITH_SAME_WORDS)
 
 
 def _masked(item: EvidenceItem) -> str:
@@ -183,7 +183,7 @@ def demote_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[boo
     for item in items:
         if _is_own_line(item, several_ranks):
             key = _process_of(item, several_ranks)
-            if _is_asked_to_end(item) or _has_lost_others(item):
+            if _is_termination_request(item) or _has_lost_others(item):
                 asked[key] = min(asked.get(key, item.offset), item.offset)
             if _reports_loss(item):
                 lost[key] = min(lost.get(key, item.offset), item.offset)
@@ -198,7 +198,9 @@ def demote_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[boo
             item.role, item.onset, item.is_late = "teardown", Onset.NEUTRAL, True
             is_late = True
     if is_late and not any(item.role == "initiating" and item.onset < Onset.ERROR_WORDS for item in items):
-        first = next((item for item in items if _is_asked_to_end(item) and _is_own_line(item, several_ranks)), None)
+        first = next(
+            (item for item in items if _is_termination_request(item) and _is_own_line(item, several_ranks)), None
+        )
         if first is not None:  # no line shows why
             first.role, first.onset = "initiating", Onset.PROCESS_END
 
@@ -215,9 +217,9 @@ def _is_own_line(item: EvidenceItem, several_ranks: Sequence[bool]) -> bool:
     return not several_ranks[item.stream] or (item.rank is not None and not item.rank_from_stream)
 
 
-def _is_asked_to_end(item: EvidenceItem) -> bool:
+def _is_termination_request(item: EvidenceItem) -> bool:
     words = item.message[:200]
-    return any(part in words for part in _SIGNAL_WORDS) and _ASKED_TO_END.search(words) is not None
+    return any(part in words for part in _SIGNAL_WORDS) and _TERMINATION_REQUEST.search(words) is not None
 
 
 def _has_lost_others(item: EvidenceItem) -> bool:

@@ -31,7 +31,11 @@ def demote_unreached(items: Sequence[EvidenceItem], streams: Sequence[StreamText
         items: all items; changed in place.
         streams: the texts.
     """
-    nodes = {one.index: short_name(one.source.node) for one in streams if one.source.node and not one.is_scheduler}
+    nodes = {
+        stream.index: short_name(stream.source.node)
+        for stream in streams
+        if stream.source.node and not stream.is_scheduler
+    }
     if len(nodes) < 2:  # noqa: PLR2004
         return
     clients = [item for item in items if item.stream in nodes and _is_unreached(item)]

@@ -96,10 +96,10 @@ def demote_other_jobs(items: Sequence[EvidenceItem], job_id: str | None, texts: 
         texts: the logs, which may name it.
     """
     reports = [
-        (one, found)
-        for one in items
-        if one.role == "initiating" and "JobId=" in one.text and is_of_daemon(one.text)
-        for found in _NAMED_JOB.finditer(one.text)
+        (item, found)
+        for item in items
+        if item.role == "initiating" and "JobId=" in item.text and is_of_daemon(item.text)
+        for found in _NAMED_JOB.finditer(item.text)
     ]
     if not reports:  # most cases
         return

@@ -74,10 +74,10 @@ def _own_parts(path: str) -> list[str]:
 
 
 def _holders(text: str) -> Iterator[tuple[str, float]]:
-    for one in _HELD.finditer(text[:600]):
-        name, size = one["name"] or one["name_first"], one["size"] or one["size_last"]
+    for match in _HELD.finditer(text[:600]):
+        name, size = match["name"] or match["name_first"], match["size"] or match["size_last"]
         if _IS_NAME.search(name):
-            yield name, float(size) * _UNITS[one["unit"] or one["unit_last"]]
+            yield name, float(size) * _UNITS[match["unit"] or match["unit_last"]]
 
 
 def _same_device_again(events: Sequence[NodeEvent], streams: Sequence[StreamText]) -> bool:

@@ -83,9 +83,9 @@ def is_held_by_stranger(texts: Sequence[str], logs: Sequence[str]) -> bool:
     most = max(sizes) * MOST_GPUS  # one process a GPU
     reports = (found for text in texts if text not in killed for found in _HOLDS.finditer(text))
     return any(
-        float(one["size"]) * _KB[one["unit"].upper()] > most
-        and one["name"].lower() not in _COMMON
-        and not one["name"].startswith(TRAINING_PROGRAMS)
-        and not any(is_word_in(one["name"], log) for log in logs)
-        for one in reports
+        float(report["size"]) * _KB[report["unit"].upper()] > most
+        and report["name"].lower() not in _COMMON
+        and not report["name"].startswith(TRAINING_PROGRAMS)
+        and not any(is_word_in(report["name"], log) for log in logs)
+        for report in reports
     )

@@ -10,7 +10,7 @@ from classifiers.relevance.words_in_text import is_word_in
 
 ASKED_TO_END: Final = frozenset({"shell.asked-to-end-first"})
 # Judgement: a process that is asked to end because of a failure is asked at once.
-_ASKED_WITHIN_S: Final = 120.0
+_REQUESTED_WITHIN_S: Final = 120.0
 
 
 def is_asked_to_end_first(streams: Sequence[StreamText]) -> bool:
@@ -34,11 +34,11 @@ def is_asked_to_end_first(streams: Sequence[StreamText]) -> bool:
         for stream in logs
         for line in stream.lines
         for hit in line.hits
-        if first - _ASKED_WITHIN_S <= (time_of(line.text) or untimed) <= first
+        if first - _REQUESTED_WITHIN_S <= (time_of(line.text) or untimed) <= first
     )
 
 
-def _is_lost_after(line: str, asked: float, node: str | None) -> bool:
+def _is_lost_after(line: str, requested: float, node: str | None) -> bool:
     """Whether a process lost another one after that was asked to end: by the line's time, else by the node it names."""
     time = time_of(line)
-    return time > asked if time is not None else node is not None and is_word_in(node.lower(), line.lower())
+    return time > requested if time is not None else node is not None and is_word_in(node.lower(), line.lower())

@@ -94,7 +94,7 @@ def is_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
         if any(_is_stated_stranger(pid, streams) and _would_have_fitted(line.text, held) for pid, held in holders):
             return True
         capacity = _capacity(total)
-        pid, held = max(holders, key=lambda one: one[1])
+        pid, held = max(holders, key=lambda holder: holder[1])
         if held <= _MOST_OF_DEVICE * capacity or _is_own_process(pid, line.text, streams):
             continue
         own = _ALLOCATED.search(line.text)
@@ -114,9 +114,9 @@ def _is_stated_stranger(pid: str, streams: Sequence[StreamText]) -> bool:
     word = re.compile(rf"(?<!\d){pid}(?!\d)")
     return any(
         word.search(line) is not None and _STRANGER.search(line) is not None
-        for one in streams
-        if pid in one.text
-        for line in one.text.splitlines()
+        for stream in streams
+        if pid in stream.text
+        for line in stream.text.splitlines()
         if pid in line
     )
 
@@ -140,5 +140,6 @@ def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
     """Whether the logs name a process elsewhere."""
     word = re.compile(rf"(?<!\d){pid}(?!\d)")
     return any(
-        pid in one.text and word.search(_SMI_ROW.sub("", one.text.replace(line, ""))) is not None for one in streams
+        pid in stream.text and word.search(_SMI_ROW.sub("", stream.text.replace(line, ""))) is not None
+        for stream in streams
     )

@@ -44,7 +44,7 @@ def shows_only_losses(
 
 def are_only_losses(items: Sequence[EvidenceItem], exits: Sequence[ProcessExit]) -> bool:
     """Whether all that began in a case are reports of lost peers, and no exit shows who ended first."""
-    if any(one.is_violent for one in exits):
+    if any(process_exit.is_violent for process_exit in exits):
         return False
     told = [item for item in items if item.role in {"initiating", "cascade"}]
     begins = [item for item in told if item.role == "initiating"]
@@ -79,18 +79,22 @@ def place_of_losses(
 
     A process that reports that another one is gone is alive, and so is its node.
     """
-    told = [item for item in items if item.role in {"initiating", "cascade"} and item.line_number is not None]
+    reports = [item for item in items if item.role in {"initiating", "cascade"} and item.line_number is not None]
     nodes = {short_name(node): node for node in raw.job.nodes}
-    if len(nodes) < 2 or not told or not are_only_losses(items, exits):  # noqa: PLR2004
+    if len(nodes) < 2 or not reports or not are_only_losses(items, exits):  # noqa: PLR2004
         return suspect
-    named = {node for item in told for node in _peers(item, raw, nodes)}
+    named = {node for item in reports for node in _peers(item, raw, nodes)}
     if len(named) == 1:
         (node,) = named
-        ranks = {one.rank for one in raw.streams if one.rank is not None and one.node and short_name(one.node) == node}
+        ranks = {
+            stream.rank
+            for stream in raw.streams
+            if stream.rank is not None and stream.node and short_name(stream.node) == node
+        }
         return replace(
             suspect, node=nodes[node], rank=suspect.rank if suspect.rank in ranks else min(ranks, default=None)
         )
-    reporting = {short_name(item.node) for item in told if item.node is not None}
+    reporting = {short_name(item.node) for item in reports if item.node is not None}
     return replace(suspect, node=None) if suspect.node and short_name(suspect.node) in reporting else suspect
 
 
@@ -107,13 +111,13 @@ def _peers(item: EvidenceItem, raw: RawCase, nodes: Mapping[str, str]) -> Iterat
 def _addresses(raw: RawCase) -> dict[str, str]:
     """The nodes by the addresses that their processes print as their own."""
     return {
-        hit["address"]: short_name(one.node)
-        for one in raw.streams
-        if one.node is not None and "Using " in one.text
-        for hit in _OWN_ADDRESS.finditer(one.text, 0, FRONT_OF_LOG)
+        hit["address"]: short_name(stream.node)
+        for stream in raw.streams
+        if stream.node is not None and "Using " in stream.text
+        for hit in _OWN_ADDRESS.finditer(stream.text, 0, FRONT_OF_LOG)
     }
 
 
-def is_said_by_other_node(item: EvidenceItem) -> bool:
+def is_reported_by_other_node(item: EvidenceItem) -> bool:
     """Whether a line says that a node was lost and names only the node whose daemon says so, which is alive."""
     return item.line_number is not None and any(hit.id == "slurm.node-fail" for hit in item.hits)

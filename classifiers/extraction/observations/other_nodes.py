@@ -45,25 +45,27 @@ def path_on_other_nodes(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
         node = stream.source.node
         found = _PATH.findall(line.text)
         others = [one for one in streams if node is not None and one.source.node not in {None, node}]
-        if not found or any(_lacks_path(one, found) for one in others):
+        if not found or any(_has_no_path(other, found) for other in others):
             continue
         here = _mounts([one for one in streams if one.source.node == node])
         there = _mounts(others)
         for path in found:
             mounted = {point for point in there if len(point) > 1 and (path + "/").startswith(point + "/")}
-            if (here and mounted and mounted.isdisjoint(here)) or any(_reads(one, path) for one in others):
+            if (here and mounted and mounted.isdisjoint(here)) or any(_reads(other, path) for other in others):
                 return True
     return False
 
 
-def _lacks_path(stream: StreamText, paths: Sequence[str]) -> bool:
+def _has_no_path(stream: StreamText, paths: Sequence[str]) -> bool:
     """Whether a log does not find one of some paths."""
     return any(path in line.text for _, line in lines_with([stream], NOT_THERE) for path in paths)
 
 
 def _mounts(streams: Sequence[StreamText]) -> frozenset[str]:
     """Where file systems are mounted, by the lists that logs show."""
-    listing = (one.text for one in streams if "% /" in one.text or " type " in one.text)  # as every match has
+    listing = (
+        stream.text for stream in streams if "% /" in stream.text or " type " in stream.text
+    )  # as every match has
     found = (match for text in listing for match in _MOUNTED.finditer(text))
     return frozenset(match["df"] or match["mount"] for match in found)
 
@@ -86,21 +88,25 @@ def software_on_other_nodes(_job: JobFacts, streams: Sequence[StreamText]) -> bo
     One rank alone may be the only one that runs a part of the program, as rank 0 often is.
     """
     lacking = {one.index for one, _ in lines_with(streams, NOT_INSTALLED)}
-    logs = [one for one in streams if one.source.node is not None and one.source.rank is not None and one.text]
-    without = {one.source.node for one in logs if one.index in lacking}
-    if len(without) != 1 or not any(one.source.node not in without for one in logs):
+    logs = [
+        stream
+        for stream in streams
+        if stream.source.node is not None and stream.source.rank is not None and stream.text
+    ]
+    without = {log.source.node for log in logs if log.index in lacking}
+    if len(without) != 1 or not any(log.source.node not in without for log in logs):
         return False
-    ranks = [one for one in logs if one.source.node in without]
-    return all(one.index in lacking for one in ranks) and (len(ranks) > 1 or ranks[0].source.rank != 0)
+    ranks = [log for log in logs if log.source.node in without]
+    return all(log.index in lacking for log in ranks) and (len(ranks) > 1 or ranks[0].source.rank != 0)
 
 
 def versions_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether the nodes of a job print different versions of a part that the platform gives to all of them."""
     for words, pattern in _VERSION_LINES.items():
         by_node: dict[str, set[str]] = {}
-        for one in streams:
-            if one.source.node is not None and words in one.text:
-                by_node.setdefault(one.source.node, set()).update(pattern.findall(one.text))
+        for stream in streams:
+            if stream.source.node is not None and words in stream.text:
+                by_node.setdefault(stream.source.node, set()).update(pattern.findall(stream.text))
         seen = [versions for versions in by_node.values() if versions]
         if any(versions.isdisjoint(seen[0]) for versions in seen[1:]):
             return True

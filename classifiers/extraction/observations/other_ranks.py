@@ -59,9 +59,9 @@ def collectives_differ(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
 
 def left_early(_job: JobFacts, streams: Sequence[StreamText]) -> bool:
     """Whether one rank ended as if its work were done, while the others report that one of them is gone or late."""
-    logs = [one for one in streams if one.source.rank is not None and one.text.strip()]
+    logs = [stream for stream in streams if stream.source.rank is not None and stream.text.strip()]
     lost = {one.index for one, _ in lines_with(logs, peer_lost())}
-    silent = [one for one in logs if one.index not in lost]
+    silent = [log for log in logs if log.index not in lost]
     if not lost or len({one.source.rank for one in silent}) != 1:
         return False
     return all(_is_done(one) for one in silent if one.source.stream != "stdout" or len(silent) == 1)

@@ -41,7 +41,7 @@ MISSED_HEARTBEATS: Final = frozenset({"toolboxes.heartbeat-missed"})
 
 def has_slow_storage(streams: Sequence[StreamText]) -> bool:
     """Whether reading data or saving checkpoints took several times as long in the end as before."""
-    texts = [one.text[-_RANGE:] for one in streams if not one.is_scheduler]
+    texts = [stream.text[-_RANGE:] for stream in streams if not stream.is_scheduler]
     return any(
         _grew(pattern, text)
         for text in texts
@@ -93,15 +93,15 @@ def _counts_before(text: str, offset: int) -> bool:
     """Whether the last lines before a place count towards one total."""
     lines = text[max(0, offset - 2_000) : offset].rstrip("\n").split("\n")[-_FEWEST_COUNTS:]
     counts = [match for match in map(_COUNT.search, lines) if match is not None]
-    if len(counts) < _FEWEST_COUNTS or len({one["total"] for one in counts}) != 1:
+    if len(counts) < _FEWEST_COUNTS or len({count["total"] for count in counts}) != 1:
         return False
-    numbers = [int(one["count"]) for one in counts]
+    numbers = [int(count["count"]) for count in counts]
     return numbers == sorted(set(numbers))
 
 
 def works_while_others_wait(streams: Sequence[StreamText]) -> bool:
     """Whether a progress bar began when the other ranks began to wait, and advanced until they gave up."""
-    texts = [one.text[-_RANGE:] for one in streams if not one.is_scheduler]
+    texts = [stream.text[-_RANGE:] for stream in streams if not stream.is_scheduler]
     waits = [int(found["waited"]) / 1_000 for text in texts for found in _WAITED.finditer(text)]
     if not waits:
         return False

@@ -25,10 +25,10 @@ def is_at_same_step(streams: Sequence[StreamText]) -> bool:
 
     What a step gives to the device is the same in each attempt; a device that fails by itself does so at any step.
     """
-    return any(_ends_alike(stream) for stream in streams if not stream.is_scheduler)
+    return any(_ends_after_same_step(stream) for stream in streams if not stream.is_scheduler)
 
 
-def _ends_alike(stream: StreamText) -> bool:
+def _ends_after_same_step(stream: StreamText) -> bool:
     faults = [line.offset for line in stream.lines if any(hit.id in DEVICE_FAULTS for hit in line.hits)]
     if len(faults) < _FEWEST:
         return False

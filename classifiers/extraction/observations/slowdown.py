@@ -38,7 +38,7 @@ def slowed_down(streams: Sequence[StreamText]) -> bool:
     """
     if next(lines_with(streams, deadlines_reached()), None) is None:
         return False
-    texts = [one.text for one in streams if not one.is_scheduler]
+    texts = [stream.text for stream in streams if not stream.is_scheduler]
     if any(map(training_progress.has_slowed, texts)):
         return not any(map(training_progress.has_more_work, texts))
     return any(slowed_between(text) is not None for text in texts)

@@ -31,15 +31,15 @@ _INNERMOST: Final = 3  # frames that tell what a process does (judgement)
 
 def is_busy_elsewhere(streams: Sequence[StreamText]) -> bool:
     """Whether the only stacks are of ranks that neither wait nor read, while other ranks waited until a limit."""
-    logs = [one for one in streams if not one.is_scheduler and one.text]
-    with_stack = {one.index: stacks for one in logs if (stacks := _stacks(one.text))}
+    logs = [stream for stream in streams if not stream.is_scheduler and stream.text]
+    with_stack = {log.index: stacks for log in logs if (stacks := _stacks(log.text))}
     if not with_stack or any(map(_is_waiting, with_stack.values())):
         return False
     return any(
         hit.id in wait_timeouts()
-        for one in logs
-        if one.index not in with_stack
-        for line in one.lines
+        for log in logs
+        if log.index not in with_stack
+        for line in log.lines
         for hit in line.hits
     )
 
@@ -62,5 +62,6 @@ def _call(frame: re.Match[str]) -> str:
 def _is_waiting(stacks: Sequence[Sequence[str]]) -> bool:
     """Whether none of the stacks of a process is of a call that neither waits nor reads."""
     return all(
-        any(_WAITS.search(call) or _READS.search(call.split(" ")[-1]) for call in one[:_INNERMOST]) for one in stacks
+        any(_WAITS.search(call) or _READS.search(call.split(" ")[-1]) for call in stack[:_INNERMOST])
+        for stack in stacks
     )

@@ -8,7 +8,7 @@ from classifiers.contracts import RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.lost_nodes import lost_node
-from classifiers.extraction.observations.only_losses import is_said_by_other_node
+from classifiers.extraction.observations.only_losses import is_reported_by_other_node
 from classifiers.extraction.process_exits import ProcessExit
 from classifiers.extraction.ranks import nodes_of_event, nodes_of_rank
 from classifiers.node_names import short_name
@@ -25,7 +25,7 @@ def suspect_node(
     nodes = raw.job.nodes
     there = nodes_of_rank(raw, items, rank, exits)
     begins = [item for item in items if item.role == "initiating"]
-    of_daemon = len(nodes) > 1 and bool(begins) and is_said_by_other_node(begins[0])
+    of_daemon = len(nodes) > 1 and bool(begins) and is_reported_by_other_node(begins[0])
     for item in begins:
         named = lost_node(item.text, "", nodes) if item.line_number is None or of_daemon else None
         if named is not None:
@@ -39,7 +39,7 @@ def suspect_node(
             return node
     if rank is not None:
         of_rank = [stream.node for stream in raw.streams if stream.rank == rank]
-        of_rank += [one.node for one in exits if one.rank == rank]
+        of_rank += [process_exit.node for process_exit in exits if process_exit.rank == rank]
         if any(of_rank):
             return next(node for node in of_rank if node)
     return nodes[0] if len(nodes) == 1 else None

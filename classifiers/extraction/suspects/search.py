@@ -81,7 +81,11 @@ def _own_error(evidence: SuspectEvidence) -> int | None:
     if not errors:
         return None
     complaining = {item.rank for item in errors}
-    killed = {one.rank for one in evidence.exits if one.is_violent and one.rank is not None} - complaining
+    killed = {
+        process_exit.rank
+        for process_exit in evidence.exits
+        if process_exit.is_violent and process_exit.rank is not None
+    } - complaining
     if len(killed) == 1 and len(complaining) > 1 and errors[0].onset > Onset.DECISIVE_ENTRY:
         return killed.pop()
     return errors[0].rank
@@ -94,7 +98,11 @@ def _error_of_event(evidence: SuspectEvidence) -> int | None:
         return None
     errors = (item for item in evidence.complaints if item.line_number is not None and not item.reports_exit)
     return next(
-        (one.rank for one in errors if any(hit.role == "initiating" and hit.id not in peer_lost() for hit in one.hits)),
+        (
+            error.rank
+            for error in errors
+            if any(hit.role == "initiating" and hit.id not in peer_lost() for hit in error.hits)
+        ),
         None,
     )
 
@@ -102,7 +110,7 @@ def _error_of_event(evidence: SuspectEvidence) -> int | None:
 def _recorded_rank(evidence: SuspectEvidence) -> int | None:
     """The rank that Flight Recorder dumps or diagnostic files name."""
     collectives, diagnostics = evidence.raw.collectives, evidence.raw.diagnostics
-    ranks = [one.ranks[0] for one in collectives.failures if one.ranks] if collectives is not None else []
+    ranks = [failure.ranks[0] for failure in collectives.failures if failure.ranks] if collectives is not None else []
     found = diagnostics.findings if diagnostics is not None else ()
     ranks += [one.rank for one in found if one.role == "initiating" and one.rank is not None]
     return ranks[0] if ranks else None
@@ -110,7 +118,9 @@ def _recorded_rank(evidence: SuspectEvidence) -> int | None:
 
 def _violent_exit(evidence: SuspectEvidence) -> int | None:
     """The rank that died first by a signal that no process sends to others."""
-    violent = [one for one in evidence.exits if one.is_violent and one.rank is not None]
+    violent = [
+        process_exit for process_exit in evidence.exits if process_exit.is_violent and process_exit.rank is not None
+    ]
     return min(violent, key=_exit_order).rank if violent else None
 
 
@@ -127,7 +137,9 @@ def _named_process(evidence: SuspectEvidence) -> int | None:
         if found is None:
             continue
         pid = next(group for group in found.groups() if group is not None)
-        ranks = {rank for one in evidence.attributions if (rank := one.rank_of_process(pid)) is not None}
+        ranks = {
+            rank for attribution in evidence.attributions if (rank := attribution.rank_of_process(pid)) is not None
+        }
         if len(ranks) == 1:
             return ranks.pop()
     return None
@@ -144,7 +156,12 @@ def _exit_behind_unattributed_error(evidence: SuspectEvidence) -> int | None:
 def _global_report(evidence: SuspectEvidence) -> int | None:
     """The rank that a launcher of all ranks reports; none that was aborted after a time-out."""
     seen = next(
-        (one for one in evidence.exits if one.sees_all_ranks and one.rank is not None and one.signal != SIGTERM), None
+        (
+            process_exit
+            for process_exit in evidence.exits
+            if process_exit.sees_all_ranks and process_exit.rank is not None and process_exit.signal != SIGTERM
+        ),
+        None,
     )
     if seen is None:
         return None
@@ -183,7 +200,7 @@ def _behind(evidence: SuspectEvidence) -> int | None:
     return None
 
 
-def _odd_collective(evidence: SuspectEvidence) -> int | None:
+def _differing_collective(evidence: SuspectEvidence) -> int | None:
     """The one rank that waits in another collective than all others, None if none does.
 
     Of two ranks it is rank 0: what only one rank does, such as validation or saving, rank 0 does.
@@ -207,12 +224,12 @@ def _silent(evidence: SuspectEvidence) -> int | None:
 
     Of several silent ranks it is the first of a whole node, else the one whose exit a launcher reports.
     """
-    talking = {item.rank for item in evidence.complaints if item.rank is not None and not item.reports_exit}
-    talking |= {rank for one in evidence.attributions for rank in one.complaining_ranks}
-    if not talking:
+    reporting = {item.rank for item in evidence.complaints if item.rank is not None and not item.reports_exit}
+    reporting |= {rank for attribution in evidence.attributions for rank in attribution.complaining_ranks}
+    if not reporting:
         return None
-    expected = expected_ranks(evidence.raw, evidence.attributions, talking)
-    silent = expected - talking
+    expected = expected_ranks(evidence.raw, evidence.attributions, reporting)
+    silent = expected - reporting
     size = len(silent)
     is_node = (
         size in _NODE_SIZES
@@ -220,13 +237,13 @@ def _silent(evidence: SuspectEvidence) -> int | None:
         and min(silent) % size == 0
         and max(silent) - min(silent) == size - 1
     )
-    one_voice = len(talking) == 1 and len(expected) > _PAIR  # one of many ranks does not show who is missing
-    if not one_voice and (size == 1 or is_node):
+    is_single_report = len(reporting) == 1 and len(expected) > _PAIR  # one of many ranks does not show who is missing
+    if not is_single_report and (size == 1 or is_node):
         return min(silent)
     one_node = len(evidence.raw.job.nodes) <= 1
     exited = (
-        one.rank if one.rank is not None or not one_node else one.local_rank
-        for one in sorted(evidence.exits, key=_exit_order)
+        process_exit.rank if process_exit.rank is not None or not one_node else process_exit.local_rank
+        for process_exit in sorted(evidence.exits, key=_exit_order)
     )
     return next((rank for rank in exited if rank in silent), None)
 
@@ -249,7 +266,9 @@ def _first_own(evidence: SuspectEvidence) -> int | None:
 
 def _reported_exit(evidence: SuspectEvidence) -> int | None:
     """The rank whose exit launchers report first, exits that are mostly consequences last."""
-    for one in sorted(evidence.exits, key=lambda one: (one.signal in _SENT_TO_OTHERS, *_exit_order(one))):
+    for one in sorted(
+        evidence.exits, key=lambda process_exit: (process_exit.signal in _SENT_TO_OTHERS, *_exit_order(process_exit))
+    ):
         if one.rank is not None and (one.signal != SIGTERM or one.reported_first):
             return one.rank
         if one.local_rank is not None and len(evidence.raw.job.nodes) <= 1:
@@ -301,7 +320,7 @@ def _only_process(evidence: SuspectEvidence) -> int | None:
     texts = [stream for stream in raw.streams if stream.text]
     if len(raw.job.nodes) > 1 or (raw.job.gpus or 0) > 1 or len(texts) != 1 or evidence.exits:
         return None
-    if any(one.known_ranks or one.has_several_ranks for one in evidence.attributions):
+    if any(attribution.known_ranks or attribution.has_several_ranks for attribution in evidence.attributions):
         return None
     if any(hit.role in {"cascade", "teardown"} for item in evidence.items for hit in item.hits):
         return None
@@ -316,7 +335,7 @@ def _in_another_collective(evidence: SuspectEvidence) -> int | None:
     """The odd rank where the failure begins with ranks that wait in different collectives."""
     first = next((item for item in evidence.items if item.role == "initiating"), None)
     differ = first is not None and any(COLLECTIVES_DIFFER in hit.needs for hit in first.hits)
-    return _odd_collective(evidence) if differ else None
+    return _differing_collective(evidence) if differ else None
 
 
 _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
@@ -331,7 +350,7 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _reported_missing,
     _only_error,
     _behind,
-    _odd_collective,
+    _differing_collective,
     _silent,
     _late,
     _first_own,

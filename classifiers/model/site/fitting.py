@@ -93,7 +93,7 @@ def fit(
         now: time of creation.
         parents: ids of the layers before it.
     """
-    used = [one for one in cases if not one.provenance.get("golden")]
+    used = [case for case in cases if not case.provenance.get("golden")]
     packaged = PackagedClassifier(model, catalogue)
     labelled = _scored(packaged, used)
     groups, conflicts = label_groups.groups_of(labelled)
@@ -109,8 +109,8 @@ def fit(
     }
     if not used:
         return SiteFit(SiteLayer(about=about))
-    recurring = [one for one in groups if any(member.keys.can_recur for member in one.members)]
-    memory = Memory(tuple(label_groups.entry_of(one) for one in recurring))
+    recurring = [group for group in groups if any(member.keys.can_recur for member in group.members)]
+    memory = Memory(tuple(label_groups.entry_of(group) for group in recurring))
     fitted = _Corrections(packaged, _newest(groups))
     verdicts = _cross_fitted_verdicts(packaged, fitted)
     calibration = platt_scaling.fit(verdicts.kept)
@@ -156,7 +156,7 @@ def row_of(scores: PackagedScores, number: int) -> PackagedScores:
 
 def _newest(groups: Sequence[LabelledGroup]) -> list[LabelledGroup]:
     """The groups whose labels are newest, as many as corrections rest on, in their order."""
-    times = [max(str(one.case.provenance.get("when") or "") for one in group.members) for group in groups]
+    times = [max(str(member.case.provenance.get("when") or "") for member in group.members) for group in groups]
     places = sorted(range(len(groups)), key=lambda place: times[place])[-MOST_GROUPS:]
     return [groups[place] for place in sorted(places)]
 
@@ -172,7 +172,7 @@ class _Corrections:
         self._held_out: dict[str, Any] = {}
         self._losses: dict[str, Any] = {}
         self._classes = packaged.fusion.classes
-        self._features = [_strongest(one.representative.scores.rows[0]) for one in groups]
+        self._features = [_strongest(group.representative.scores.rows[0]) for group in groups]
         products = inner_products(self._features, postings(self._features), len(groups))
         self.kernel = np.clip(products, 0.0, 1.0) ** KERNEL_POWER
         for axis in CORRECTED_AXES:
@@ -189,7 +189,7 @@ class _Corrections:
         targets = np.array([[code == self.groups[row].labels[axis] for code in classes] for row in rows], float)
         kernel, folds = self.kernel[np.ix_(rows, rows)], self.folds[rows]
         packaged = -np.log((np.exp(offsets) * targets).sum(axis=1))
-        tried = {one: _cross_fitted(kernel, offsets, targets, folds, one) for one in PENALTIES}
+        tried = {penalty: _cross_fitted(kernel, offsets, targets, folds, penalty) for penalty in PENALTIES}
         losses = {
             one: -np.log(np.maximum((softmax(offsets + moved) * targets).sum(axis=1), 1e-9))
             for one, (moved, supported) in tried.items()
@@ -247,8 +247,8 @@ class _Corrections:
         for rows, losses in self._losses.values():
             for row, loss in zip(rows, losses, strict=True):
                 if loss > -np.log(REVIEWED_BELOW):
-                    for one in self.groups[row].members:
-                        found[one.case.id] = max(found.get(one.case.id, 0.0), float(loss))
+                    for member in self.groups[row].members:
+                        found[member.case.id] = max(found.get(member.case.id, 0.0), float(loss))
         return tuple(sorted(found, key=lambda name: (-found[name], name)))
 
 
@@ -287,7 +287,7 @@ def _chosen(losses: Mapping[float, Any], packaged: Any) -> float | None:
     """The strongest penalty that is as good as the best one and better than the packaged scores; None if none is."""
     if not losses:
         return None
-    best = min(losses, key=lambda one: float(losses[one].mean()))
+    best = min(losses, key=lambda loss: float(losses[loss].mean()))
     for penalty in sorted(losses, reverse=True):
         behind = losses[penalty] - losses[best]
         gained = packaged - losses[penalty]
@@ -337,12 +337,12 @@ def _cross_fitted_verdicts(packaged: PackagedClassifier, fitted: _Corrections) -
     for fold in range(FOLDS):
         site = SiteClassifier(SiteLayer(support=fitted.support(fold)), packaged)
         for group, own in zip(fitted.groups, fitted.folds, strict=True):
-            for one in group.members if own == fold else ():
-                if label_groups.is_random_sample(one.case):
-                    [labels], [share] = site.before_calibration(one.scores)
-                    right = labels.side in one.case.labels.allowed["side"]
+            for member in group.members if own == fold else ():
+                if label_groups.is_random_sample(member.case):
+                    [labels], [share] = site.before_calibration(member.scores)
+                    right = labels.side in member.case.labels.allowed["side"]
                     packaged_confidence = packaged.model.calibration.confidence(
-                        one.scores.labels[0].confidence_features
+                        member.scores.labels[0].confidence_features
                     )
                     points = found.kept if share is None else found.changed
                     points.append((packaged_confidence if share is None else share, right))

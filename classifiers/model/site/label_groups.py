@@ -61,13 +61,13 @@ def groups_of(labelled: Sequence[ScoredLabel]) -> tuple[list[LabelledGroup], set
             by_print[one.keys.fingerprint].append(one)
     groups, conflicts = [], set()
     for members in by_print.values():
-        counts = Counter(_judged(one.case) for one in members)
+        counts = Counter(_judged(member.case) for member in members)
         best, count = counts.most_common(1)[0]
-        agreeing = [one for one in members if _judged(one.case) == best]
+        agreeing = [member for member in members if _judged(member.case) == best]
         if count < AGREEING_SHARE * len(members):
-            conflicts |= {one.case.id for one in members}
+            conflicts |= {member.case.id for member in members}
             continue
-        conflicts |= {one.case.id for one in members if _judged(one.case) != best}
+        conflicts |= {member.case.id for member in members if _judged(member.case) != best}
         labels, people = _agreed(agreeing), _people(agreeing)
         if people >= PEOPLE_TO_OVERRULE and _people_who_retry(agreeing, labels) < PEOPLE_TO_OVERRULE:
             del labels["retry"]  # they agree on the cause; that a retry helps is the word of one of them
@@ -88,46 +88,50 @@ def _agreed(members: Sequence[ScoredLabel]) -> dict[str, str]:
     judged = _judged(members[0].case)
     found = {} if judged is None else {"side": judged[0]} | ({} if judged[1] is None else {"cause": judged[1]})
     for axis in AXES:
-        given = {one.case.labels.best[axis] for one in members} - {None}
+        given = {member.case.labels.best[axis] for member in members} - {None}
         if axis not in found and len(given) == 1:
             found[axis] = str(given.pop())
     return found
 
 
 def _people(members: Sequence[ScoredLabel]) -> int:
-    names = {str(one.case.provenance.get("who")) for one in members}
-    return max(len(names), *(int(one.case.provenance.get("people") or 1) for one in members))
+    names = {str(member.case.provenance.get("who")) for member in members}
+    return max(len(names), *(int(member.case.provenance.get("people") or 1) for member in members))
 
 
 def _people_who_retry(members: Sequence[ScoredLabel], labels: Mapping[str, str]) -> int:
     """People by whose word a retry helps, where this is the label; else all of them."""
     retry = labels.get("retry")
-    return _people([one for one in members if retry not in RESUBMITTED or one.case.labels.best["retry"] == retry])
+    return _people(
+        [member for member in members if retry not in RESUBMITTED or member.case.labels.best["retry"] == retry]
+    )
 
 
 def entry_of(group: LabelledGroup) -> MemoryEntry:
     """What memory keeps of a group."""
-    lines = dict.fromkeys(line for one in group.members for line in one.keys.all_lines)
+    lines = dict.fromkeys(line for member in group.members for line in member.keys.all_lines)
     return MemoryEntry(
-        fingerprints=tuple(sorted({one.keys.fingerprint for one in group.members})),
+        fingerprints=tuple(sorted({member.keys.fingerprint for member in group.members})),
         lines=tuple(lines)[:LINES_OF_GROUP],
         labels=group.labels,
         people=group.people,
-        cases=tuple(one.case.id for one in group.members),
+        cases=tuple(member.case.id for member in group.members),
     )
 
 
 def agreement(groups: Iterable[LabelledGroup]) -> float:
     """Share of labels that agree with the label of their group, shrunk towards `PRIOR_AGREEMENT`."""
-    several = [one for one in groups if len(one.members) + one.dissenting > 1]
-    agreeing = sum(len(one.members) for one in several)
-    total = agreeing + sum(one.dissenting for one in several)
+    several = [group for group in groups if len(group.members) + group.dissenting > 1]
+    agreeing = sum(len(group.members) for group in several)
+    total = agreeing + sum(group.dissenting for group in several)
     return (agreeing + PRIOR_AGREEMENT * PRIOR_LABELS) / (total + PRIOR_LABELS)
 
 
 def folds_of(groups: Sequence[LabelledGroup], folds: int) -> Any:
     """The fold of each group; groups of one program are in the same fold."""
-    names = (str(one.representative.case.provenance.get("program") or one.representative.case.group) for one in groups)
+    names = (
+        str(group.representative.case.provenance.get("program") or group.representative.case.group) for group in groups
+    )
     return np.array([crc32(name.encode()) % folds for name in names], dtype=np.int64)
 
 
@@ -143,4 +147,4 @@ def is_random_sample(case: LabelledCase) -> bool:
 
 def labellers(cases: Iterable[LabelledCase]) -> dict[str, int]:
     """The number of labels of each labeller."""
-    return dict(sorted(Counter(str(one.provenance.get("who") or "unknown") for one in cases).items()))
+    return dict(sorted(Counter(str(case.provenance.get("who") or "unknown") for case in cases).items()))

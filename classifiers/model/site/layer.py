@@ -94,7 +94,7 @@ class SiteLayer:
     _weights: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_postings", postings([one.features for one in self.support]))
+        object.__setattr__(self, "_postings", postings([vector.features for vector in self.support]))
 
     @property
     def is_empty(self) -> bool:
@@ -104,7 +104,7 @@ class SiteLayer:
     @property
     def corrects(self) -> bool:
         """Whether the layer has corrections."""
-        return any(weights for one in self.support for weights in one.weights.values())
+        return any(weights for vector in self.support for weights in vector.weights.values())
 
     @property
     def id(self) -> str:
@@ -129,7 +129,7 @@ class SiteLayer:
     def _weights_of(self, axis: str, classes: Sequence[str]) -> Any:
         """The weights of the support cases, support cases × classes."""
         if axis not in self._weights:
-            rows = [[one.weights.get(axis, {}).get(code, 0.0) for code in classes] for one in self.support]
+            rows = [[vector.weights.get(axis, {}).get(code, 0.0) for code in classes] for vector in self.support]
             self._weights[axis] = np.array(rows).reshape(len(rows), len(classes))
         return self._weights[axis]
 
@@ -150,7 +150,7 @@ class SiteLayer:
     def text(self) -> str:
         """The layer as JSON."""
         # Without use: it is in the layers of earlier versions, whose ids are digests of their texts.
-        corrections: dict[str, Any] = {"bias": {}, "support": [_plain(asdict(one)) for one in self.support]}
+        corrections: dict[str, Any] = {"bias": {}, "support": [_plain(asdict(vector)) for vector in self.support]}
         if self.changed_confidence is not None:  # left out otherwise, so that a layer without it keeps its id
             corrections["changed_confidence"] = round(self.changed_confidence, 4)
         body = {
@@ -159,7 +159,7 @@ class SiteLayer:
             "corrections": corrections,
             "memory": {
                 "confidence": round(self.memory_confidence, 4),
-                "entries": [_plain(asdict(one)) for one in self.memory.entries],
+                "entries": [_plain(asdict(entry)) for entry in self.memory.entries],
             },
             "calibration": _plain(asdict(self.calibration)),
         }
@@ -178,9 +178,13 @@ def parse(text: str) -> SiteLayer:
             raise SiteLayerError(f"expected {FORMAT}, got {str(body['format'])[:40]}")
         entries = (
             MemoryEntry(
-                tuple(one["fingerprints"]), tuple(one["lines"]), one["labels"], int(one["people"]), tuple(one["cases"])
+                tuple(entry["fingerprints"]),
+                tuple(entry["lines"]),
+                entry["labels"],
+                int(entry["people"]),
+                tuple(entry["cases"]),
             )
-            for one in body["memory"]["entries"]
+            for entry in body["memory"]["entries"]
         )
         if body["corrections"].get("bias"):
             raise SiteLayerError("expected no bias: no version of this program fits one")
@@ -281,5 +285,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return float(f"{value:.5g}") if isinstance(value, float) else value

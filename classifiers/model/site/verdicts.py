@@ -150,10 +150,10 @@ class SiteClassifier:
         if cause is None:
             ranked = [code for code, _ in found.causes] + [*self._packaged.fusion.classes["cause"]]
             cause = next(code for code in ranked if self._side_of(code) == side)
-        causes = ((cause, 1.0), *(one for one in found.causes if one[0] != cause))[:_TOP]
+        causes = ((cause, 1.0), *(ranked for ranked in found.causes if ranked[0] != cause))[:_TOP]
         symptoms = found.symptoms
         if "symptom" in given:
-            symptoms = ((given["symptom"], 1.0), *(one for one in symptoms if one[0] != given["symptom"]))
+            symptoms = ((given["symptom"], 1.0), *(symptom for symptom in symptoms if symptom[0] != given["symptom"]))
         made = replace(
             found, side=side, causes=causes, category=given.get("category", found.category), symptoms=symptoms
         )

@@ -10,7 +10,7 @@ import pytest
 from classifiers import taxonomy
 from classifiers.composition import kinds
 from classifiers.composition.cases import compose
-from classifiers.composition.made_values import World
+from classifiers.composition.synthetic_values import SyntheticValues
 from classifiers.data.labelled_cases import LabelledCase, check_ids
 
 pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
@@ -72,12 +72,12 @@ def test_no_value_is_left_unfilled(composed_cases: list[LabelledCase]) -> None:
 
 
 def test_a_world_keeps_its_values_and_moves_its_clock() -> None:
-    world = World(random.Random(3))
-    first, second = world.fill("$node $pid $iso $(1-9)"), world.fill("$node $pid $iso")
+    synthetic = SyntheticValues(random.Random(3))
+    first, second = synthetic.fill("$node $pid $iso $(1-9)"), synthetic.fill("$node $pid $iso")
     assert first.split()[:2] == second.split()[:2]
     assert first.split()[2] <= second.split()[2]
     with pytest.raises(KeyError):
-        world.fill("$nobodyknows")
+        synthetic.fill("$nobodyknows")
 
 
 GOOD = """

@@ -41,6 +41,7 @@ def test_a_file_lies_under_its_side_and_cause_and_says_its_topic(packaged: list[
         assert (side, cause) == (axes.side_of(kind.labels["cause"]), kind.labels["cause"]), kind.id
         assert topic
         assert all(part.replace("-", "").isalpha() and part.islower() for part in topic), kind.file
+        assert "-to-" not in topic[-1], f"{kind.file}: a topic, not a range of names"
         assert kind.source
 
 

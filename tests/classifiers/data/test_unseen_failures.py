@@ -9,7 +9,7 @@ import pytest
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from tests.classifiers.data.overlap import close_pairs, texts
-from tests.classifiers.data.test_places import PLACES
+from tests.classifiers.data.test_no_real_hosts import PLACES
 from tests.unseen_failures import declarations
 from tests.unseen_failures.__main__ import DATA, HALVES
 

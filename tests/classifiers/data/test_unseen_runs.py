@@ -8,7 +8,7 @@ import pytest
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from tests.classifiers.data.overlap import close_pairs, texts
-from tests.classifiers.data.test_places import PLACES
+from tests.classifiers.data.test_no_real_hosts import PLACES
 
 pytestmark = pytest.mark.xdist_group("training cases")  # composed once for all files of the group
 

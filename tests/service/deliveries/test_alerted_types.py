@@ -8,7 +8,7 @@ from service.automation.notifications import MessageKind
 from service.deliveries.build import targets
 from service.deliveries.channels.pagerduty import PagerDutyChannel
 from service.deliveries.config import parse
-from tests.service.deliveries.made import due, payload, poster
+from tests.service.deliveries.sample_messages import due, payload, poster
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON
 

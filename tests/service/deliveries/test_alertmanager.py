@@ -9,8 +9,8 @@ import pytest
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
 from service.deliveries.records import DueDelivery
 from tests.labs.alertmanager import alertmanager
-from tests.service.deliveries.made import due, payload, poster
 from tests.service.deliveries.receivers import receiver
+from tests.service.deliveries.sample_messages import due, payload, poster
 from tests.service.frozen_clock import FrozenClock
 
 SEVERITY: Any = {"user": "info"}

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from service.deliveries.channels.channel import body, message_id, summary
-from tests.service.deliveries.made import due
+from tests.service.deliveries.sample_messages import due
 
 
 def test_an_id_is_the_same_on_each_try_and_no_other_message_s() -> None:

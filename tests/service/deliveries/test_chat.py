@@ -11,8 +11,8 @@ from service.deliveries.channels.chat import ChatChannel
 from service.deliveries.config import defaults
 from service.deliveries.drain import Target
 from service.errors import ConfigurationError
-from tests.service.deliveries.made import LOOPBACK, drain, due, payload, put
 from tests.service.deliveries.receivers import Inbox, mail_server, receiver
+from tests.service.deliveries.sample_messages import LOOPBACK, drain, due, payload, put
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job
 from tests.service.sample_rows import put as put_failures

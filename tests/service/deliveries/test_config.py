@@ -7,7 +7,7 @@ import pytest
 
 from service.deliveries import config
 from service.errors import ConfigurationError
-from tests.service.deliveries.made import KEY, SECRET
+from tests.service.deliveries.sample_messages import KEY, SECRET
 
 SOUND = """
 [network]

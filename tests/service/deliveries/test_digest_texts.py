@@ -11,8 +11,8 @@ from service.deliveries.channels.message_text import text, title
 from service.deliveries.config import defaults
 from service.deliveries.drain import Target
 from service.deliveries.records import DueDelivery
-from tests.service.deliveries.made import LOOPBACK, drain, due, payload, put
 from tests.service.deliveries.receivers import receiver
+from tests.service.deliveries.sample_messages import LOOPBACK, drain, due, payload, put
 from tests.service.frozen_clock import FrozenClock
 
 pytest.importorskip("apprise")

@@ -14,8 +14,8 @@ from service.deliveries.drain import Drain
 from service.deliveries.records import DueDelivery, StoredDelivery
 from service.deliveries.routing import Route
 from service.telemetry import Telemetry
-from tests.service.deliveries.made import SECRET, SENDING, drain, put, target, webhook
 from tests.service.deliveries.receivers import Receiver, receiver
+from tests.service.deliveries.sample_messages import SECRET, SENDING, drain, put, target, webhook
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job
 from tests.service.sample_rows import put as put_failures

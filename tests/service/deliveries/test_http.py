@@ -12,8 +12,8 @@ import pytest
 
 from service.deliveries.channels.http import NoAnswer
 from tests.labs.need import need
-from tests.service.deliveries.made import poster
 from tests.service.deliveries.receivers import Receiver, receiver
+from tests.service.deliveries.sample_messages import poster
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from service.deliveries.build import targets
 from service.deliveries.channels.mail_folder import MailFolderChannel
 from service.deliveries.config import parse, report_receivers
 from service.deliveries.records import REPORT_SUBSCRIPTION
-from tests.service.deliveries.made import due, payload
+from tests.service.deliveries.sample_messages import due, payload
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON
 

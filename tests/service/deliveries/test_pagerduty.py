@@ -4,8 +4,8 @@ import orjson
 import pytest
 
 from service.deliveries.channels.pagerduty import PagerDutyChannel, dedup_key
-from tests.service.deliveries.made import due, payload, poster
 from tests.service.deliveries.receivers import receiver
+from tests.service.deliveries.sample_messages import due, payload, poster
 from tests.service.frozen_clock import FrozenClock
 
 SEVERITY: Any = {"hardware": "critical", "system": "error", "user": "info"}

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from service.deliveries.channels.message_text import plain_text, text, title
-from tests.service.deliveries.made import due, payload
 from tests.service.deliveries.receivers import Inbox
+from tests.service.deliveries.sample_messages import due, payload
 from tests.service.deliveries.test_chat import channel, inbox, text_of
 
 __all__ = ["inbox"]

@@ -9,7 +9,7 @@ from service.deliveries.channels.channel import SENT, Outcome
 from service.deliveries.records import DueDelivery
 from service.deliveries.runner import Runner
 from tests.service.databases import copy_migrated
-from tests.service.deliveries.made import drain, put, target
+from tests.service.deliveries.sample_messages import drain, put, target
 from tests.service.frozen_clock import FrozenClock
 
 

@@ -4,7 +4,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from service.deliveries.channels import signing
-from tests.service.deliveries.made import KEY, SECRET
+from tests.service.deliveries.sample_messages import KEY, SECRET
 
 BODY = b'{"type":"job.diagnosed","timestamp":"2026-11-20T10:15:00Z","data":{"job_id":"4711"}}'
 AT = datetime.fromtimestamp(1795169700, UTC)

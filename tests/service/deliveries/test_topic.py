@@ -13,7 +13,7 @@ from service.messaging.kafka.topics import ensure_topic
 from service.messaging.record import Message
 from tests.contracts.test_source import take
 from tests.labs.kafka import Broker as RealBroker
-from tests.service.deliveries.made import due
+from tests.service.deliveries.sample_messages import due
 
 pytestmark = pytest.mark.xdist_group("kafka")  # one broker for all files of the group
 

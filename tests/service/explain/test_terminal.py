@@ -12,7 +12,7 @@ from service.explain.job_facts import JobEnd
 from service.explain.terminal import Style, text_of
 from service.recommend import policy
 from service.recommend.advise import advise
-from tests.service.recommend.worlds import ALONE, FAILED, LOST_GPU, TYPO
+from tests.service.recommend.sample_facts import ALONE, FAILED, LOST_GPU, TYPO
 
 PLACE = Suspect(rank=3, node="gpu018", gpu=1)
 

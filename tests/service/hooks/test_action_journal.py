@@ -12,7 +12,7 @@ from service.hooks.action_journal import Intent, Journal
 from service.hooks.lease_parser import request_to_json
 from service.hooks.request import Failed, Settled
 from tests.service.frozen_clock import FrozenClock
-from tests.service.hooks.made import NOW, request
+from tests.service.hooks.sample_requests import NOW, request
 
 
 def intent(request_id: str = "r1", **changes: object) -> Intent:

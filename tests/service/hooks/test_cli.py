@@ -20,7 +20,7 @@ import pytest
 from service.__main__ import main
 from service.deliveries.channels import signing
 from tests.labs.ports import free_port
-from tests.service.deliveries.made import KEY, SECRET
+from tests.service.deliveries.sample_messages import KEY, SECRET
 from tests.service.web.live import serving
 from tests.service.web.world import World, event, log, make_world
 

@@ -8,7 +8,7 @@ import pytest
 
 from service.hooks.command import CommandScheduler
 from service.hooks.request import Failed, LeaseExpired, Ready, Settled
-from tests.service.hooks.made import Lasting, request
+from tests.service.hooks.sample_requests import Lasting, request
 
 
 def program(folder: Path, text: str) -> list[str]:

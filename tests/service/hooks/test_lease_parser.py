@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.hooks.lease_parser import InvalidRequest, expiry_of, read_request, request_to_json
-from tests.service.hooks.made import NOW, request
+from tests.service.hooks.sample_requests import NOW, request
 
 ITEM: dict[str, Any] = {
     "request_id": "r1",

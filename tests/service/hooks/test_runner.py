@@ -11,15 +11,15 @@ from service.hooks.lease_client import ServiceUnavailable
 from service.hooks.request import Failed, Request, Settled
 from service.hooks.runner import HookRunner, RunnerOptions
 from tests.service.frozen_clock import FrozenClock
-from tests.service.hooks import made
+from tests.service.hooks import sample_requests
 from tests.service.hooks.fakes import FakeScheduler, FakeService, Killed
-from tests.service.hooks.made import NOW
+from tests.service.hooks.sample_requests import NOW
 
 DONE = Settled("done", "did it", "8")
 
 
 def request(request_id: str = "r1", **changes: Any) -> Request:
-    return made.request(request_id=request_id, **({"good_until": NOW + timedelta(minutes=2)} | changes))
+    return sample_requests.request(request_id=request_id, **({"good_until": NOW + timedelta(minutes=2)} | changes))
 
 
 class Hook:

@@ -12,7 +12,7 @@ from service.deliveries.channels import signing
 from service.errors import ConfigurationError
 from service.hooks.webhook_listener import WakeUp, WebhookListener
 from service.shutdown import SignalShutdownFlag
-from tests.service.deliveries.made import KEY, SECRET
+from tests.service.deliveries.sample_messages import KEY, SECRET
 
 BODY = b'{"type":"resubmission.requested","data":{}}'
 

@@ -11,7 +11,7 @@ from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import Facts, History, KnownCheckpoint, Lineage, OpenIncident, OptIn, SwitchState
 from service.recommend.ranking import posterior
-from tests.service.recommend.worlds import ALONE, FAILED, JOBS, LOST_GPU, NOW, PASSING, TYPO, VERDICTS, ran
+from tests.service.recommend.sample_facts import ALONE, FAILED, JOBS, LOST_GPU, NOW, PASSING, TYPO, VERDICTS, ran
 
 BUILT_IN = policy.built_in()
 

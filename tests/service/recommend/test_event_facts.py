@@ -7,7 +7,7 @@ import pytest
 from service.contracts.event import from_object
 from service.recommend import event_facts, policy
 from service.recommend.facts import OptIn
-from tests.service.recommend.worlds import NOW
+from tests.service.recommend.sample_facts import NOW
 
 BUILT_IN = policy.built_in()
 EVENT = {"cluster": "orion", "job_id": "17", "status": "failed", "ended_at": "2026-11-01T03:00:00Z"}

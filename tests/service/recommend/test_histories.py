@@ -26,7 +26,7 @@ from service.recommend.facts import (
     Tally,
 )
 from service.recommend.rule_chain import RuleContext
-from tests.service.recommend.worlds import JOBS, NOW, PASSING, VERDICTS, ran
+from tests.service.recommend.sample_facts import JOBS, NOW, PASSING, VERDICTS, ran
 
 BOLD = """
 [[rule]]

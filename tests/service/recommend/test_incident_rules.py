@@ -13,7 +13,7 @@ from service.recommend.incident_rules import (
     detect_incidents,
     release_times,
 )
-from tests.service.recommend.worlds import NOW
+from tests.service.recommend.sample_facts import NOW
 
 SETTINGS = policy.built_in().incident
 

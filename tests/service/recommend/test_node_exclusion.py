@@ -5,7 +5,7 @@ from dataclasses import replace
 from classifiers.contracts import Evidence, JobFacts, Suspect
 from service.recommend import node_exclusion, policy
 from service.recommend.facts import Suspicion
-from tests.service.recommend.worlds import FAILED, LOST_GPU, PASSING, TYPO
+from tests.service.recommend.sample_facts import FAILED, LOST_GPU, PASSING, TYPO
 
 SETTINGS = policy.built_in().suspicion
 BAD = Suspicion(9.0, 4.0, 15.0)

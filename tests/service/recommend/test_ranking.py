@@ -11,7 +11,7 @@ from service.recommend import ranking
 from service.recommend.advise import advise
 from service.recommend.facts import Facts, History
 from service.recommend.policy import built_in
-from tests.service.recommend.worlds import FAILED, LOST_GPU, NOW
+from tests.service.recommend.sample_facts import FAILED, LOST_GPU, NOW
 
 CODES = tuple(code for code in taxonomy.load().mitigations if code != "M11")
 COUNTS = st.dictionaries(st.sampled_from(CODES), st.integers(0, 10_000))

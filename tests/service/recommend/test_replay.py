@@ -10,7 +10,7 @@ from service.recommend.advise import advise
 from service.recommend.facts import ActionRate, Facts, Lineage, OptIn, PastResubmit, StormState
 from service.recommend.recent_activity import storm_key
 from service.recommend.replay import PastDecision
-from tests.service.recommend.worlds import ALONE, NOW, PASSING, TYPO, ran
+from tests.service.recommend.sample_facts import ALONE, NOW, PASSING, TYPO, ran
 
 BUILT_IN = policy.built_in()
 STRICT = policy.parse('version = "strict"\n[limits]\ninfra_per_lineage = 1\n')

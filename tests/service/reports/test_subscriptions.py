@@ -22,8 +22,8 @@ from service.reports.publish import ReportService
 from service.web.app import create_app
 from service.web.sessions import COOKIE, FORM_COOKIE, LIFETIME
 from tests.service.databases import connection_of
-from tests.service.deliveries.made import SECRET, drain
 from tests.service.deliveries.receivers import Inbox, Receiver, mail_server, receiver
+from tests.service.deliveries.sample_messages import SECRET, drain
 from tests.service.web.world import HERE, World, event, lines, make_world
 
 pytest.importorskip("apprise")

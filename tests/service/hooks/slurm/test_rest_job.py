@@ -4,7 +4,7 @@ import pytest
 
 from service.hooks.slurm import rest_job, submit
 from service.hooks.slurm.rest_job import UnsupportedOption
-from tests.service.hooks.made import request
+from tests.service.hooks.sample_requests import request
 from tests.service.hooks.slurm.test_submit import job
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

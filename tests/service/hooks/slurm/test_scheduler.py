@@ -16,7 +16,7 @@ from service.hooks.slurm.scheduler import SlurmOptions, SlurmScheduler
 from service.hooks.slurm.scripts import ScriptStore
 from service.hooks.slurm.tools import SlurmCommands, SlurmRefused
 from tests.labs import slurm, slurmrestd
-from tests.service.hooks.made import Lasting, request
+from tests.service.hooks.sample_requests import Lasting, request
 from tests.service.hooks.slurm import benches
 from tests.service.hooks.slurm.benches import GOES_ON, USER, Bench
 

@@ -4,7 +4,7 @@ import pytest
 
 from service.hooks.slurm import submit
 from service.hooks.slurm.record import SlurmJob, read_job
-from tests.service.hooks.made import request
+from tests.service.hooks.sample_requests import request
 
 
 def number(value: int | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from service.hooks.slurm.scheduler import SlurmOptions, SlurmScheduler
 from service.hooks.slurm.scripts import ScriptStore
 from service.hooks.slurm.tools import SlurmCommands
 from tests.labs import slurm
-from tests.service.hooks.made import Lasting, request
+from tests.service.hooks.sample_requests import Lasting, request
 from tests.service.hooks.slurm import benches
 from tests.service.hooks.slurm.benches import USER, Bench
 

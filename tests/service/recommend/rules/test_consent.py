@@ -8,7 +8,7 @@ from service.contracts.advice import Mode
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import OptIn, OptInMode
-from tests.service.recommend.worlds import ALONE, PASSING, ran
+from tests.service.recommend.sample_facts import ALONE, PASSING, ran
 
 BUILT_IN = policy.built_in()
 

@@ -10,7 +10,7 @@ from service.contracts.advice import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import History, KnownCheckpoint, OpenIncident, Tally
-from tests.service.recommend.worlds import ALONE, NOW, PASSING, ran
+from tests.service.recommend.sample_facts import ALONE, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()
 

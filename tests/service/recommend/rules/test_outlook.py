@@ -5,7 +5,7 @@ from dataclasses import replace
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.rules.outlook import matches
-from tests.service.recommend.worlds import ALONE, FAILED, PASSING
+from tests.service.recommend.sample_facts import ALONE, FAILED, PASSING
 
 
 def test_a_pattern_matches_what_is_below_it_only() -> None:

@@ -11,7 +11,7 @@ from service.recommend.advise import advise
 from service.recommend.facts import Lineage, PastResubmit
 from service.recommend.policy_settings import Backoff
 from service.recommend.rules.pause import pause_s
-from tests.service.recommend.worlds import ALONE, FAILED, LOST_GPU, NOW, PASSING, ran
+from tests.service.recommend.sample_facts import ALONE, FAILED, LOST_GPU, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()
 

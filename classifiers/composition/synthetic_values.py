@@ -22,7 +22,7 @@ def _words() -> dict[str, list[str]]:
     return tomllib.loads((Path(__file__).parent / "vocabulary.toml").read_text(encoding="utf-8"))
 
 
-class World:
+class SyntheticValues:
     """The values of one case. `bound` sets some of them in advance (a rank, a node)."""
 
     def __init__(self, rng: random.Random, bound: Mapping[str, str] | None = None) -> None:

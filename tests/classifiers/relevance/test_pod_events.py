@@ -11,6 +11,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import Reason, Support
+from classifiers.relevance.own_names import is_of_foreign_pod
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -19,6 +20,8 @@ MOUNT = "Warning FailedMount pod/{}: MountVolume.MountDevice failed for volume p
 PULL = 'Warning Failed pod/{}: Failed to pull image "registry.example/ml/unet3d:1": 503 Service Unavailable'
 PROBE = "Warning Unhealthy pod/{}: Readiness probe failed: HTTP probe failed with statuscode: 503"
 EVICTED = "Evicted pod {}: The node was low on resource: memory."
+OTHER_POD = "Evicted pod/etl-shuffle-4: The node was low on resource: ephemeral-storage. Container x was using 900124Mi"
+PRESSURE = "Node n7 status is now: NodeHasDiskPressure"
 TIMED_OUT = frozenset({"pytorch.nccl-watchdog-timeout"})
 NO_NAMES = frozenset({"python.name-resolution"})
 
@@ -161,3 +164,18 @@ def test_an_eviction_at_the_end_of_an_evicted_job_counts_whatever_the_pod_is_cal
 def test_an_eviction_leads_where_the_scheduler_reports_it(extractor: Extractor, status: str, *, leads: bool) -> None:
     found = items(extractor, "loading\n", EVICTED.format("ml/a81f-0"), before_end_s=20, node="gpu1", status=status)
     assert (found[0].node == "gpu1") is leads
+
+
+def test_a_pod_is_foreign_where_nothing_of_the_job_names_it() -> None:
+    assert is_of_foreign_pod(OTHER_POD, ["clip-worker-0: step 7", "clip"])
+    assert not is_of_foreign_pod(OTHER_POD, ["etl-shuffle-0: step 7"])
+    assert not is_of_foreign_pod(PRESSURE, ["clip-worker-0: step 7"])
+
+
+def test_memory_that_a_foreign_pod_used_does_not_refute_the_pressure_on_the_node(extractor: Extractor) -> None:
+    log = LogStream("step 7 loss 2.0\nReceived 15 death signal, shutting down workers", node="n7", stream="stderr")
+    job = JobFacts(status="failed", scheduler="kubernetes", reason="Evicted", nodes=("n7",), ended_at=ENDED)
+    events = (NodeEvent(OTHER_POD, ENDED, "n7"), NodeEvent(PRESSURE, ENDED, "n7"))
+    found = extractor.extract(RawCase(job=job, streams=(log,), node_events=events)).items
+    hits = {hit.id: hit.role for item in found if item.text == PRESSURE for hit in item.hits}
+    assert hits.get("kubernetes.evicted-memory") == "initiating"

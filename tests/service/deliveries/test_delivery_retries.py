@@ -14,8 +14,8 @@ from service.deliveries.records import DueDelivery, NewDelivery
 from service.deliveries.tables import digests
 from service.maintenance import WAITING_FOR, UndeliverableMessages
 from tests.service.databases import connection_of
-from tests.service.deliveries.made import SENDING, drain, put, target, webhook
 from tests.service.deliveries.receivers import receiver
+from tests.service.deliveries.sample_messages import SENDING, drain, put, target, webhook
 from tests.service.frozen_clock import FrozenClock
 
 DIGEST_S = 3600.0

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.faultlab.made_identity import identity, scrubber
+from tests.faultlab.synthetic_identity import identity, scrubber
 
 
 def test_a_run_always_has_the_same_identity_and_another_run_another() -> None:

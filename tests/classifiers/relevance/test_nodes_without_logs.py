@@ -1,43 +1,17 @@
-"""Events of nodes whose logs are missing, of the time when a file was written, and of who held the memory."""
+"""Events of nodes whose logs are missing, and of stores when a file was written."""
 
 from typing import Any
 
 import pytest
 
-from classifiers.extraction.events.memory_tables import holds_more_than_killed
 from classifiers.relevance.event_candidates import Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
 from tests.classifiers.relevance.test_node_events import CUDA_ERROR, END, PEER_GONE, event, job, judged
 
-KILLED = "Out of memory: Killed process 812 (python3) total-vm:9kB, anon-rss:8kB, file-rss:0kB"
 TORN = frozenset({"python.pickle-load"})
 FAILOVER = "ost3 failover to oss9 done, 12 transactions lost"
 OF_SERVER = ("events.filesystem-failed",)
-
-
-def row(pid: int, rss: int, name: str) -> str:
-    return f"[{pid:7d}]  1000 {pid} 99000000 {rss:8d}        0 1200000        0             0 {name}"
-
-
-@pytest.mark.parametrize(
-    ("held", "is_other"), [(900_000, True), (150_000, False)], ids=["several times as much", "about as much"]
-)
-def test_the_table_of_the_kernel_tells_who_held_the_memory(held: int, *, is_other: bool) -> None:
-    rows = [row(812, 60_000, "python3"), row(813, 40_000, "python3"), row(99, held, "collectd")]
-    assert holds_more_than_killed([*rows, KILLED]) is is_other
-    assert not holds_more_than_killed(rows)
-
-
-@pytest.mark.parametrize(
-    ("killed", "is_other"),
-    [("Out of memory: Killed", True), ("Memory cgroup out of memory: Killed", False)],
-    ids=["the node was full", "its own limit was reached"],
-)
-def test_without_a_row_of_the_killed_process_its_message_says_what_it_held(killed: str, *, is_other: bool) -> None:
-    message = f"{killed} process 812 (python3) total-vm:9000000kB, anon-rss:4000000kB, file-rss:0kB"
-    assert holds_more_than_killed([row(99, 9_000_000, "collectd"), message]) is is_other
-    assert not holds_more_than_killed([row(99, 7_000_000, "collectd"), message])  # eight of them could hold as much
 
 
 @pytest.mark.parametrize("lost", ["ray.node-died", "mpi.lost-daemon"])
