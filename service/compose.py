@@ -237,9 +237,7 @@ class Services:
             ),
             PeriodicTask(self.reports.run_if_due, periodic.REPORTS_S, name="weekly report"),
             PeriodicTask(self.node_statistics_updater, periodic.NODE_STATISTICS_S, name="node statistics"),
-            PeriodicTask(
-                self.revision.revise_by_new_evidence, periodic.LATE_REVISIONS_S, name="revision by new evidence"
-            ),
+            PeriodicTask(self.revision.revise_by_new_evidence, periodic.LATE_REVISIONS_S, name="revision by evidence"),
             PeriodicTask(self.automation.tick, periodic.AUTOMATION_S, name="resubmissions and incidents"),
             PeriodicTask(self.retention.run_if_due, periodic.RETENTION_S, name="retention"),
             PeriodicTask(self.sealing.seal_due, periodic.SEALS_S, name="sealing of verdicts"),

@@ -16,13 +16,13 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.observations.phases import write_times
-from classifiers.extraction.observations.silence import silent_since
+from classifiers.extraction.observations.silence import stalled_since
 from classifiers.extraction.observations.slow_nodes import late_nodes, slow_nodes
 from classifiers.extraction.observations.slowdown import slowed_between
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.node_names import short_name
-from classifiers.observation_names import OBSERVATIONS, SILENT_UNTIL_LIMIT
+from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, JobEvidence, Judgement, MatchedEvent, Reason, Support
 from classifiers.relevance.event_objects import may_concern_others, read_objects
@@ -45,10 +45,6 @@ _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib
 _MEMBER: Final = re.compile(r"\b(?P<bond>bond\d{1,3}): \(slave (?P<member>\w{1,15})\)")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
 _ABSOLUTE: Final = re.compile(r"(?<![\w.])/[\w.@%+=-]{1,120}/[\w.@%+=-]")  # a path that tells on which disk it is
-_RAN_FOR: Final = re.compile(
-    r"\bran for (?P<ms>\d{1,10}) milliseconds"
-    r"|(?i:\bno (?:new )?(?:progress|step|iteration|batch)\b[^\n]{0,20}) (?:for|in) (?P<s>\d{2,6}) ?s"
-)
 # A launcher's last word on pods that it waits for says nothing of why they do not come.
 _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
@@ -230,9 +226,7 @@ def _job_seen(
         last_progress=max(last_progress, default=None) if clock.is_aligned else None,
         latest_progress=cache(lambda: _latest_progress(attributions)) if clock.is_aligned else lambda: None,
         failed=_first_since(started, times) if clock.is_aligned else None,
-        stalled=_stalled_since(raw, streams, of_logs, present, clock.of(raw.job.ended_at))
-        if clock.is_aligned
-        else None,
+        stalled=stalled_since(raw, streams, of_logs, present, clock.of(raw.job.ended_at)) if clock.is_aligned else None,
         slowed=cache(lambda: _slowed_since(texts)) if clock.is_aligned else lambda: None,
         slowed_between=cache(lambda: next(filter(None, map(slowed_between, texts)), None)),
         slow_nodes=cache(lambda: slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
@@ -319,29 +313,6 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
         return False
     is_all = text.count("\n") < _FEW_LINES and len(own) == sum(not item.from_scheduler for item in of_logs)
     return is_all or is_prose(line) or any(item.role == "initiating" for item in last)
-
-
-def _stalled_since(
-    raw: RawCase,
-    streams: Sequence[StreamText],
-    of_logs: Sequence[EvidenceItem],
-    present: AbstractSet[str],
-    ended: float | None,
-) -> float | None:
-    """When the first collective began that did not end in time, or the job fell silent; None if nothing shows that.
-
-    A watchdog that does not print the time ends the job.
-    """
-    if SILENT_UNTIL_LIMIT in present:
-        return silent_since(raw.job, streams)
-    found = (
-        time - (int(hit["ms"]) / 1_000 if hit["ms"] else int(hit["s"]))
-        for item in of_logs
-        if item.role in {"initiating", "cascade"}
-        and (hit := _RAN_FOR.search(item.message)) is not None
-        and (time := time_of(item.text) or (ended if hit["s"] else None)) is not None
-    )
-    return min(found, default=None)
 
 
 def _slowed_since(texts: Sequence[str]) -> float | None:

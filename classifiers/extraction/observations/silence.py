@@ -1,14 +1,17 @@
-"""Whether a job printed nothing for long before its time ran out: it hung, and its limit was not too short."""
+"""Since when a job waited or printed nothing: one that does so until its limit hangs, and the limit is not too short."""
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
 from classifiers.contracts import JobFacts, RawCase
 from classifiers.extraction.clocks import ClockOfLogs
+from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText, lines_with
+from classifiers.observation_names import SILENT_UNTIL_LIMIT
 from classifiers.relevance.entry_groups import deadlines_reached
 
 _RANGE: Final = 65_536  # characters at the end of a log that are read
@@ -19,6 +22,11 @@ _LEAST_S: Final = 900.0
 _TIMES_LONGER: Final = 6.0
 # slurmstepd: "CANCELLED AT 2026-05-05T10:00:00 DUE TO TIME LIMIT".
 _CANCELLED_AT: Final = re.compile(r"\bAT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
+
+_RAN_FOR: Final = re.compile(
+    r"\bran for (?P<ms>\d{1,10}) milliseconds"
+    r"|(?i:\bno (?:new )?(?:progress|step|iteration|batch)\b[^\n]{0,20}) (?:for|in) (?P<s>\d{2,6}) ?s"
+)
 
 
 def silent_since(job: JobFacts, streams: Sequence[StreamText]) -> float | None:
@@ -39,6 +47,29 @@ def silent_since(job: JobFacts, streams: Sequence[StreamText]) -> float | None:
     end = ends[0] if ends else ClockOfLogs(RawCase(job), streams).of(job.ended_at)
     longest = max(later - earlier for earlier, later in pairwise(times))
     return last if end is not None and end - last >= max(_LEAST_S, _TIMES_LONGER * longest) else None
+
+
+def stalled_since(
+    raw: RawCase,
+    streams: Sequence[StreamText],
+    of_logs: Sequence[EvidenceItem],
+    present: AbstractSet[str],
+    ended: float | None,
+) -> float | None:
+    """When the first collective began that did not end in time, or the job fell silent; None if nothing shows that.
+
+    A watchdog that does not print the time ends the job.
+    """
+    if SILENT_UNTIL_LIMIT in present:
+        return silent_since(raw.job, streams)
+    found = (
+        time - (int(hit["ms"]) / 1_000 if hit["ms"] else int(hit["s"]))
+        for item in of_logs
+        if item.role in {"initiating", "cascade"}
+        and (hit := _RAN_FOR.search(item.message)) is not None
+        and (time := time_of(item.text) or (ended if hit["s"] else None)) is not None
+    )
+    return min(found, default=None)
 
 
 def _times_of(stream: StreamText) -> list[float]:

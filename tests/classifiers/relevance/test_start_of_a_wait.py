@@ -36,7 +36,7 @@ def first_of(log: str, what: str, *, at_s: float, node: str, source: str, status
         (40, "leaf-3", frozenset({"python.key-error"}), False),
     ],
 )
-def test_trouble_of_a_switch_counts_where_the_processes_wait_from_then_on(
+def test_a_failure_of_a_switch_counts_where_the_processes_wait_from_then_on(
     before_s: float, node: str, own: frozenset[str], *, is_used: bool
 ) -> None:
     stalled = END - 1_800
@@ -106,7 +106,7 @@ def test_a_job_meets_its_limit_on_a_node_that_was_slow_before_it_began(
 
 
 @pytest.mark.parametrize(("before_s", "is_used"), [(60, True), (900, False)])
-def test_trouble_of_a_switch_counts_where_a_connection_is_lost_at_once(before_s: float, *, is_used: bool) -> None:
+def test_a_failure_of_a_switch_counts_where_a_connection_is_lost_at_once(before_s: float, *, is_used: bool) -> None:
     lost = frozenset({"wordings.peer-gone"})
     down = event("port 12 down", at=END - 10 - before_s, node="leaf-3", source="snmp", entries=("switches.port-out",))
     seen = job(own_entries=[], other_entries=lost, last_progress=END - 100)
