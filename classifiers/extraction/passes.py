@@ -127,7 +127,7 @@ def read_node_events(extraction: Extraction) -> None:
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
-        hits = _of_one_kind(hits, text, is_change=event.source == CHANGE)
+        hits = _of_one_kind(hits, text, is_change=event.source == CHANGE) if hits else hits
         if event.source == CHANGE and not hits:
             extraction.set_aside.append(
                 EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
@@ -166,17 +166,13 @@ def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Se
     General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
     event of that kind. What a daemon logs as information of its own work is no record of a change.
     """
-    if not hits:
-        return hits
-    if len(hits) > 1:
-        hits = tuple([hit for hit in hits if hit.id != NAMED_OBJECT]) or hits
+    hits = tuple([hit for hit in hits if hit.id != NAMED_OBJECT]) or hits
     if is_change:
         done = tuple(hit for hit in hits if hit.id in node_operations())
         return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
     trouble = tuple([hit for hit in hits if not hit.id.startswith(CHANGES)])
-    if len(trouble) > 1:
-        trouble = tuple([hit for hit in trouble if hit.id == MANY_AFFECTED]) or trouble
-    if trouble or is_information_of_daemon(text):
+    trouble = tuple([hit for hit in trouble if hit.id == MANY_AFFECTED]) or trouble
+    if trouble or not hits or is_information_of_daemon(text):
         return trouble
     return tuple(hit for hit in hits if hit.id != ANY_CHANGE)
 
