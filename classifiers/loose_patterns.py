@@ -18,6 +18,17 @@ def without_upper_bounds(pattern: str) -> str:
     return pattern if r"\Q" in pattern else _PART.sub(_opened, pattern)
 
 
+def least_opened_bound(pattern: str) -> int | None:
+    """The smallest upper bound that `without_upper_bounds` opens, None where it opens none.
+
+    A text that is no longer, in bytes, reaches no opened bound: both expressions match the same of it.
+    """
+    if r"\Q" in pattern:
+        return None
+    bounds = (part["most"] for part in _PART.finditer(pattern))
+    return min((int(most) for most in bounds if most is not None and int(most) > _FEW), default=None)
+
+
 def _opened(part: re.Match[str]) -> str:
     least, most = part["least"], part["most"]
     return part[0] if most is None or int(most) <= _FEW else f"{{{least},}}"

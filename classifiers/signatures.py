@@ -79,7 +79,7 @@ class LinePattern:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._match: Callable[[bytes], object | None] | None = None
+        self._match: Callable[[bytes], Sequence[int] | None] | None = None
 
     def __reduce__(self) -> tuple[type["LinePattern"], tuple[str]]:
         return LinePattern, (self.pattern,)  # processes that get it compile it themselves
@@ -87,9 +87,9 @@ class LinePattern:
     def matches(self, line: bytes) -> bool:
         """Whether it matches anywhere in a line in UTF-8."""
         match = self._match or self.compile()
-        return match(line) is not None
+        return bool(match(line))
 
-    def compile(self) -> "Callable[[bytes], object | None]":
+    def compile(self) -> "Callable[[bytes], Sequence[int] | None]":
         """Compile it.
 
         Raises:
@@ -100,7 +100,7 @@ class LinePattern:
 
 
 def compile_set(patterns: Iterable[str]) -> Callable[[bytes], Sequence[int] | None]:
-    """What finds the places of the expressions that match anywhere in a line in UTF-8, None where none does.
+    """What finds the places of the expressions that match anywhere in a line in UTF-8; None or nothing where none does.
 
     Raises:
         re2.error: one is no expression of RE2.
@@ -115,7 +115,8 @@ def compile_set(patterns: Iterable[str]) -> Callable[[bytes], Sequence[int] | No
             re2.compile(pattern, quiet)  # its error names the reason
             raise
     found.Compile()
-    match: Callable[[bytes], Sequence[int] | None] = found.Match
+    # The package's own wrapper around it, which encodes texts, takes a sixth of the time of a call.
+    match: Callable[[bytes], Sequence[int] | None] = getattr(found, "_set", found).Match
     return match
 
 

@@ -33,16 +33,17 @@ _ENDED: Final = r"\w*(?:stopp|abort|hang|kill|cancel|interrupt|crash|preempt|evi
 _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
     rf"|\b(?:0|no|zero)\b(?:[ -][\w-]+){{0,2}}?[ -]{_ENDED}"
-    rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?"
+    # Without these boundaries each letter of each word is tried as the beginning of the same match.
+    rf"|\b{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?"
     rf"(?:0(?:\.0+)?%?\b(?!:\d)|none\b|false\b|no\b(?! +\w)|\[\])"
-    rf"|{_ENDED}[\"']?\s{{0,2}}[:=]?\s{{0,3}}(?:0\b|none\b|false\b)"
+    rf"|\b{_ENDED}[\"']?\s{{0,2}}[:=]?\s{{0,3}}(?:0\b|none\b|false\b)"
 )
 # An error that is measured, as in "word error rate 0.12" or "val_error=3.1e-02".
 _METRIC: Final = re.compile(
     r"\b[\w-]*err(?:or)?s?(?:[ _](?:rate|norm|mean|std|loss))?[\"']?\s{0,2}[:=(]?\s{0,3}\d+\.\d+(?:e[+-]?\d+)?%?"
 )
 # Angle brackets end a path: the closing tag behind a word, as of an error page, makes no path of it.
-_PATH: Final = re.compile(r"[^\s'\"<>]*/[^\s'\"<>]*")
+_PATH: Final = re.compile(r"(?<![^\s'\"<>])[^\s'\"<>/]*/[^\s'\"<>]*")
 _RANGE: Final = 400  # characters of a line that are read (judgement)
 _MAKE_IGNORED: Final = re.compile(r"g?make(?:\[\d+\])?: \[.*\(ignored\)\s*$")
 _SHELL_TRACE: Final = re.compile(r"\++ ")

@@ -187,7 +187,13 @@ def strongest(hits: Sequence[Signature]) -> Signature | None:
     """The entry that tells most of those that match a line, None without any."""
     if len(hits) < 2:  # noqa: PLR2004 - most lines have one, which needs no comparison
         return hits[0] if hits else None
-    return min(hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]))
+    best = hits[0]
+    least = STRENGTH_ORDER[best.strength], ROLE_ORDER[best.role]
+    for hit in hits[1:]:  # this is asked of many events
+        order = STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]
+        if order < least:
+            best, least = hit, order
+    return best
 
 
 def without_numbers(text: str) -> str:

@@ -185,8 +185,9 @@ def seconds_into_year(month: int, day: int, hour: int, minute: int, second: int)
 
 
 def _seconds(hit: re.Match[str], month: int) -> float:
+    day, hour, minute, second = hit.group("d", "h", "mi", "s")
     part = hit["f"] if hit.re is not _SYSLOG else None
-    whole = seconds_into_year(month, int(hit["d"]), int(hit["h"]), int(hit["mi"]), int(hit["s"]))
+    whole = seconds_into_year(month, int(day), int(hour), int(minute), int(second))
     return whole + (float("0." + part[1:]) if part else 0.0)
 
 
@@ -194,7 +195,10 @@ def _own_time(head: str, first: re.Match[str]) -> float:
     """The time of a line by the stamp at its start, or by its own one behind a stamp of a collector."""
     time_read = _seconds(first, int(first["mo"]))
     between = _STAMP_END.match(head, first.end())
-    own = None if between is None else _ISO.match(head, between.end()) or _GLOG.match(head, between.end())
+    if between is None:
+        return time_read
+    begin = between.end()
+    own = (_ISO if head[begin : begin + 1] == "2" else _GLOG).match(head, begin)
     if own is None:
         return time_read
     time_written = _seconds(own, int(own["mo"]))

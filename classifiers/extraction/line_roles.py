@@ -283,11 +283,20 @@ def applicable_hits(line: ScannedLine, raw: RawCase, stream: str, present: froze
             continue
         if entry.needs and not any(is_present(name, present) for name in entry.needs):
             continue
-        if entry.unless and any(is_present(name, present - {entry.id}) for name in entry.unless):
+        if entry.unless and _is_refuted(entry, present):
             out.append(_as_context(entry))
             continue
         out.append(entry)
     return tuple(out)
+
+
+def _is_refuted(entry: Signature, present: frozenset[str]) -> bool:
+    """Whether an entry other than this one, beside which this one is only context, is among some."""
+    for name in entry.unless:
+        others = present - {entry.id} if name.endswith(".*") else present
+        if name != entry.id and is_present(name, others):
+            return True
+    return False
 
 
 def _as_context(entry: Signature) -> Signature:

@@ -123,11 +123,11 @@ def read_node_events(extraction: Extraction) -> None:
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
         if line is not None and any(hit.is_conditional for hit in hits):
-            present = entries_of_node(event.node).union(hit.id for hit in hits)
+            present = entries_of_node(event.node).union([hit.id for hit in hits])
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
-        hits = _of_one_kind(hits, text, is_change=event.source == CHANGE)
+        hits = _of_one_kind(hits, text, is_change=event.source == CHANGE) if hits else hits
         if event.source == CHANGE and not hits:
             extraction.set_aside.append(
                 EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
@@ -154,7 +154,7 @@ def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLin
     """
     job = [*(one.text for one in extraction.streams), extraction.raw.job.name or ""]
     known = [line for text, line in own if line is not None and not is_of_foreign_pod(text, job)]
-    found = frozenset(hit.id for line in known for hit in line.hits)
+    found = frozenset([hit.id for line in known for hit in line.hits])
     texts = [text for text, _ in own]
     is_others = holds_more_than_killed(texts) or is_held_by_stranger(texts, [one.text for one in extraction.streams])
     return found | {MEMORY_HELD_BY_OTHERS} if is_others else found
@@ -166,12 +166,12 @@ def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Se
     General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
     event of that kind. What a daemon logs as information of its own work is no record of a change.
     """
-    hits = tuple(hit for hit in hits if hit.id != NAMED_OBJECT) or hits
+    hits = tuple([hit for hit in hits if hit.id != NAMED_OBJECT]) or hits
     if is_change:
         done = tuple(hit for hit in hits if hit.id in node_operations())
         return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
-    trouble = tuple(hit for hit in hits if not hit.id.startswith(CHANGES))
-    trouble = tuple(hit for hit in trouble if hit.id == MANY_AFFECTED) or trouble
+    trouble = tuple([hit for hit in hits if not hit.id.startswith(CHANGES)])
+    trouble = tuple([hit for hit in trouble if hit.id == MANY_AFFECTED]) or trouble
     if trouble or not hits or is_information_of_daemon(text):
         return trouble
     return tuple(hit for hit in hits if hit.id != ANY_CHANGE)

@@ -12,7 +12,7 @@ from typing import Final
 
 from classifiers.extraction.envelopes.daemon_lines import DAEMON_MARKS, is_of_daemon
 from classifiers.literal_search import Literals
-from classifiers.loose_patterns import without_upper_bounds
+from classifiers.loose_patterns import least_opened_bound, without_upper_bounds
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, compile_set, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.
@@ -69,7 +69,7 @@ class _EntryGroup:
         self.entries = entries
         self.ids = frozenset([entry.id for entry in entries])
         self._match: Callable[[bytes], Sequence[int] | None] | None = None
-        self._is_loose: list[bool] = []
+        self._exact_up_to: list[int] = []  # by entry, how long a line is at most of which no second search is needed
         self._is_plain = all(entry.pattern is None for entry in entries)
 
     def matching(self, line: bytes) -> Sequence[Signature]:
@@ -79,20 +79,21 @@ class _EntryGroup:
         match = self._match
         if match is None:  # compiled when it is used first, as each pattern is
             exact = [_EVERY if one.pattern is None else one.pattern.pattern for one in self.entries]
-            loose = [without_upper_bounds(pattern) for pattern in exact]
-            self._is_loose = [one != other for one, other in zip(exact, loose, strict=True)]
-            match = self._match = compile_set(loose)
+            bounds = [least_opened_bound(pattern) for pattern in exact]
+            self._exact_up_to = [_LONGEST_LINE if bound is None else bound for bound in bounds]
+            match = self._match = compile_set([without_upper_bounds(pattern) for pattern in exact])
         found = match(line)
-        return () if found is None else [self.entries[place] for place in sorted(found) if self._is_match(place, line)]
+        return [self.entries[place] for place in sorted(found) if self._is_match(place, line)] if found else ()
 
     def _is_match(self, place: int, line: bytes) -> bool:
         """Whether an entry matches that matched without upper bounds."""
         pattern = self.entries[place].pattern
-        return pattern is None or not self._is_loose[place] or pattern.matches(line)
+        return pattern is None or len(line) <= self._exact_up_to[place] or pattern.matches(line)
 
 
 _NO_WORDS: Final[frozenset[str]] = frozenset()
 _EVERY: Final = ""  # the pattern that matches every line
+_LONGEST_LINE: Final = 4 * MAX_LINE  # in bytes of UTF-8
 _Owners = Sequence[_EntryGroup | None]
 
 

@@ -25,6 +25,8 @@ _SHARED_WITHIN_S: Final = 3_600.0
 
 def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
     """The used events that an event caused: of its node or of its service's users, and not long after it."""
+    if not used:
+        return []
     caused, named = leads_to(one.event.entries), explained_by_name(one.event.entries)
     stated = leads_stated(one.event.entries)
     if not caused and not named and not stated:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from classifiers.node_names import short_name
@@ -295,8 +296,9 @@ def _is_of_other_part(end: MatchedEvent, one: Candidate) -> bool:
     return bool(named) and not kinds.isdisjoint(_PARTS) and named.isdisjoint(kinds | _parts_in(one.event.text))
 
 
+@lru_cache(maxsize=4_096)  # each recovery is compared with many events
 def _parts_in(text: str) -> frozenset[str]:
-    return frozenset(kind for kind, words in _PARTS.items() if words.search(text) is not None)
+    return frozenset([kind for kind, words in _PARTS.items() if words.search(text) is not None])
 
 
 def _is_of_kubernetes(entry: str) -> bool:

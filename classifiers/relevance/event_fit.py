@@ -28,8 +28,8 @@ from classifiers.relevance.event_rules import (
     explained_at_once,
     explained_by,
     explained_by_name,
+    explained_or_shown,
     leads_to,
-    shown_until_repair,
 )
 from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
 from classifiers.relevance.raised_limits import raises_limit
@@ -64,6 +64,11 @@ _KNOWN_FOR_S: Final = 43_200.0
 _TESTED_BEFORE_S: Final = 900.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
+_STOPPING: Final = frozenset({"ends", "stalls"})
+_OF_NODE: Final = frozenset({"gpu", "port", "node"})
+_PARTS: Final = frozenset({"gpu", "port"})
+_DATA: Final = frozenset({"disk", "filesystem"})
+_ON_DATA: Final = frozenset({"ends", "stalls", "degrades"})
 
 
 class EventFit:
@@ -84,7 +89,7 @@ class EventFit:
 
     def _of_event(self, one: Candidate) -> Fit:
         job = self._job
-        explained = explained_by(one.event.entries) | shown_until_repair(one.event.entries)
+        explained = explained_or_shown(one.event.entries)
         is_explained = not self._own.isdisjoint(explained)
         is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
         is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._fits_at_once(one)
@@ -264,9 +269,9 @@ def _names_directory_of(one: Candidate, job: JobEvidence) -> bool:
 def _stopped_its_log(one: Candidate, job: JobEvidence) -> bool:
     """Whether the logs of the event's node end with it without a word, long before other nodes show a failure."""
     time, failed, node = one.event.time, job.failed_or_ended, one.event.node
-    if time is None or failed is None or node is None or one.traits.effects.isdisjoint({"ends", "stalls"}):
+    if time is None or failed is None or node is None or one.traits.effects.isdisjoint(_STOPPING):
         return False
-    if one.traits.objects.isdisjoint({"gpu", "port", "node"}):
+    if one.traits.objects.isdisjoint(_OF_NODE):
         return False
     end = job.stopped().get(short_name(node))
     return end is not None and abs(time - end) <= _AT_ONCE_S <= failed - end
@@ -275,12 +280,11 @@ def _stopped_its_log(one: Candidate, job: JobEvidence) -> bool:
 def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     """Whether the steps of a job took longer since an event that may slow it down, or that stops a part of the node."""
     traits = one.traits
-    may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint({"port", "gpu"}))
-    stops = not traits.effects.isdisjoint({"ends", "stalls"}) and not traits.objects.isdisjoint({"gpu", "port", "node"})
+    may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint(_PARTS))
+    stops = not traits.effects.isdisjoint(_STOPPING) and not traits.objects.isdisjoint(_OF_NODE)
     stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
-    may_slow_own = _may_slow_own_node(one, job)
-    if one.event.time is None or not (may_slow or stops or is_own_change or may_slow_own):
+    if one.event.time is None or not (may_slow or stops or is_own_change or _may_slow_own_node(one, job)):
         return False
     errors = program_errors() - peer_lost() if job.timed_out else program_errors()
     if any(not entries.isdisjoint(errors) for entries in job.own_entries):
@@ -289,7 +293,8 @@ def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
         return True
     since = job.slowed()
     if since is None or not _stayed_slow(since, job):
-        return since is None and (may_slow or is_own_change or may_slow_own) and _slowed_in_few_lines(one, job)
+        slowed = since is None and _slowed_in_few_lines(one, job)
+        return slowed and (may_slow or is_own_change or _may_slow_own_node(one, job))
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
     latest = _SLOWER_WITHIN_S
@@ -316,8 +321,8 @@ def _may_slow_own_node(one: Candidate, job: JobEvidence) -> bool:
     Errors of a port or GPU that goes on are none.
     """
     effects, objects = one.traits.effects, one.traits.objects
-    of_data = not objects.isdisjoint({"disk", "filesystem"}) and not effects.isdisjoint({"ends", "stalls", "degrades"})
-    of_part = not objects.isdisjoint({"gpu", "port"}) and not effects.isdisjoint({"ends", "stalls"})
+    of_data = not objects.isdisjoint(_DATA) and not effects.isdisjoint(_ON_DATA)
+    of_part = not objects.isdisjoint(_PARTS) and not effects.isdisjoint(_STOPPING)
     return (of_data or of_part) and names_node_of(one, job) and not _is_of_redundant_parts(one)
 
 

@@ -225,10 +225,10 @@ class EventObjects:
     def __init__(self, text: str) -> None:
         self._text = text
         self._low = self._text.lower()
-        self._may = _matching(self._text)
+        self._may = _matching(self._text) | _OF_OBJECTS.matching(self._text)
         self._is_ascii = self._text.isascii()
         if not self._is_ascii:  # letters of other alphabets may match in lower case only
-            self._may |= _PREFILTER.matching(self._low)
+            self._may |= _OF_ALL.matching(self._low) | _OF_OBJECTS.matching(self._low)
 
     def __getattr__(self, name: str) -> Any:
         read = _READERS.get(name)
@@ -317,11 +317,11 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
 
 
 class _Prefilter:
-    """All patterns in one pass of RE2, which has no look-around: what it finds is tried with the pattern itself.
+    """Some patterns in one pass of RE2, which has no look-around: what it finds is tried with the pattern itself.
 
     Case is ignored, since some patterns are tried on the text in lower case. On ASCII text, `exact` patterns need no
     second try: those that ignore case themselves, without look-around, spaces and ends, which the engines read
-    differently. The others are searched without their upper bounds, which is faster.
+    differently, and without large upper bounds: all are searched without these, which is faster.
 
     Args:
         asked: the patterns of which it is only asked whether they match.
@@ -334,7 +334,7 @@ class _Prefilter:
         self.exact: frozenset[str] = frozenset(
             one
             for one in self._patterns[: len(asked)]
-            if one.startswith("(?i)") and _READ_DIFFERENTLY.search(one) is None
+            if one.startswith("(?i)") and _READ_DIFFERENTLY.search(one) is None and without_upper_bounds(one) == one
         )
         for pattern in self._patterns:
             tried = pattern if pattern in self.exact else without_upper_bounds(_LOOK_AROUND.sub("", pattern))
@@ -350,21 +350,21 @@ class _Prefilter:
 _NONE: Final[frozenset[str]] = frozenset()
 _READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
-_PREFILTER: Final = _Prefilter(
-    asked=(_SLICE, _CORRECTED, _UNCORRECTED, _REDUNDANT, _DISCLAIMED, _STANDS, _REPAIR, _CHECK, _RECOVERY, _MANAGEMENT),
+# What is asked of every event by `may_concern_others` and `reports_recovery`, and what of the few others read further.
+_OF_ALL: Final = _Prefilter(asked=(_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED), read=(_JOB,))
+_OF_OBJECTS: Final = _Prefilter(
+    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _CHECK, _MANAGEMENT),
     read=(
-        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _JOB, _POD,
-        _NODE,
+        _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _POD, _NODE,
     ),
 )  # fmt: skip
-EXACT: Final = _PREFILTER.exact  # expressions for which one pass is enough on ASCII text
+EXACT: Final = _OF_ALL.exact | _OF_OBJECTS.exact  # expressions for which one pass is enough on ASCII text
 _OF_RECOVERIES: Final = frozenset((_RECOVERY.pattern, _REPAIR.pattern))
-_OF_OTHERS: Final = frozenset(one.pattern for one in (_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))
 
 
 @lru_cache(maxsize=8_192)
 def _matching(text: str) -> frozenset[str]:
-    return _PREFILTER.matching(text)
+    return _OF_ALL.matching(text)
 
 
 def read_objects(text: str) -> EventObjects:
@@ -379,7 +379,7 @@ def _read_objects(text: str) -> EventObjects:
 
 def may_concern_others(text: str) -> bool:
     """Whether the text of an event may report a recovery or a harmless state, or name a job; few do."""
-    return not _OF_OTHERS.isdisjoint(_matching(text[:_RANGE]))
+    return bool(_matching(text[:_RANGE]))
 
 
 def reports_recovery(text: str) -> bool:

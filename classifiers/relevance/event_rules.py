@@ -193,6 +193,12 @@ def shown_until_repair(entries: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4_096)
+def explained_or_shown(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries that such an event makes a log show, at once or until the object is repaired."""
+    return explained_by(entries) | shown_until_repair(entries)
+
+
+@lru_cache(maxsize=4_096)
 def leads_to(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries of other events that such an event causes."""
     return frozenset().union(*(rule.leads_to for rule in rules_of(entries)))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -24,6 +25,8 @@ _OBJECT: Final = re.compile(
     r"\b(?:(?:pytorch|tf|mpi|xgboost|paddle|jax|ray|train)job|raycluster|jobset|statefulset|workflow|appwrapper|podgroup)"
     r"(?:\.[a-z.]{1,40})?[ /=:]{1,2}[\"']?(?:[a-z0-9-]{1,60}/)?((?=[a-z0-9]{0,60}-)[a-z0-9-]{3,60})"
 )
+# One of these is part of every match of the expression above it, and is found faster.
+_OBJECT_PARTS: Final = ("job", "raycluster", "statefulset", "workflow", "appwrapper", "podgroup")
 _STARTED: Final = re.compile(r"\b(?:Started|Created|Pulled) pod/(?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
 _BEGAN: Final = re.compile(r"\bStarted\b[^\n]{0,60}?\bpod[/ ](?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
 # What a process calls its own machine: the head of NCCL's lines, torchelastic's report. On Kubernetes it is the pod.
@@ -106,9 +109,22 @@ def is_of_foreign_pod(text: str, own_texts: Iterable[str]) -> bool:
     """
     if "pod" not in text:
         return False
-    pods = (hit["name"] for hit in _NAMED_POD.finditer(text))
+    names = _names_of_pods(text)
+    if not names:
+        return False
+    for own in own_texts:  # this is asked of many events
+        for name in names:
+            if name in own:
+                return False
+    return True
+
+
+@lru_cache(maxsize=4_096)
+def _names_of_pods(text: str) -> tuple[str, ...]:
+    """What the jobs may be called whose pods the text of an event names, shortest first."""
+    pods = [hit["name"] for hit in _NAMED_POD.finditer(text)]
     names = {name for pod in pods for name in names_of_pod(pod) if len(name) >= _SHORTEST_NAME}
-    return bool(names) and not any(name in own for own in own_texts for name in names)
+    return tuple(sorted(names, key=lambda name: (len(name), name)))
 
 
 def _with_first_of_role(pod: str) -> tuple[str, ...]:
@@ -143,7 +159,9 @@ def pods_that_began(events: Sequence[NodeEvent]) -> frozenset[str]:
 def _names_in(text: str) -> list[str]:
     low = text.lower()
     found = [hit[hit.lastindex or 0] for hit in _JOB_NAME.finditer(low)]
-    return found + [hit[1] for hit in _OBJECT.finditer(low)]
+    if any(part in low for part in _OBJECT_PARTS):
+        found += [hit[1] for hit in _OBJECT.finditer(low)]
+    return found
 
 
 def _started_with(job: JobFacts, events: Sequence[NodeEvent]) -> set[str]:

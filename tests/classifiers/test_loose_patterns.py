@@ -7,7 +7,7 @@ import re2
 
 from classifiers import signatures
 from classifiers.extraction.scan import Scanner
-from classifiers.loose_patterns import without_upper_bounds
+from classifiers.loose_patterns import least_opened_bound, without_upper_bounds
 from classifiers.relevance import event_objects
 from classifiers.signatures import Catalogue, LinePattern
 
@@ -25,6 +25,19 @@ from classifiers.signatures import Catalogue, LinePattern
 )
 def test_large_upper_bounds_are_opened_and_braces_in_classes_stay(pattern: str, expected: str) -> None:
     assert without_upper_bounds(pattern) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "bound"),
+    [
+        (r"link[^\n]{0,60}down in \d{1,8} s[^\n]{0,30}", 30),
+        (r"a\{1,20}[{1,20}]b{1,8}", None),
+        (r"\Qa{1,20}\Eb{1,20}", None),
+    ],
+)
+def test_a_text_up_to_the_least_opened_bound_needs_no_second_search(pattern: str, bound: int | None) -> None:
+    assert least_opened_bound(pattern) == bound
+    assert (bound is None) == (without_upper_bounds(pattern) == pattern)
 
 
 def test_the_loose_form_of_every_entry_matches_its_examples() -> None:

@@ -17,6 +17,7 @@ from classifiers.suspected_place import suspect_of_job
         ("jobs on ai08..ai10 end", "jobs on ai08,ai09,ai10 end"),
         ("ai-r2 to ai-r4", "ai-r2,ai-r3,ai-r4"),
         ("ai9..ai3 and step 2 to 4", "ai9..ai3 and step 2 to 4"),
+        ("[12.3] host_[1,2] and ai-[3-4] to ai7", "[12.3] host_1,host_2 and ai-3,ai-4 to ai7"),
     ],
 )
 def test_lists_of_nodes_are_written_out(text: str, written: str) -> None:

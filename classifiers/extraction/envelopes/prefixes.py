@@ -78,14 +78,19 @@ def longest(lines: Sequence[str], share: float = _SHARE) -> str | None:
         if count >= _SHARE_OF_LONGEST * most and len(prefix) >= _SHORTEST:
             best = prefix
     if best is None or _NAME.search(_LEVEL.sub("", best)) is None:
-        return time_of_collector(lines, share)
+        return _time_of_collector(lines, heads, median, share)
     return None if _OF_FAILURE.search(best) else best
 
 
 def time_of_collector(lines: Sequence[str], share: float = _SHARE) -> str | None:
     """The time that a collector puts before a share of lines; None where it is the program's own or there is none."""
     heads = list(map(_with_marks, lines))
-    first = _TIME_ALONE.match(sorted(heads)[len(heads) // 2])
+    return _time_of_collector(lines, heads, sorted(heads)[len(heads) // 2], share)
+
+
+def _time_of_collector(lines: Sequence[str], heads: Sequence[str], median: str, share: float) -> str | None:
+    """The same, of lines whose beginnings with marks and the median of these are known."""
+    first = _TIME_ALONE.match(median)
     if first is None or sum(head.startswith(first[0]) for head in heads) < share * len(heads):
         return None
     with_own = sum(0 <= head.find(_MARK, first.end()) < first.end() + _OWN_TIME_WITHIN for head in heads)

@@ -130,7 +130,7 @@ def _is_called_overcome(item: EvidenceItem) -> bool:
 
 def causes_of(hits: Iterable[Signature], least: float) -> frozenset[str]:
     """The causes for which entries speak with some weight or more."""
-    return frozenset(code for hit in hits for code, share in hit.causes.items() if share >= least)
+    return frozenset([code for hit in hits for code, share in hit.causes.items() if share >= least])
 
 
 def _is_refuted(hit: Signature) -> bool:
