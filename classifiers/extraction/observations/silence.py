@@ -1,4 +1,4 @@
-"""Since when a job waited or printed nothing: one that does so until its limit hangs, and the limit is not too short."""
+"""Since when a job waited or printed nothing: one that does so until its limit hangs; the limit is not too short."""
 
 import re
 from collections.abc import Sequence
