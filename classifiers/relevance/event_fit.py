@@ -297,15 +297,13 @@ def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     # Lines may be missing between the last fast step and the first slow one.
     if _slowed_in_few_lines(one, job) and (may_slow or is_own_change or _may_slow_own_node(one, job)):
         return True
-    if since is None:
-        return False
     # A change comes before what it causes; monitors report a state with delay.
     earliest = -CLOCK_SKEW_S if "changes" in traits.effects else -_SLOWER_WITHIN_S
     latest = _SLOWER_WITHIN_S
     if not may_slow:
         earliest = -_SLOWER_AT_ONCE_S
         latest = _SLOWER_CHANGED_S if is_own_change else _SLOWER_AT_ONCE_S
-    return earliest <= since - one.event.time <= latest
+    return since is not None and earliest <= since - one.event.time <= latest
 
 
 def _was_slow_from_the_start(one: Candidate, job: JobEvidence) -> bool:
