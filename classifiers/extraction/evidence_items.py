@@ -163,6 +163,8 @@ class ExtractedCase:
         short_log_lines: the lines of logs so short that they are read whole, from the first failing line on; else none.
         earlier_lines: of such logs the lines before the first failing line of theirs.
         first_line: the item of the first failing line of a log, None if it is not known.
+        closing_offset: where in the log of `first_line`, behind it, a launcher or scheduler begins to end the job; None
+            if that is not in the log.
         effects: the consequences and the lines of the teardown, more of them than `items` holds.
         landmarks: the landmarks that the scanner saw in the logs.
         only_losses: whether it shows only that processes lost one another.
@@ -178,6 +180,7 @@ class ExtractedCase:
     short_log_lines: tuple[str, ...] = ()
     earlier_lines: tuple[str, ...] = ()
     first_line: EvidenceItem | None = None
+    closing_offset: int | None = None
     effects: Sequence[EvidenceItem] = ()
     landmarks: frozenset[str] = frozenset()
     only_losses: bool = False

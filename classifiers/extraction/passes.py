@@ -13,6 +13,7 @@ from classifiers.extraction import (
     ordering,
     training_progress,
 )
+from classifiers.extraction.closing import closing_offset, first_failing_line
 from classifiers.extraction.demotion import survival
 from classifiers.extraction.demotion.harmless import without_harmless
 from classifiers.extraction.demotion.missing_parts import demote_missing_parts
@@ -69,6 +70,7 @@ class Extraction:
         node_hits: the node events that the catalogue knows, until they are judged.
         set_aside: the first node events without a part in the failure, and lines that the last good run printed too.
         effects: the consequences and the lines of the teardown, more of them than `items` keeps.
+        closing_offset: where the job begins to be ended, in the log of the first failing line (`closing`).
     """
 
     raw: RawCase
@@ -85,6 +87,7 @@ class Extraction:
     node_hits: list[NodeHit] = field(default_factory=list)
     set_aside: list[EvidenceItem] = field(default_factory=list)
     effects: list[EvidenceItem] = field(default_factory=list)
+    closing_offset: int | None = None
 
     @property
     def items(self) -> list[EvidenceItem]:
@@ -368,8 +371,11 @@ def limit_items(extraction: Extraction) -> None:
 
 
 def read_stage(extraction: Extraction) -> None:
-    """Read the cues around the first item."""
-    extraction.stage = failure_stage.cues_near_first_item(extraction.log_texts, extraction.items)
+    """Read the cues around the first item, before the job begins to be ended."""
+    extraction.closing_offset = closing_offset(first_failing_line(extraction.items), extraction.effects)
+    extraction.stage = failure_stage.cues_near_first_item(
+        extraction.log_texts, extraction.items, extraction.closing_offset
+    )
 
 
 PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (

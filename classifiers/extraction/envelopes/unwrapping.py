@@ -7,7 +7,7 @@ from itertools import count
 from typing import Final
 
 from classifiers.contracts import LogStream
-from classifiers.extraction.envelopes import ignored_exceptions, prefixes, records, relays
+from classifiers.extraction.envelopes import ignored_exceptions, logger_heads, prefixes, records, relays
 from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.line_prefixes import LINE_PREFIX, detect_style, sample_lines
 
@@ -96,10 +96,10 @@ def _reader_of(text: str, *, of_one_rank: bool) -> Unwrap | None:
         text: the log.
         of_one_rank: whether it is known which rank printed it.
     """
-    relay: Unwrap | None = relays.of_text(text)
-    if relay is not None or not _may_have_envelopes(text):
-        return relay
-    return _envelope_reader(text, of_one_rank=of_one_rank)
+    found: Unwrap | None = relays.of_text(text)
+    if found is None and _may_have_envelopes(text):
+        found = _envelope_reader(text, of_one_rank=of_one_rank)
+    return logger_heads.of_text(text) if found is None else found
 
 
 def _without_bar(line: str) -> str:
