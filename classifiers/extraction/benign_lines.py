@@ -49,6 +49,8 @@ _BLOCK_MARKS: Final = (" ", "\t", "\u2502")
 _SETTING: Final = re.compile(r"[\w.-]{2,80} \.{4,}")
 # A setting of a file in YAML, TOML or INI, by its name in parts; what names an end or its reason is none.
 _FILE_SETTING: Final = re.compile(r"\s*-?\s*[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+\s?[:=]\s?[\w./'\"\[\]{}-]{0,60}\s*$")
+# A setting whose value is a list of settings: `optimizer: {name: adamw, lr: 0.1}`.
+_INLINE_SETTINGS: Final = re.compile(r"\s*[a-z][\w.-]{0,60}\s?[:=]\s?\{\w[\w.-]{0,60}\s?[:=][^{}\n]{0,300}\}\s*$")
 # A variable of the environment, as scripts print all of theirs.
 _VARIABLE: Final = re.compile(r"(?:export )?[A-Z][A-Z0-9_]{2,80}=\S{0,200}\s*$")
 _OF_END: Final = re.compile(r"exit|code|status|reason|signal|message|msg|cause|state")
@@ -93,6 +95,14 @@ def is_benign(line: str) -> bool:
     return bool(phrases().find_matches_as_indexes(line.lower()))
 
 
+def is_setting(message: str) -> bool:
+    """Whether a line without its header is a setting, as programs print all of theirs, and does not say how one ended."""
+    if _SETTING.match(message) is not None:
+        return True
+    is_of_file = _FILE_SETTING.match(message) is not None or _INLINE_SETTINGS.match(message) is not None
+    return is_of_file and _OF_END.search(message) is None
+
+
 def says_none_failed(message: str, words: Iterable[str]) -> bool:
     """Whether a line has words of failure only in paths and settings, or to say that there was none ("0 errors").
 
@@ -100,9 +110,7 @@ def says_none_failed(message: str, words: Iterable[str]) -> bool:
         message: the line without its header.
         words: the words of failure in it, in lower case.
     """
-    if _SETTING.match(message) is not None or (
-        _FILE_SETTING.match(message) is not None and _OF_END.search(message) is None
-    ):
+    if is_setting(message):
         return True
     low = message[:_RANGE].lower()
     rest = _COUNTED_NONE.sub(" ", low) if _ZERO.search(low) else low
