@@ -13,6 +13,7 @@ from typing import Final
 import ahocorasick_rs
 
 from classifiers.data import word_lists
+from classifiers.extraction.line_headers import without_time
 from classifiers.extraction.line_shapes import is_overcome
 
 _SHORTEST: Final = 8  # letters; a shorter phrase may be part of any line (judgement)
@@ -71,6 +72,21 @@ _PROGRAM_FAILED: Final = re.compile(
 )
 _FAR: Final = 65_536  # characters below such a command in which a program may have failed (judgement)
 _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
+
+
+# What runs print before their work, known by its form: rules between blocks, pip, environment modules and Lmod, a shell's
+# trace, NCCL's information; bars of tqdm and pip.
+_FIRST_WORDS: Final = re.compile(
+    r"\s{0,8}(?:[-=*_#~+\u2500\u2550]{4,}\s*$"  # a rule between blocks
+    r"|(?:Collecting|Downloading|Using cached|Requirement already satisfied:|Installing collected packages:"
+    r"|Successfully (?:installed|built|uninstalled)|Preparing metadata|Created wheel for|Stored in directory:"
+    r"|Attempting uninstall:|Found existing installation:|Uninstalling|Looking in (?:indexes|links):) "
+    r"|(?:Loading(?: requirement:)?|Unloading|Switching from) [\w+-]{1,40}/[\w.+-]{1,40}(?: |$)"
+    r"|\++ (?:module|source|export|conda|set|cd) "
+    r"|[\w.-]{1,80}:\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO )"
+)
+_BAR: Final = re.compile(r"\d{1,3}%\|[^\n|]{0,200}\| ?\S{1,30}/\S{1,30} ?\[|\s{0,8}[\u2501\u2578\u257a]{4,}")
+_PARTS: Final = ("%|", "\u2501")
 
 
 @cache
@@ -138,9 +154,20 @@ def is_harmless(line: str, message: str, error_words: Iterable[str]) -> bool:
     return is_benign(line) or says_none_failed(message, error_words) or is_overcome(message)
 
 
-def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:
+def is_routine(line: str) -> bool:
+    """Whether runs print a line before their work, whatever becomes of them; their words are none of a failure.
+
+    Besides benign lines these are settings, installed packages, loaded modules and progress bars.
+    """
+    message = without_time(line[:_RANGE])
+    if _FIRST_WORDS.match(message) is not None or is_setting(message) or is_benign(line):
+        return True
+    return any(part in message for part in _PARTS) and _BAR.search(message) is not None
+
+
+def drop_routine(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines that may be about a failure; all of them where no other was printed."""
-    kept = tuple(line for line in lines if not is_benign(line))
+    kept = tuple(line for line in lines if not is_routine(line))
     return kept if any(line.strip() for line in kept) else tuple(lines)
 
 

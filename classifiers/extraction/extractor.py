@@ -14,7 +14,7 @@ from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
 from classifiers.extraction.closing import first_failing_line
-from classifiers.extraction.copies import without_copies
+from classifiers.extraction.envelopes.copies import without_copies
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
 from classifiers.extraction.events.compared_events import compared_with_events
 from classifiers.extraction.events.event_relevance import MOST_SET_ASIDE
@@ -30,7 +30,6 @@ from classifiers.extraction.observations.only_losses import shows_only_losses
 from classifiers.extraction.observations.registry import observations
 from classifiers.extraction.ordering import LogOdds
 from classifiers.extraction.passes import PASSES, Extraction
-from classifiers.extraction.routine_lines import drop_routine, is_routine
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
 from classifiers.extraction.stream_reader import MOST_LINES, StreamText
 from classifiers.report_detection import is_report
@@ -221,8 +220,8 @@ def _short_log_lines(
     explained = {item.text.strip() for item in extraction.effects if item.explained}
     if explained:
         lines = [line for line in lines if line.strip() not in explained]
-    kept = drop_routine(lines)
-    earlier = [line for line in earlier if not benign_lines.is_benign(line) and not is_routine(line)]
+    kept = benign_lines.drop_routine(lines)
+    earlier = [line for line in earlier if not benign_lines.is_routine(line)]
     return tuple(map(without_time, kept)), tuple(map(without_time, earlier))
 
 

@@ -15,8 +15,8 @@ from typing import Final
 import ahocorasick_rs
 
 from classifiers.data import word_lists
+from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.routine_lines import drop_routine
 from classifiers.literal_search import Literals
 from classifiers.report_detection import is_report
 
@@ -147,7 +147,7 @@ def cues_near_first_item(
         return StageCues()
     text = texts[first.stream]
     if len(text) <= _SHORT_LOG:
-        near = "\n".join(drop_routine(text[:closing].splitlines()))
+        near = "\n".join(benign_lines.drop_routine(text[:closing].splitlines()))
     else:
         end = first.offset + len(first.text)
         begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)

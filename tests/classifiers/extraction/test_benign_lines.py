@@ -46,7 +46,7 @@ def test_a_notice_is_not_the_beginning_of_a_failure(extractor: Extractor) -> Non
 
 def test_a_notice_is_read_where_nothing_else_was_printed(extractor: Extractor) -> None:
     assert "w:allocator" in features(_extracted(extractor, NOT_A_FAILURE))
-    assert benign_lines.drop_benign([NOT_A_FAILURE, "  "]) == (NOT_A_FAILURE, "  ")
+    assert benign_lines.drop_routine([NOT_A_FAILURE, "  "]) == (NOT_A_FAILURE, "  ")
 
 
 @pytest.mark.parametrize(

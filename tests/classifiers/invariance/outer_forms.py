@@ -1,6 +1,6 @@
 """Failures in another outer form: prefixes, healthy lines around them, other streams, other names.
 
-`python -m tests.classifiers.outer_forms` prints, for each form, how many sides, causes and first lines change and how
+`python -m tests.classifiers.invariance.outer_forms` prints, for each form, how many sides, causes and first lines change and how
 many resubmits are turned on, over the failures and runs in tests/data that may be read. `log_surroundings` has the
 forms in which other tools store a log.
 """
@@ -21,7 +21,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from service.cli.classifier.evaluate_noise import resubmitter
 from service.recommend import policy
-from tests.classifiers import healthy_lines
+from tests.classifiers.invariance import healthy_lines
 from tests.classifiers.log_surroundings import DATA, Rewrite, rewritten
 
 Form = Callable[[RawCase], RawCase]
