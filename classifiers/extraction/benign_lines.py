@@ -77,10 +77,11 @@ _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: 
 # What runs print before their work, known by its form: rules between blocks, pip, environment modules and Lmod, a shell's
 # trace, NCCL's information; bars of tqdm and pip.
 _FIRST_WORDS: Final = re.compile(
-    r"\s{0,8}(?:[-=*_#~+\u2500\u2550]{4,}\s*$"  # a rule between blocks
-    r"|(?:Collecting|Downloading|Using cached|Requirement already satisfied:|Installing collected packages:"
-    r"|Successfully (?:installed|built|uninstalled)|Preparing metadata|Created wheel for|Stored in directory:"
-    r"|Attempting uninstall:|Found existing installation:|Uninstalling|Looking in (?:indexes|links):) "
+    r"\s{0,8}(?:[-=*_#~+\u2500\u2550]{4,}\s*$"
+    r"|(?:Collecting|Downloading|Using cached|Uninstalling|Attempting uninstall:|Found existing installation:) "
+    r"[\w.,<>=!~\[\]-]{1,120}(?: \d\S*| \([^)\n]{1,120}\)|:)?\s*$"
+    r"|(?:Requirement already satisfied|Installing collected packages|Looking in (?:indexes|links)): "
+    r"|Successfully (?:installed|uninstalled) [\w.-]{1,80}-\d"
     r"|(?:Loading(?: requirement:)?|Unloading|Switching from) [\w+-]{1,40}/[\w.+-]{1,40}(?: |$)"
     r"|\++ (?:module|source|export|conda|set|cd) "
     r"|[\w.-]{1,80}:\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO )"

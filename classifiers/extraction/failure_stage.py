@@ -132,9 +132,7 @@ def find_cues(text: str, is_of_report: Callable[[], bool]) -> StageCues:
     return StageCues(tuple(sorted(found)), last_stage)
 
 
-def cues_near_first_item(
-    texts: Sequence[str], items: Sequence[EvidenceItem], closing: int | None = None
-) -> StageCues:
+def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem], closing: int | None = None) -> StageCues:
     """The cues around the first item of a log: in its traceback and a little before; in all of a short log.
 
     Args:

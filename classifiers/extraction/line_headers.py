@@ -213,12 +213,7 @@ def time_of(line: str) -> float | None:
     Where a collector put the time in front at which it read the line, the line's own time counts.
     """
     head = line[:_TIME_RANGE]
-    if (
-        _CLOCK.search(head) is None
-        and '"t' not in head
-        and "00:00:1" not in head
-        and not head.startswith(_EPOCH_FIRST)
-    ):
+    if _CLOCK.search(head) is None and '"t' not in head and "00:00:1" not in head and not head.startswith(_EPOCH_FIRST):
         return None
     hit = _ISO.search(head)
     if hit is not None:

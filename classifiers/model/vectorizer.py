@@ -86,7 +86,7 @@ def _weighted_lines(
             item.derived
             or item.explained
             or index in harmless
-            or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)))
+            or (extracted.short_log_lines and (item.from_scheduler or _is_routine(item)))
         ):
             continue  # that a job failed is no word of its log, nor are notices, nor what follows from an earlier step
         if _is_closing(item, extracted):
@@ -104,6 +104,12 @@ def _weighted_lines(
         yield line, 1.0
     for line in extracted.earlier_lines[-constants.SHORT_LOG_LINES :]:
         yield line, constants.EARLIER_LINE_WEIGHT
+
+
+def _is_routine(item: EvidenceItem) -> bool:
+    """Whether any run prints the line of an item, and no catalogue entry knows it."""
+    is_plain = item.role == "context" and not item.hits
+    return benign_lines.is_routine(item.text) if is_plain else benign_lines.is_benign(item.text)
 
 
 def _is_earlier(item: EvidenceItem, extracted: ExtractedCase) -> bool:

@@ -17,7 +17,9 @@ def without_copies(raw: RawCase) -> RawCase:
     if len(full) < 2 or len({(one.rank, one.node) for one in full}) == len(full):  # noqa: PLR2004 - a log and its copy
         return raw
     copies = {
-        place for place, stream in enumerate(streams) if any(_is_copy(streams, place, other) for other in range(len(streams)))
+        place
+        for place, stream in enumerate(streams)
+        if any(_is_copy(streams, place, other) for other in range(len(streams)))
     }
     return replace(raw, streams=tuple(one for place, one in enumerate(streams) if place not in copies))
 

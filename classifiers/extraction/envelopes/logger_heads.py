@@ -18,18 +18,19 @@ _TIME: Final = (
     rf"[\[(]?(?P<time>{prefixes.TIME.pattern}|\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d(?:[.,]\d{{1,6}})?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)[\])]?"
 )
-_LEVELS: Final = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRITICAL|FATAL|debug|info|warn(?:ing)?|err(?:or)?)"
+_LEVELS: Final = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRITICAL|FATAL)"
 _HEAD: Final = re.compile(
     rf"(?:{_TIME}(?: {{0,3}}[-|:,])? {{0,3}})?"
-    rf"(?:\[?(?!{_LEVELS}\b)[A-Za-z_][\w./-]{{0,60}}\]? {{0,3}}[-|:] {{0,3}})?"  # a name
+    # a name, which is no rank and no pod: they are read where lines are attributed
+    rf"(?:\[?(?!{_LEVELS}\b|(?:rank|default|worker|trainer|pod/)\W?\d|pod/)[A-Za-z_][\w./-]{{0,60}}\]? {{0,3}}[-|:] {{0,3}})?"
     rf"[\[<(]?{_LEVELS}[\])>]?"
-    r"(?:(?: {0,8}[|-] | {0,3}:)(?:[\w./<>-]{1,60}:(?:[\w<>]{1,60}:)?(?:\d{1,6}(?::| -)?)?(?= |\S))?"  # a place
-    r"|(?= ))"
+    # a place: `module:function:88 - `, `logger:`
+    r"(?: {0,8}[|-] (?:[\w./<>-]{1,60}:(?:[\w<>]{1,60}:)?\d{1,6}(?::| -)?)?| {0,3}:(?:[\w.]{1,60}:)?|(?= ))"
     # glog and klog: the level is the letter in front
     r"|(?P<glog>[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) {1,9}\d{1,9} [\w./-]{1,90}:\d{1,6}\]"
 )
 _QUICK: Final = re.compile(r"[\[(]?(?:\d|[A-Za-z_][\w./-]{0,60}[\]): |-])")
-_NUMBER: Final = re.compile(r"\d+")
+_NUMBER: Final = re.compile(r"(?<=[: ])\d+")  # of a process, of a line in source code
 _BELOW_ERROR: Final = re.compile(r"(?i)debug|info|notice|warn|[WID]\d{4} ")
 # What no program logs: frames, a time or level of its own, a rank, launchers, a shell that names its script's line.
 _RAW: Final = re.compile(
@@ -97,7 +98,7 @@ def _may_have_heads(text: str) -> bool:
 
 
 def _key(head: re.Match[str]) -> str:
-    """A head without its time and numbers."""
+    """A head without its time and the numbers of processes and lines of source code."""
     time = "time" if head["time"] is not None else "glog"
     start, end = head.span(time)
     text = head[0] if start < 0 else f"{head[0][:start]}{head[0][start] if time == 'glog' else ''}\0{head[0][end:]}"

@@ -302,9 +302,7 @@ def _same_line(one: Verdict, other: Verdict) -> bool:
     return before == after or (bool(before and after) and (before in after or after in before))
 
 
-def compare(
-    diagnoser: Diagnoser, cases: Sequence[LabelledCase], before: Sequence[Verdict], form: Form
-) -> Changes:
+def compare(diagnoser: Diagnoser, cases: Sequence[LabelledCase], before: Sequence[Verdict], form: Form) -> Changes:
     """What a form changes in the verdicts of some cases."""
     made = [form(case.raw) for case in cases]
     kept = [number for number, case in enumerate(cases) if made[number] != case.raw]
