@@ -113,7 +113,7 @@ def is_benign(line: str) -> bool:
 
 
 def is_setting(message: str) -> bool:
-    """Whether a line without its header is a setting, as programs print all of theirs, and does not say how one ended."""
+    """Whether a line without its header is one of the settings that a program prints, and does not say how one ended."""
     if _SETTING.match(message) is not None:
         return True
     is_of_file = _FILE_SETTING.match(message) is not None or _INLINE_SETTINGS.match(message) is not None

@@ -1,7 +1,7 @@
 """Where, behind the first failing line of a log, a launcher or scheduler begins to end the job.
 
-What is printed from there on is the same whatever failed: processes that are ended, containers that stop, files that are
-uploaded. It may be much longer than the failure, and its words are none of the failure.
+What is printed from there on is the same whatever failed: processes that are ended, containers that stop, files that
+are uploaded. It may be much longer than the failure, and its words are none of the failure.
 """
 
 from collections.abc import Sequence

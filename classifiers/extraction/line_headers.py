@@ -81,8 +81,8 @@ _INNER_RANK: Final = re.compile(
 _NCCL_HEAD: Final = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d{1,4})\] ")
 _LEVEL: Final = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
 _GLOG_BELOW_ERROR: Final = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
-# Times of loggers, of syslog with the journal's "host program[pid]:", of container runtimes with "stdout F", of glog, and
-# seconds since 1970.
+# Times of loggers, of syslog with the journal's "host program[pid]:", of container runtimes with "stdout F", of glog,
+# and seconds since 1970.
 _TIMES: Final = re.compile(
     r"(?:[\s\[(]*(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[:,]?\s*"
     r"(?:std(?:out|err) [FP] )?"

@@ -1,9 +1,10 @@
 """Heads of a logger before lines that a program did not log: a runner logs each line of its child, at one level.
 
-The head is a time, a name, a level and a place, some of them, in the usual orders (Python's `logging` and `basicConfig`,
-loguru, rich, glog and klog, log4j). All lines of a log have the same one, times and numbers aside, and behind it stands
-what no program logs at that level: the frames of a traceback, a level or time of its own, the complaint of a shell. The
-level says nothing of a line then; nor does it where all of several lines are errors. Logs of one line are read so too, since the evidence is in the line.
+The head is a time, a name, a level and a place, some of them, in the usual orders (Python's `logging` and
+`basicConfig`, loguru, rich, glog and klog, log4j). All lines of a log have the same one, times and numbers aside, and
+behind it stands what no program logs at that level: the frames of a traceback, a level or time of its own, the
+complaint of a shell. The level says nothing of a line then; nor does it where all of several lines are errors. Logs of
+one line are read so too, since the evidence is in the line.
 """
 
 import re
@@ -22,7 +23,8 @@ _LEVELS: Final = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRITICAL|FATAL)"
 _HEAD: Final = re.compile(
     rf"(?:{_TIME}(?: {{0,3}}[-|:,])? {{0,3}})?"
     # a name, which is no rank and no pod: they are read where lines are attributed
-    rf"(?:\[?(?!{_LEVELS}\b|(?:rank|default|worker|trainer|pod/)\W?\d|pod/)[A-Za-z_][\w./-]{{0,60}}\]? {{0,3}}[-|:] {{0,3}})?"
+    rf"(?:\[?(?!{_LEVELS}\b|(?:rank|default|worker|trainer)\W?\d|pod/)[A-Za-z_][\w./-]{{0,60}}\]?"
+    r" {0,3}[-|:] {0,3})?"
     rf"[\[<(]?{_LEVELS}[\])>]?"
     # a place: `module:function:88 - `, `logger:`
     r"(?: {0,8}[|-] (?:[\w./<>-]{1,60}:(?:[\w<>]{1,60}:)?\d{1,6}(?::| -)?)?| {0,3}:(?:[\w.]{1,60}:)?|(?= ))"

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-# A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start or since 1970. Container runtimes write the stream
-# behind it, and whether the line is whole.
+# A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start or since 1970. Container runtimes
+# write the stream behind it, and whether the line is whole.
 TIME: Final[re.Pattern[str]] = re.compile(
     r"20\d\d[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d)?"
     r"(?: std(?:out|err) [FP](?= |$))?"

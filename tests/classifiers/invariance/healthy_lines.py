@@ -83,7 +83,7 @@ def packages(count: int) -> Sequence[str]:
         "Collecting {name}=={major}.{minor}.1",
         "  Downloading {name}-{major}.{minor}.1-py3-none-any.whl (1{minor}.4 MB)",
         "     \u2501\u2501\u2501\u2501\u2501\u2501\u2501\u2501 1{minor}.4/1{minor}.4 MB 48.1 MB/s eta 0:00:00",
-        "Requirement already satisfied: {name}>={major}.0 in /opt/conda/lib/python3.11/site-packages ({major}.{minor}.1)",
+        "Requirement already satisfied: {name}>={major}.0 in /opt/conda/lib/python3.11/site-packages ({major}.{minor})",
     )
     made = [
         forms[number % 4].format(name=_PACKAGES[number // 2 % 8], major=number % 5, minor=number % 9)
