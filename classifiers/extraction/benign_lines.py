@@ -74,8 +74,8 @@ _FAR: Final = 65_536  # characters below such a command in which a program may h
 _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
 
 
-# What runs print before their work, known by its form: rules between blocks, pip, environment modules and Lmod, a shell's
-# trace, NCCL's information; bars of tqdm and pip.
+# What runs print before their work, known by its form: rules between blocks, pip, environment modules and Lmod, a
+# shell's trace, NCCL's information; bars of tqdm and pip.
 _FIRST_WORDS: Final = re.compile(
     r"\s{0,8}(?:[-=*_#~+\u2500\u2550]{4,}\s*$"
     r"|(?:Collecting|Downloading|Using cached|Uninstalling|Attempting uninstall:|Found existing installation:) "
@@ -113,7 +113,7 @@ def is_benign(line: str) -> bool:
 
 
 def is_setting(message: str) -> bool:
-    """Whether a line without its header is one of the settings that a program prints, and does not say how one ended."""
+    """Whether a line without its header is a setting, as programs print at their start, and not how one ended."""
     if _SETTING.match(message) is not None:
         return True
     is_of_file = _FILE_SETTING.match(message) is not None or _INLINE_SETTINGS.match(message) is not None

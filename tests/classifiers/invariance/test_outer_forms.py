@@ -4,7 +4,7 @@ from classifiers.diagnoser import Diagnoser
 from tests.classifiers.invariance.outer_forms import FORMS, compare, read_all
 
 # Each form is tried on its own few of all cases, so that together they are many and the test takes seconds.
-STEP = 120
+STEP = 150
 # The share of sides that may change. Before the heads of loggers, copies of logs, routine lines and the end of a job
 # were told apart it was 0.05 with the packaged model.
 MOST = 0.03
@@ -19,4 +19,4 @@ def test_few_sides_change_with_the_outer_form(diagnoser: Diagnoser) -> None:
         found = compare(diagnoser, some, diagnoser.diagnose([case.raw for case in some]), form)
         tried += found.cases
         changed += [f"{name}: {case}" for case in found.changed]
-    assert len(changed) <= MOST * tried, changed
+    assert len(changed) <= MOST * tried, f"{len(changed)} of {tried}: {changed}"
