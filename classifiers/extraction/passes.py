@@ -7,12 +7,7 @@ from typing import Final
 
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
-from classifiers.extraction import (
-    evidence_items,
-    failure_stage,
-    ordering,
-    training_progress,
-)
+from classifiers.extraction import evidence_items, failure_stage, ordering, training_progress
 from classifiers.extraction.closing import closing_offset, first_failing_line
 from classifiers.extraction.demotion import survival
 from classifiers.extraction.demotion.harmless import without_harmless
