@@ -5,7 +5,7 @@ from tests.classifiers.invariance.outer_forms import FORMS, compare, read_all
 
 # Each form is tried on its own few of all cases, so that together they are many and the test takes seconds.
 STEP = 150
-# The share of sides that may change: 4 of 267 do. Before the heads of loggers, copies of logs, routine lines and the end
+# The share of sides that may change: 4 of 267 do. Before heads of loggers, copies of logs, routine lines and the end
 # of a job were told apart it was 10.
 MOST = 0.03
 
