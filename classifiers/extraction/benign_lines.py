@@ -18,6 +18,7 @@ import ahocorasick_rs
 
 from classifiers.data import word_lists
 from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_headers import without_time
 from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.onset import Onset
 
@@ -54,6 +55,8 @@ _BLOCK_MARKS: Final = (" ", "\t", "\u2502")
 _SETTING: Final = re.compile(r"[\w.-]{2,80} \.{4,}")
 # A setting of a file in YAML, TOML or INI, by its name in parts; what names an end or its reason is none.
 _FILE_SETTING: Final = re.compile(r"\s*-?\s*[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+\s?[:=]\s?[\w./'\"\[\]{}-]{0,60}\s*$")
+# A setting whose value is a list of settings: `optimizer: {name: adamw, lr: 0.1}`.
+_INLINE_SETTINGS: Final = re.compile(r"\s*[a-z][\w.-]{0,60}\s?[:=]\s?\{\w[\w.-]{0,60}\s?[:=][^{}\n]{0,300}\}\s*$")
 # A variable of the environment, as scripts print all of theirs.
 _VARIABLE: Final = re.compile(r"(?:export )?[A-Z][A-Z0-9_]{2,80}=\S{0,200}\s*$")
 _OF_END: Final = re.compile(r"exit|code|status|reason|signal|message|msg|cause|state")
@@ -74,6 +77,22 @@ _PROGRAM_FAILED: Final = re.compile(
 )
 _FAR: Final = 65_536  # characters below such a command in which a program may have failed (judgement)
 _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
+
+
+# What runs print before their work, known by its form: rules between blocks, pip, environment modules and Lmod, a
+# shell's trace, NCCL's information; bars of tqdm and pip.
+_FIRST_WORDS: Final = re.compile(
+    r"\s{0,8}(?:[-=*_#~+\u2500\u2550]{4,}\s*$"
+    r"|(?:Collecting|Downloading|Using cached|Uninstalling|Attempting uninstall:|Found existing installation:) "
+    r"[\w.,<>=!~\[\]-]{1,120}(?: \d\S*| \([^)\n]{1,120}\)|:)?\s*$"
+    r"|(?:Requirement already satisfied|Installing collected packages|Looking in (?:indexes|links)): "
+    r"|Successfully (?:installed|uninstalled) [\w.-]{1,80}-\d"
+    r"|(?:Loading(?: requirement:)?|Unloading|Switching from) [\w+-]{1,40}/[\w.+-]{1,40}(?: |$)"
+    r"|\++ (?:module|source|export|conda|set|cd) "
+    r"|[\w.-]{1,80}:\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO )"
+)
+_BAR: Final = re.compile(r"\d{1,3}%\|[^\n|]{0,200}\| ?\S{1,30}/\S{1,30} ?\[|\s{0,8}[\u2501\u2578\u257a]{4,}")
+_PARTS: Final = ("%|", "\u2501")
 
 
 @cache
@@ -98,6 +117,14 @@ def is_benign(line: str) -> bool:
     return bool(phrases().find_matches_as_indexes(line.lower()))
 
 
+def is_setting(message: str) -> bool:
+    """Whether a line without its header is a setting, as programs print at their start, and not how one ended."""
+    if _SETTING.match(message) is not None:
+        return True
+    is_of_file = _FILE_SETTING.match(message) is not None or _INLINE_SETTINGS.match(message) is not None
+    return is_of_file and _OF_END.search(message) is None
+
+
 def says_none_failed(message: str, words: Iterable[str]) -> bool:
     """Whether a line has words of failure only in paths and settings, or to say that there was none ("0 errors").
 
@@ -105,9 +132,7 @@ def says_none_failed(message: str, words: Iterable[str]) -> bool:
         message: the line without its header.
         words: the words of failure in it, in lower case.
     """
-    if _SETTING.match(message) is not None or (
-        _FILE_SETTING.match(message) is not None and _OF_END.search(message) is None
-    ):
+    if is_setting(message):
         return True
     low = message[:_RANGE].lower()
     rest = _COUNTED_NONE.sub(" ", low) if _ZERO.search(low) else low
@@ -154,9 +179,20 @@ def without_harmless(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
     return [item for item in items if item.hits or item.exited_ranks or not is_harmless_context(item)]
 
 
-def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:
+def is_routine(line: str) -> bool:
+    """Whether runs print a line before their work, whatever becomes of them; their words are none of a failure.
+
+    Besides benign lines these are settings, installed packages, loaded modules and progress bars.
+    """
+    message = without_time(line[:_RANGE])
+    if _FIRST_WORDS.match(message) is not None or is_setting(message) or is_benign(line):
+        return True
+    return any(part in message for part in _PARTS) and _BAR.search(message) is not None
+
+
+def drop_routine(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines that may be about a failure; all of them where no other was printed."""
-    kept = tuple(line for line in lines if not is_benign(line))
+    kept = tuple(line for line in lines if not is_routine(line))
     return kept if any(line.strip() for line in kept) else tuple(lines)
 
 

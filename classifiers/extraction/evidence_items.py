@@ -163,6 +163,8 @@ class ExtractedCase:
         short_log_lines: the lines of logs so short that they are read whole, from the first failing line on; else none.
         earlier_lines: of such logs the lines before the first failing line of theirs.
         first_line: the item of the first failing line of a log, None if it is not known.
+        closing_offset: where in the log of `first_line`, behind it, a launcher or scheduler begins to end the job; None
+            if that is not in the log.
         effects: the consequences and the lines of the teardown, more of them than `items` holds.
         landmarks: the landmarks that the scanner saw in the logs.
         only_losses: whether it shows only that processes lost one another.
@@ -178,6 +180,7 @@ class ExtractedCase:
     short_log_lines: tuple[str, ...] = ()
     earlier_lines: tuple[str, ...] = ()
     first_line: EvidenceItem | None = None
+    closing_offset: int | None = None
     effects: Sequence[EvidenceItem] = ()
     landmarks: frozenset[str] = frozenset()
     only_losses: bool = False
@@ -221,3 +224,35 @@ def _rank_and_first_character(item: EvidenceItem) -> tuple[int | None, str]:
     """What repeats have in common, and is found without a search for numbers."""
     first = item.message[:1]
     return item.rank, "#" if first.isdigit() else first
+
+
+def first_failing_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
+    """The item of the first failing line, where it is a line of a log; None if it is not known.
+
+    Args:
+        items: all items, most telling first.
+    """
+    first = next((item for item in items if item.role == "initiating"), None)
+    if first is None or first.line_number is None or first.from_scheduler:
+        return None
+    return first
+
+
+def closing_offset(first: EvidenceItem | None, effects: Sequence[EvidenceItem]) -> int | None:
+    """Where the job begins to be ended, in characters of the log of the first failing line; None where nothing tells.
+
+    What is printed from there on is the same whatever failed: processes that are ended, containers that stop, files
+    that are uploaded. It may be much longer than the failure, and its words are none of the failure.
+
+    Args:
+        first: the item of the first failing line, None if it is not known.
+        effects: the consequences and the lines of the teardown.
+    """
+    if first is None:
+        return None
+    ends = (
+        item.offset
+        for item in effects
+        if item.role == "teardown" and item.stream == first.stream and item.offset > first.offset
+    )
+    return min(ends, default=None)

@@ -13,6 +13,7 @@ from typing import Final
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
+from classifiers.extraction.envelopes.copies import without_copies
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
 from classifiers.extraction.events.compared_events import compared_with_events
 from classifiers.extraction.events.event_relevance import MOST_SET_ASIDE
@@ -21,6 +22,7 @@ from classifiers.extraction.evidence_items import (
     SCHEDULER,
     EvidenceItem,
     ExtractedCase,
+    first_failing_line,
     strongest,
 )
 from classifiers.extraction.line_headers import in_year_of, plain, set_year_of, strip_colors, without_time
@@ -89,7 +91,7 @@ class Extractor:
         with in_year_of(None):
             for raw in raws:
                 set_year_of(_end(raw))
-                extractions.append(self._scan(raw))
+                extractions.append(self._scan(without_copies(raw)))
             for _name, run in PASSES:
                 for extraction in extractions:
                     set_year_of(_end(extraction.raw))
@@ -167,8 +169,8 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     )
     logs = extraction.log_texts
     chars = sum(map(len, logs))
-    first = _first_line(items)
-    short, earlier = _short_log_lines(extraction, first) if _is_short(logs, chars) else ((), ())
+    first, closing = first_failing_line(items), extraction.closing_offset
+    short, earlier = _short_log_lines(extraction, first, closing) if _is_short(logs, chars) else ((), ())
     return ExtractedCase(
         case=case,
         items=items,
@@ -180,6 +182,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         short_log_lines=short,
         earlier_lines=earlier,
         first_line=first,
+        closing_offset=closing,
         effects=extraction.effects,
         landmarks=frozenset().union(*[one.landmarks for one in extraction.streams]),
         only_losses=shows_only_losses(items, findings.exits, extraction.progress, len(raw.job.nodes)),
@@ -193,35 +196,32 @@ def _is_short(logs: Sequence[str], chars: int) -> bool:
     return chars <= _SHORT_LOG
 
 
-def _first_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
-    """The item of the first failing line, where the log is no text of a person; None if it is not known."""
-    first = next((item for item in items if item.role == "initiating"), None)
-    if first is None or first.line_number is None or first.from_scheduler:
-        return None
-    return first
+def _short_log_lines(
+    extraction: Extraction, first: EvidenceItem | None, closing: int | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lines of logs that are read whole, and of these the ones before the first failing line of its log.
 
-
-def _short_log_lines(extraction: Extraction, first: EvidenceItem | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lines of logs that are read whole, and of these the ones before the first failing line of its log."""
+    Those from `closing` on, an offset in the log of the first failing line, are left out.
+    """
     good_run = extraction.raw.good_run
     lines: list[str] = []
     earlier: list[str] = []
     for stream in extraction.streams:
         if stream.is_scheduler:
             continue
-        before = stream.text[: first.start_offset] if first is not None and first.stream == stream.index else ""
-        if before and is_report(stream.text):
-            before = ""
-        earlier += before.splitlines()
-        lines += stream.text[len(before) :].splitlines()
+        text = stream.text
+        if first is not None and first.stream == stream.index and not is_report(text):
+            earlier += text[: first.start_offset].splitlines()
+            text = text[first.start_offset : closing]
+        lines += text.splitlines()
     if good_run is not None:
         lines = [line for line in lines if not line_hashes.has_line(good_run, line)]
         earlier = [line for line in earlier if not line_hashes.has_line(good_run, line)]
     explained = {item.text.strip() for item in extraction.effects if item.explained}
     if explained:
         lines = [line for line in lines if line.strip() not in explained]
-    kept = benign_lines.drop_benign(lines)
-    earlier = [line for line in earlier if not benign_lines.is_benign(line)]
+    kept = benign_lines.drop_routine(lines)
+    earlier = [line for line in earlier if not benign_lines.is_routine(line)]
     return tuple(map(without_time, kept)), tuple(map(without_time, earlier))
 
 

@@ -132,16 +132,22 @@ def find_cues(text: str, is_of_report: Callable[[], bool]) -> StageCues:
     return StageCues(tuple(sorted(found)), last_stage)
 
 
-def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem]) -> StageCues:
-    """The cues around the first item of a log: in its traceback and a little before; in all of a short log."""
+def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem], closing: int | None = None) -> StageCues:
+    """The cues around the first item of a log: in its traceback and a little before; in all of a short log.
+
+    Args:
+        texts: the logs.
+        items: the items, most telling first.
+        closing: where the job begins to be ended, in the log of the first item; None where nothing tells.
+    """
     first = next((item for item in items if not item.from_scheduler and item.stream < len(texts)), None)
     if first is None:
         return StageCues()
     text = texts[first.stream]
     if len(text) <= _SHORT_LOG:
-        near = "\n".join(benign_lines.drop_benign(text.splitlines()))
+        near = "\n".join(benign_lines.drop_routine(text[:closing].splitlines()))
     else:
         end = first.offset + len(first.text)
         begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)
-        near = text[begin : end + _AFTER]
+        near = text[begin : end + _AFTER if closing is None else min(end + _AFTER, closing)]
     return find_cues(near, lambda: is_report(text))

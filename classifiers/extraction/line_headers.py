@@ -33,7 +33,10 @@ _LEVEL_DAY: Final = re.compile(
     r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<mo>[01]\d)-(?P<d>[0-3]\d) "
     r"(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>\.\d{1,9})?"
 )
-_EPOCH: Final = re.compile(r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:)(?P<s>1[5-9]\d{8})(?P<f>\.\d{1,9})?")
+_EPOCH: Final = re.compile(
+    r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:|^[\[(]?(?=\S{1,21} ))(?P<s>1[5-9]\d{8})(?P<f>\.\d{1,9})?\b"
+)
+_EPOCH_FIRST: Final = ("1", "[1", "(1")  # a line may begin with seconds since 1970
 _SYSLOG: Final = re.compile(
     r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
 )
@@ -78,13 +81,16 @@ _INNER_RANK: Final = re.compile(
 _NCCL_HEAD: Final = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d{1,4})\] ")
 _LEVEL: Final = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
 _GLOG_BELOW_ERROR: Final = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
-# Times of loggers, of syslog with the journal's "host program[pid]:", of container runtimes with "stdout F", of glog.
+# Times of loggers, of syslog with the journal's "host program[pid]:", of container runtimes with "stdout F", of glog,
+# and seconds since 1970.
 _TIMES: Final = re.compile(
     r"(?:[\s\[(]*(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[:,]?\s*"
     r"(?:std(?:out|err) [FP] )?"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
     r"(?: \|| [\w.-]{1,64} [\w./-]{1,64}\[\d{1,8}\]:)?\s*"
-    r"|\s*[EWIFD]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+\d+ |\[\d+\.\d+\]\s*)+"
+    r"|\s*[EWIFD]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+\d+ |\[\d+\.\d+\]\s*"
+    r"|[\[(]?\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?:?\s+"
+    r"|\(?1[5-9]\d{8}(?:\.\d{1,9})?\)?:?\s|\[1[5-9]\d{8}\]:?\s)+"
 )
 
 # Kubernetes, klog: what its daemons log as information, with the place in their source code.
@@ -211,7 +217,7 @@ def time_of(line: str) -> float | None:
     Where a collector put the time in front at which it read the line, the line's own time counts.
     """
     head = line[:_TIME_RANGE]
-    if _CLOCK.search(head) is None and '"t' not in head and "00:00:1" not in head:
+    if _CLOCK.search(head) is None and '"t' not in head and "00:00:1" not in head and not head.startswith(_EPOCH_FIRST):
         return None
     hit = _ISO.search(head)
     if hit is not None:
@@ -234,7 +240,8 @@ def time_of(line: str) -> float | None:
 
 def without_time(line: str) -> str:
     """A line without the times that it begins with: what day it was is no word of a failure."""
-    hit = _TIMES.match(line) if _CLOCK.search(line, 0, _TIME_RANGE) is not None else None
+    may_have = line.startswith(_EPOCH_FIRST) or _CLOCK.search(line, 0, _TIME_RANGE) is not None
+    hit = _TIMES.match(line) if may_have else None
     return line if hit is None else line[hit.end() :]
 
 

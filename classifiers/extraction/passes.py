@@ -7,12 +7,7 @@ from typing import Final
 
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
-from classifiers.extraction import (
-    evidence_items,
-    failure_stage,
-    ordering,
-    training_progress,
-)
+from classifiers.extraction import evidence_items, failure_stage, ordering, training_progress
 from classifiers.extraction.benign_lines import without_harmless
 from classifiers.extraction.demotion import survival
 from classifiers.extraction.demotion.missing_parts import demote_missing_parts
@@ -26,7 +21,14 @@ from classifiers.extraction.demotion.unrelated_reports import (
 from classifiers.extraction.events import event_relevance
 from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.events.shared_servers import lost_by_several
-from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
+from classifiers.extraction.evidence_items import (
+    NODE,
+    ROLE_ORDER,
+    EvidenceItem,
+    NodeHit,
+    closing_offset,
+    first_failing_line,
+)
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import is_information_of_daemon
@@ -69,6 +71,7 @@ class Extraction:
         node_hits: the node events that the catalogue knows, until they are judged.
         set_aside: the first node events without a part in the failure, and lines that the last good run printed too.
         effects: the consequences and the lines of the teardown, more of them than `items` keeps.
+        closing_offset: where the job begins to be ended, in the log of the first failing line (`closing`).
     """
 
     raw: RawCase
@@ -85,6 +88,7 @@ class Extraction:
     node_hits: list[NodeHit] = field(default_factory=list)
     set_aside: list[EvidenceItem] = field(default_factory=list)
     effects: list[EvidenceItem] = field(default_factory=list)
+    closing_offset: int | None = None
 
     @property
     def items(self) -> list[EvidenceItem]:
@@ -368,8 +372,11 @@ def limit_items(extraction: Extraction) -> None:
 
 
 def read_stage(extraction: Extraction) -> None:
-    """Read the cues around the first item."""
-    extraction.stage = failure_stage.cues_near_first_item(extraction.log_texts, extraction.items)
+    """Read the cues around the first item, before the job begins to be ended."""
+    extraction.closing_offset = closing_offset(first_failing_line(extraction.items), extraction.effects)
+    extraction.stage = failure_stage.cues_near_first_item(
+        extraction.log_texts, extraction.items, extraction.closing_offset
+    )
 
 
 PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (

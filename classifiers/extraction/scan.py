@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from classifiers.extraction.envelopes.daemon_lines import DAEMON_MARKS, is_of_daemon
+from classifiers.extraction.line_headers import parse_header
 from classifiers.literal_search import Literals
 from classifiers.loose_patterns import least_opened_bound, without_upper_bounds
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, compile_set, is_short
@@ -49,6 +50,8 @@ LANDMARKS: Final = (
     *("ersion", "==", "lib/python3."),  # of versions of software
     *DAEMON_MARKS,
 )
+# Escapes and classes of characters: a "^" in them is not the beginning of a line.
+_NO_BEGINNING: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 # Limits of what is read and kept (judgement: they bound time and memory of a very long log).
 _PIECE: Final = 1 << 20  # characters
 _KEEP: Final = 600  # lines at each end
@@ -71,6 +74,9 @@ class _EntryGroup:
         self._match: Callable[[bytes], Sequence[int] | None] | None = None
         self._exact_up_to: list[int] = []  # by entry, how long a line is at most of which no second search is needed
         self._is_plain = all(entry.pattern is None for entry in entries)
+        self.reads_beginning = any(
+            entry.pattern is not None and "^" in _NO_BEGINNING.sub("", entry.pattern.pattern) for entry in entries
+        )
 
     def matching(self, line: bytes) -> Sequence[Signature]:
         """Those that match a line, in order."""
@@ -275,9 +281,21 @@ class Scanner:
             group = owners[index]
             if group is None or group.ids <= tried:
                 continue
-            hits += [entry for entry in group.matching(encoded) if entry.id not in tried]
+            found = group.matching(encoded)
+            if group.reads_beginning and len(found) < len(group.entries):
+                found = _with_own_beginning(group, line, found)
+            hits += [entry for entry in found if entry.id not in tried]
             tried |= group.ids
         return ScannedLine(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
+
+
+def _with_own_beginning(group: _EntryGroup, line: str, found: Sequence[Signature]) -> Sequence[Signature]:
+    """The entries that match a line, and those that match it without its header: time, rank, process."""
+    start = parse_header(line).message_start
+    if not start:
+        return found
+    more = [entry for entry in group.matching(line[start : start + MAX_LINE].encode()) if entry not in found]
+    return [*found, *more]
 
 
 def _is_unknown(indexes: list[int], owners: _Owners) -> bool:

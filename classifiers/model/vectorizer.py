@@ -85,10 +85,13 @@ def _weighted_lines(
             item.derived
             or item.explained
             or index in harmless
-            or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)))
+            or (extracted.short_log_lines and (item.from_scheduler or _is_routine(item)))
         ):
             continue  # that a job failed is no word of its log, nor are notices, nor what follows from an earlier step
-        if _is_earlier(item, extracted):
+        if _is_closing(item, extracted):
+            if item.role != "context":
+                yield item.message, constants.WORD_WEIGHT_OF_ROLE[item.role]
+        elif _is_earlier(item, extracted):
             yield item.message, constants.EARLIER_LINE_WEIGHT
         elif extracted.short_log_lines or extracted.chars == 0 or (not any_initiating and item.role != "initiating"):
             yield item.message, 1.0
@@ -102,6 +105,12 @@ def _weighted_lines(
         yield line, constants.EARLIER_LINE_WEIGHT
 
 
+def _is_routine(item: EvidenceItem) -> bool:
+    """Whether any run prints the line of an item, and no catalogue entry knows it."""
+    is_plain = item.role == "context" and not item.hits
+    return benign_lines.is_routine(item.text) if is_plain else benign_lines.is_benign(item.text)
+
+
 def _is_earlier(item: EvidenceItem, extracted: ExtractedCase) -> bool:
     """Whether an item stands before the first failing line of a short log."""
     first = extracted.first_line
@@ -111,6 +120,12 @@ def _is_earlier(item: EvidenceItem, extracted: ExtractedCase) -> bool:
         and item.stream == first.stream
         and item.offset < first.start_offset
     )
+
+
+def _is_closing(item: EvidenceItem, extracted: ExtractedCase) -> bool:
+    """Whether an item stands where a launcher or scheduler ends the job: such lines are the same whatever failed."""
+    first, closing = extracted.first_line, extracted.closing_offset
+    return first is not None and closing is not None and item.stream == first.stream and item.offset >= closing
 
 
 def _add_words(lines: Iterable[tuple[str, float]], prefix: str, length: float, out: dict[str, float]) -> None:

@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-# A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start. Container runtimes write the stream
-# behind it, and whether the line is whole.
+# A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start or since 1970. Container runtimes
+# write the stream behind it, and whether the line is whole.
 TIME: Final[re.Pattern[str]] = re.compile(
     r"20\d\d[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d)?"
     r"(?: std(?:out|err) [FP](?= |$))?"
     r"|[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
     r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
     r"|\[ {0,8}\d{1,8}\.\d{1,9}s?\]"
+    r"|(?<![^\[(])1[5-9]\d{8}(?:\.\d{1,9})?(?=[\]):,]? )"
 )
 _MARK: Final = "\0"  # stands for a time: no text of a log holds it
-_RANGE: Final = 160  # characters of a line (judgement)
+RANGE: Final = 160  # characters of a line (judgement)
 _SHARE: Final = 0.9  # of the sampled lines begin with it (judgement: others are the runner's own)
 _SHARE_OF_LONGEST: Final = 0.98  # of the lines that begin with a shorter one: more would be the program's words
 _SHORTEST: Final = 5  # characters
@@ -102,7 +103,7 @@ def _time_of_collector(lines: Sequence[str], heads: Sequence[str], median: str, 
 
 def _with_marks(line: str) -> str:
     """The beginning of a line with a mark for each of its first two times."""
-    head = line[:_RANGE]
+    head = line[:RANGE]
     first = _search_time(head, 0)
     if first is None:
         return head
@@ -115,7 +116,8 @@ def _with_marks(line: str) -> str:
 
 def _search_time(head: str, at: int) -> re.Match[str] | None:
     """The first time from a place on. Most lines have one at most: the next is searched only where its signs are."""
-    return TIME.search(head, at) if head.count(":", at) > 1 or head.find("[", at) >= 0 else None
+    may_have = head.count(":", at) > 1 or head.find("[", at) >= 0 or (at == 0 and head.startswith("1"))
+    return TIME.search(head, at) if may_have else None
 
 
 def length_of(line: str, prefix: str) -> int | None:

@@ -7,7 +7,14 @@ from itertools import count
 from typing import Final
 
 from classifiers.contracts import LogStream
-from classifiers.extraction.envelopes import elastic_events, ignored_exceptions, prefixes, records, relays
+from classifiers.extraction.envelopes import (
+    elastic_events,
+    ignored_exceptions,
+    logger_heads,
+    prefixes,
+    records,
+    relays,
+)
 from classifiers.extraction.line_headers import parse_header, time_of
 from classifiers.extraction.line_prefixes import LINE_PREFIX, detect_style, sample_lines
 
@@ -22,6 +29,7 @@ _HEAD: Final = re.compile(
     r"|(?:(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): )?\[rank\d{1,6}\]: "
     r"|(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG): "
 )
+_RANK: Final = re.compile(r"\[rank\d{1,6}\]: ?")
 # A bar of tqdm and what follows it at once: "45%|####5     | 450/1000 [05:10<06:12, 1.47it/s]Traceback ...".
 _BAR_SIGN: Final = "%|"
 _BAR: Final = re.compile(r"\d%\|[^\n\r|]{0,200}\|[^\n\r\[]{0,60}\[[^\n\r\]]{1,120}\](?=\S)")
@@ -97,10 +105,32 @@ def _reader_of(text: str, *, of_one_rank: bool) -> Unwrap | None:
         text: the log.
         of_one_rank: whether it is known which rank printed it.
     """
-    relay: Unwrap | None = relays.of_text(text)
-    if relay is not None or not _may_have_envelopes(text):
-        return relay
-    return _envelope_reader(text, of_one_rank=of_one_rank)
+    found: Unwrap | None = relays.of_text(text)
+    if found is None and _may_have_envelopes(text):
+        found = _envelope_reader(text, of_one_rank=of_one_rank)
+    found = logger_heads.of_text(text) if found is None else found
+    return _reader_behind_ranks(text) if found is None else found
+
+
+def _reader_behind_ranks(text: str) -> Unwrap | None:
+    """What takes the envelopes off that stand behind the rank by which a launcher labels each line; the rank stays."""
+    if _RANK.match(text) is None:
+        return None
+    lines = [line for line in text.split("\n") if line.strip()]
+    tags = [_RANK.match(line) for line in lines]
+    inner = [line[tag.end() :] for line, tag in zip(lines, tags, strict=True) if tag is not None]
+    if len(inner) < _FEWEST_LINES or len(inner) < _SHARE_ALIKE * len(lines):
+        return None
+    unwrap = _reader_of("\n".join(inner), of_one_rank=True)
+    if unwrap is None:
+        return None
+
+    def unwrap_behind_rank(line: str) -> str | None:
+        tag = _RANK.match(line)
+        rest = None if tag is None else unwrap(line[tag.end() :])
+        return None if tag is None or rest is None else "\n".join(tag[0] + part for part in rest.split("\n"))
+
+    return unwrap_behind_rank
 
 
 def _without_bar(line: str) -> str:

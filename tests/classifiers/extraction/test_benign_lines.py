@@ -46,7 +46,7 @@ def test_a_notice_is_not_the_beginning_of_a_failure(extractor: Extractor) -> Non
 
 def test_a_notice_is_read_where_nothing_else_was_printed(extractor: Extractor) -> None:
     assert "w:allocator" in features(_extracted(extractor, NOT_A_FAILURE))
-    assert benign_lines.drop_benign([NOT_A_FAILURE, "  "]) == (NOT_A_FAILURE, "  ")
+    assert benign_lines.drop_routine([NOT_A_FAILURE, "  "]) == (NOT_A_FAILURE, "  ")
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,57 @@ def test_a_phrase_that_is_too_short_is_refused(monkeypatch: pytest.MonkeyPatch, 
 )
 def test_a_setting_of_a_file_says_nothing_of_a_failure(line: str, is_setting: bool) -> None:
     assert benign_lines.says_none_failed(line, ["error", "abort", "nan", "oom"]) is is_setting
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "=" * 40,
+        "Requirement already satisfied: retry2>=1.0 in /opt/conda/lib/python3.11/site-packages (1.2.1)",
+        "  Loading requirement: gcc/12.2.0 openmpi/4.1.5",
+        "2026-05-24 12:00:00 nid001042:4711:4711 [0] NCCL INFO NET/IB : No device found.",
+        "checkpoint: {every: 1000, fail_on_missing: false, async_timeout: 600}",
+        "  nan_policy: raise",
+        "Loading shards:  20%|##        | 1/5 [00:01<00:04,  2.31it/s]",
+    ],
+)
+def test_what_runs_print_before_their_work_is_routine(line: str) -> None:
+    assert benign_lines.is_routine(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        FAILURE,
+        "Collecting garbage failed",
+        "exit_reason: killed",
+        "nid001042:4711:4711 [0] NCCL WARN Bootstrap : no socket interface found",
+        "Downloading",
+    ],
+)
+def test_other_lines_are_no_routine(line: str) -> None:
+    assert not benign_lines.is_routine(line)
+
+
+@pytest.mark.parametrize(
+    "added", [("  nan_policy: raise", "=" * 20), ("checkpoint: {every: 9, fail_on_missing: false}",)]
+)
+def test_routine_lines_before_a_failure_do_not_change_its_features(
+    extractor: Extractor, added: tuple[str, ...]
+) -> None:
+    plain, more = (features(_extracted(extractor, *lines)) for lines in ((FAILURE,), (*added, FAILURE)))
+    assert {name for name in more if name.startswith(("w:", "i:", "g:"))} == {
+        name for name in plain if name.startswith(("w:", "i:", "g:"))
+    }
+
+
+def test_what_ends_the_job_after_a_failure_adds_no_words_of_its_own(extractor: Extractor) -> None:
+    first = ("Traceback (most recent call last):", '  File "train.py", line 3, in <module>', FAILURE)
+    end = (
+        "slurmstepd: error: *** STEP 81.0 ON n1 CANCELLED AT 2026-05-24T12:00:09 ***",
+        *(f"epilog: stopping part {number} of the platform" for number in range(30)),
+    )
+    plain, found = (features(_extracted(extractor, *lines)) for lines in (first, (*first, *end)))
+    assert "w:towers" in found
+    assert "w:epilog" not in found
+    assert {name for name in found if name.startswith("f:")} == {name for name in plain if name.startswith("f:")}

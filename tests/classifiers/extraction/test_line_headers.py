@@ -116,3 +116,19 @@ def test_any_line_has_a_header(line: str) -> None:
 def test_the_time_of_a_level_with_month_and_day_is_read() -> None:
     line = "(EngineCore pid=81) ERROR 12-01 08:09:10 [core.py:71] the engine failed"
     assert line_headers.time_of(line) == line_headers.time_of("2026-12-01 08:09:10 the engine failed")
+
+
+@pytest.mark.parametrize("stamp", ["1780000000", "1780000000.250", "[1780000000]", "[1780000000.250]"])
+def test_a_line_may_begin_with_seconds_since_1970(stamp: str) -> None:
+    line = f"{stamp} KeyError: 'rate'"
+    assert line_headers.without_time(line) == "KeyError: 'rate'"
+    assert line[line_headers.parse_header(line).message_start :] == "KeyError: 'rate'"
+    expected = line_headers.time_of("2026-05-28T20:26:40 x")
+    assert expected is not None
+    assert line_headers.time_of(line) == pytest.approx(expected, abs=0.5)
+
+
+@pytest.mark.parametrize("line", ["1780000000", "17800000001 rows", "1780 rows", "1e9 rows"])
+def test_other_numbers_are_no_times(line: str) -> None:
+    assert line_headers.time_of(line) is None
+    assert line_headers.without_time(line) == line

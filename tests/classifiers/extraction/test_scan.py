@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +77,9 @@ def test_entries_that_share_a_literal_match_as_each_does_alone() -> None:
         if any(literal in lowered for literal in one.literals) and one.matches(line)
     }
     assert found == alone
+
+
+@pytest.mark.parametrize("header", ["", "2026-05-24T12:00:00Z ", "[rank3]: ", "1780000000 "])
+def test_the_beginning_of_a_message_is_read_behind_the_header_of_its_line(header: str) -> None:
+    [found] = SCANNER.scan(f"{header}Terminated\n")
+    assert "shell.terminated" in [hit.id for hit in found.hits]

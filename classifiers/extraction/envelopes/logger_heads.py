@@ -1,0 +1,119 @@
+"""Heads of a logger before lines that a program did not log: a runner logs each line of its child, at one level.
+
+The head is a time, a name, a level and a place, some of them, in the usual orders (Python's `logging` and
+`basicConfig`, loguru, rich, glog and klog, log4j). All lines of a log have the same one, times and numbers aside, and
+behind it stands what no program logs at that level: the frames of a traceback, a level or time of its own, the
+complaint of a shell. The level says nothing of a line then; nor does it where all of several lines are errors. Logs of
+one line are read so too, since the evidence is in the line.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from classifiers.extraction.envelopes import prefixes
+from classifiers.extraction.line_headers import time_of
+
+_TIME: Final = (
+    rf"[\[(]?(?P<time>{prefixes.TIME.pattern}|\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d(?:[.,]\d{{1,6}})?"
+    r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)[\])]?"
+)
+_LEVELS: Final = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRITICAL|FATAL)"
+_HEAD: Final = re.compile(
+    rf"(?:{_TIME}(?: {{0,3}}[-|:,])? {{0,3}})?"
+    # a name, which is no rank and no pod: they are read where lines are attributed
+    rf"(?:\[?(?!{_LEVELS}\b|(?:rank|default|worker|trainer)\W?\d|pod/)[A-Za-z_][\w./-]{{0,60}}\]?"
+    r" {0,3}[-|:] {0,3})?"
+    rf"[\[<(]?{_LEVELS}[\])>]?"
+    # a place: `module:function:88 - `, `logger:`
+    r"(?: {0,8}[|-] (?:[\w./<>-]{1,60}:(?:[\w<>]{1,60}:)?\d{1,6}(?::| -)?)?| {0,3}:(?:[\w.]{1,60}:)?|(?= ))"
+    # glog and klog: the level is the letter in front
+    r"|(?P<glog>[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) {1,9}\d{1,9} [\w./-]{1,90}:\d{1,6}\]"
+)
+_QUICK: Final = re.compile(r"[\[(]?(?:\d|[A-Za-z_][\w./-]{0,60}[\]): |-])")
+_NUMBER: Final = re.compile(r"(?<=[: ])\d+")  # of a process, of a line in source code
+_BELOW_ERROR: Final = re.compile(r"(?i)debug|info|notice|warn|[WID]\d{4} ")
+# What no program logs: frames, a time or level of its own, a rank, launchers, a shell that names its script's line.
+_RAW: Final = re.compile(
+    r"\s{0,8}File \"[^\"\n]{1,300}\", line \d"
+    r"|\[?[EWIF][01]\d[0-3]\d \d\d:|\[?20\d\d[-/]\d\d[-/]\d\d[ T]\d\d:|\[(?:rank|default)\d|\[\d{1,6},\d{1,6}\]<"
+    r"|\{\""
+    r"|(?:srun|slurmstepd|bash|mpirun|prterun): |[\w./-]{1,80}: (?:line )?\d{1,6}: \S"
+)
+# What no program logs below the level of errors.
+_RAW_BELOW_ERROR: Final = re.compile(
+    r"(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception): |Traceback \(most recent call last\)"
+    r"|(?:fatal|[Ee]rror|ERROR|FATAL|CRITICAL|E|panic):|g?make(?:\[\d+\])?: \*{3} |terminate called |Fatal Python error"
+    r"|(?:Segmentation fault|Killed|Aborted|Bus error|Terminated)\b"
+)
+_SHARE: Final = 0.9  # of the lines (judgement, as for prefixes: others are the runner's own)
+_FEWEST_ERRORS: Final = 4  # judgement: fewer lines may all be errors
+_SHARE_WITH_TIME: Final = 0.3  # of the lines behind the heads (judgement, as for other envelopes)
+_PROBES: Final = 3
+_BLANKS: Final = re.compile(r" *")
+
+
+def of_text(text: str) -> Callable[[str], str | None] | None:
+    """What takes the heads of a runner's logger off the lines of a log, None for a log without them."""
+    lines = [line for line in text.split("\n") if line.strip()] if _may_have_heads(text) else []
+    heads = [_HEAD.match(line) for line in lines]
+    keys = Counter(_key(head) for head in heads if head is not None)
+    if not keys:
+        return None
+    key, count = keys.most_common(1)[0]
+    if count < _SHARE * len(lines):
+        return None
+    rests = [
+        line[head.end() :] for line, head in zip(lines, heads, strict=True) if head is not None and _key(head) == key
+    ]
+    blanks = min((_blanks(rest) for rest in rests if rest.strip()), default=0)
+    rests = [rest[blanks:] for rest in rests]
+    is_one_level = len(rests) == len(lines) >= _FEWEST_ERRORS and _BELOW_ERROR.search(key) is None
+    if not is_one_level and not _is_raw(rests, key):
+        return None
+    with_time = sum(time_of(rest) is not None for rest in rests) <= _SHARE_WITH_TIME * len(rests)
+
+    def unwrap(line: str) -> str | None:
+        head = _HEAD.match(line)
+        if head is None or _key(head) != key:
+            return None
+        rest = line[head.end() + blanks :]
+        time = prefixes.time_in(line, head.end()) if with_time and rest else None
+        return rest if time is None else f"{time} {rest}"
+
+    return unwrap
+
+
+def _may_have_heads(text: str) -> bool:
+    """Whether the first lines of a log have heads: a quick answer for most logs."""
+    at = 0
+    for _ in range(_PROBES):
+        end = text.find("\n", at)
+        line = text[at : at + prefixes.RANGE if end < 0 else min(end, at + prefixes.RANGE)]
+        if line.strip() and (_QUICK.match(line) is None or _HEAD.match(line) is None):
+            return False
+        if end < 0:
+            break
+        at = end + 1
+    return True
+
+
+def _key(head: re.Match[str]) -> str:
+    """A head without its time and the numbers of processes and lines of source code."""
+    time = "time" if head["time"] is not None else "glog"
+    start, end = head.span(time)
+    text = head[0] if start < 0 else f"{head[0][:start]}{head[0][start] if time == 'glog' else ''}\0{head[0][end:]}"
+    return _NUMBER.sub("#", text)
+
+
+def _blanks(rest: str) -> int:
+    hit = _BLANKS.match(rest)
+    return 0 if hit is None else hit.end()
+
+
+def _is_raw(rests: Sequence[str], key: str) -> bool:
+    """Whether a program printed what stands behind the heads, and did not log it."""
+    if any(_RAW.match(rest) is not None for rest in rests):
+        return True
+    return _BELOW_ERROR.search(key) is not None and any(_RAW_BELOW_ERROR.match(rest) is not None for rest in rests)

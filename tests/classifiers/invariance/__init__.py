@@ -1,0 +1,1 @@
+"""Verdicts do not change with the outer form in which a failure arrives."""
