@@ -21,14 +21,7 @@ from classifiers.extraction.demotion.unrelated_reports import (
 from classifiers.extraction.events import event_relevance
 from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.events.shared_servers import lost_by_several
-from classifiers.extraction.evidence_items import (
-    NODE,
-    ROLE_ORDER,
-    EvidenceItem,
-    NodeHit,
-    closing_offset,
-    first_failing_line,
-)
+from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import is_information_of_daemon
@@ -373,7 +366,8 @@ def limit_items(extraction: Extraction) -> None:
 
 def read_stage(extraction: Extraction) -> None:
     """Read the cues around the first item, before the job begins to be ended."""
-    extraction.closing_offset = closing_offset(first_failing_line(extraction.items), extraction.effects)
+    first = evidence_items.first_failing_line(extraction.items)
+    extraction.closing_offset = evidence_items.closing_offset(first, extraction.effects)
     extraction.stage = failure_stage.cues_near_first_item(
         extraction.log_texts, extraction.items, extraction.closing_offset
     )
