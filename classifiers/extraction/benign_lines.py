@@ -190,9 +190,13 @@ def is_routine(line: str) -> bool:
     return any(part in message for part in _PARTS) and _BAR.search(message) is not None
 
 
-def drop_routine(lines: Sequence[str]) -> tuple[str, ...]:
-    """The lines that may be about a failure; all of them where no other was printed."""
-    kept = tuple(line for line in lines if not is_routine(line))
+def drop_routine(lines: Sequence[str], *, of_report: bool = False) -> tuple[str, ...]:
+    """The lines that may be about a failure; all of them where no other was printed.
+
+    A person who reports a failure chose the settings that the report shows, so they stay.
+    """
+    says_nothing = is_benign if of_report else is_routine
+    kept = tuple(line for line in lines if not says_nothing(line))
     return kept if any(line.strip() for line in kept) else tuple(lines)
 
 

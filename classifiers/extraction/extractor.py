@@ -206,11 +206,14 @@ def _short_log_lines(
     good_run = extraction.raw.good_run
     lines: list[str] = []
     earlier: list[str] = []
+    of_report = False
     for stream in extraction.streams:
         if stream.is_scheduler:
             continue
         text = stream.text
-        if first is not None and first.stream == stream.index and not is_report(text):
+        if is_report(text):
+            of_report = True
+        elif first is not None and first.stream == stream.index:
             earlier += text[: first.start_offset].splitlines()
             text = text[first.start_offset : closing]
         lines += text.splitlines()
@@ -220,7 +223,7 @@ def _short_log_lines(
     explained = {item.text.strip() for item in extraction.effects if item.explained}
     if explained:
         lines = [line for line in lines if line.strip() not in explained]
-    kept = benign_lines.drop_routine(lines)
+    kept = benign_lines.drop_routine(lines, of_report=of_report)
     earlier = [line for line in earlier if not benign_lines.is_routine(line)]
     return tuple(map(without_time, kept)), tuple(map(without_time, earlier))
 

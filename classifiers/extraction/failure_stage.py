@@ -145,7 +145,7 @@ def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem], cl
         return StageCues()
     text = texts[first.stream]
     if len(text) <= _SHORT_LOG:
-        near = "\n".join(benign_lines.drop_routine(text[:closing].splitlines()))
+        near = "\n".join(benign_lines.drop_routine(text[:closing].splitlines(), of_report=is_report(text)))
     else:
         end = first.offset + len(first.text)
         begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)

@@ -22,8 +22,9 @@ LEAST = {
     "long_and_mixed_read": 80,
     "noisy_nodes_read": 80,
     "scale_and_platforms_read": 80,
-    "node_events_read": 180,
-    "node_events_unread": 180,
+    "node_events_read": 360,
+    "supercomputers_unread": 60,
+    "training_platforms_unread": 60,
     "labs_and_foundation_unread": 80,
 }
 
