@@ -56,11 +56,11 @@ class NodeEventReader:
         """The time of the last event of each (cluster, node) in this period."""
         place = tuple_(node_events.c.cluster, node_events.c.node)
         period = node_events.c.at.between(utc(since), utc(until))
-        found = {}
+        found: dict[tuple[str, str], datetime] = {}
         for part in chunks(sorted(nodes), _CHUNK):
             query = select(node_events.c.cluster, node_events.c.node, func.max(node_events.c.at))
             rows = self._connection.execute(query.where(place.in_(part), period).group_by(*place.clauses))
-            found.update({(row[0], row[1]): row[2] for row in rows})
+            found |= {(row[0], row[1]): row[2] for row in rows}
         return found
 
     def changes(self, windows: Collection[Window], *, most: int = 500) -> list[StoredNodeEvent]:
