@@ -41,7 +41,7 @@ REACHED = {
     "mix 10": Reached(0.865, 0.85, 3, 0.91),
     "mix 50": Reached(0.89, 0.865, 4, 0.91),
     "mix 200": Reached(0.84, 0.80, 5, 0.79),
-    "log lines 0": Reached(0.92, 0.905, 3, 0.91),
+    "log lines 0": Reached(0.92, 0.866, 3, 0.91),
     "node events 200": Reached(0.93, 0.89, 2, 0.87),
 }
 CASES = 75  # a sample that takes seconds; `faultline evaluate --noise` measures held-out kinds
