@@ -4,6 +4,7 @@ Schedulers write both to one file by default, and event sources then name that f
 the other. Read twice, a line counts as two reports of two writers.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,27 +13,44 @@ from classifiers.contracts import LogStream, RawCase
 
 def without_copies(raw: RawCase) -> RawCase:
     """A case without logs whose lines all are in another log of the same process; the same object without such logs."""
-    streams = raw.streams
-    full = [stream for stream in streams if stream.text and not stream.text.isspace()]
-    if len(full) < 2 or len({(one.rank, one.node) for one in full}) == len(full):  # noqa: PLR2004 - a log and its copy
+    processes: defaultdict[tuple[int | None, str | None], list[int]] = defaultdict(list)
+    for place, stream in enumerate(raw.streams):
+        if stream.text and not stream.text.isspace():
+            processes[stream.rank, stream.node].append(place)
+    copies = {place for places in processes.values() for place in _copies_among(raw.streams, places)}
+    if not copies:
         return raw
-    copies = {
-        place
-        for place, stream in enumerate(streams)
-        if any(_is_copy(streams, place, other) for other in range(len(streams)))
-    }
-    return replace(raw, streams=tuple(one for place, one in enumerate(streams) if place not in copies))
+    return replace(raw, streams=tuple(one for place, one in enumerate(raw.streams) if place not in copies))
+
+
+def _copies_among(streams: Sequence[LogStream], places: Sequence[int]) -> list[int]:
+    """Which logs of one process have nothing that another one of them lacks."""
+    if len({streams[place].stream for place in places}) < 2:  # noqa: PLR2004 - a log and its copy
+        return []
+    if len(places) == 2:  # noqa: PLR2004 - output and errors, as of most processes: seldom the same, which one line tells
+        return [place for place in places if any(_is_copy(streams, place, other) for other in places)]
+    # Of many logs, only those are compared that have the line which the fewest of them have.
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for place in places:
+        for line in _lines(streams[place].text):
+            holders[line].append(place)
+    rarest = {place: min((holders[line] for line in _lines(streams[place].text.strip())), key=len) for place in places}
+    return [place for place in places if any(_is_copy(streams, place, other) for other in rarest[place])]
 
 
 def _is_copy(streams: Sequence[LogStream], place: int, other: int) -> bool:
     """Whether one log has nothing that another log of its process lacks; of two that are equal the later one."""
     one, whole = streams[place], streams[other]
-    if place == other or (one.rank, one.node) != (whole.rank, whole.node) or one.stream == whole.stream:
+    if place == other or one.stream == whole.stream or len(one.text) > len(whole.text):
+        return False
+    if len(one.text) == len(whole.text) and place < other:
         return False
     text = one.text.strip()
-    if not text or len(one.text) > len(whole.text) or (len(one.text) == len(whole.text) and place < other):
-        return False
     if text.partition("\n")[0].strip() not in whole.text:
         return False
-    known = {line.strip() for line in whole.text.split("\n")}
+    known = _lines(whole.text)
     return all(line.strip() in known for line in text.split("\n"))
+
+
+def _lines(text: str) -> set[str]:
+    return {line.strip() for line in text.split("\n")}

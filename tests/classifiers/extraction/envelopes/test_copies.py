@@ -28,3 +28,10 @@ def test_logs_of_their_own_stay() -> None:
     assert names(LogStream("a\nb", 0, stream="stdout"), LogStream("b\nc", 0)) == ["0 stdout", "0 stderr"]
     assert names(LogStream(LOG, 0, stream="stdout"), empty) == ["0 stdout", "0 stderr"]
     assert names(LogStream(LOG, 0, stream="stdout"), more) == ["0 stderr"]
+
+
+def test_copies_are_found_among_many_logs_of_one_process() -> None:
+    own = [LogStream(f"starting\nstep {n}\n", stream="stdout") for n in range(5)]
+    copies = [LogStream("starting\nstep 3\n", stream="stderr"), LogStream("step 4\n", stream="stderr")]
+    other = LogStream("starting\nstep 9\n", stream="stderr")
+    assert names(*own, *copies, other) == ["None stdout"] * 5 + ["None stderr"]
