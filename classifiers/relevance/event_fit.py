@@ -19,8 +19,8 @@ from classifiers.relevance.event_places import (
     CLOCK_SKEW_S,
     began_the_wait,
     is_at_once,
+    is_named_like_nodes,
     is_of_named_host,
-    is_of_other_node,
     names_node_of,
 )
 from classifiers.relevance.event_rules import (
@@ -193,7 +193,7 @@ class EventFit:
         if not job.timed_out and not (job.waited_to_begin and time >= job.started - _CHANGED_BEFORE_S):
             return False
         # A change without a node, or of something that is named otherwise than nodes, is of the whole platform.
-        return bool(job.nodes) and (names_node_of(one, job) or not is_of_other_node(one, job))
+        return bool(job.nodes) and (names_node_of(one, job) or not is_named_like_nodes(one, job))
 
     def _shows_at_once(self, one: Candidate) -> bool:
         """Whether the log shows at once after an event what such an event, but also a program alone, may cause."""

@@ -57,14 +57,14 @@ def began_the_wait(one: Candidate, job: JobEvidence) -> bool:
     time = one.event.time
     if time is None or job.own_entries or "port" not in one.traits.objects:
         return False
-    if not job.has_more_nodes and is_of_other_node(one, job):
+    if not job.has_more_nodes and is_named_like_nodes(one, job):
         return False  # a port of another node
     if job.stalled is not None:
         return -CLOCK_SKEW_S <= job.stalled - time <= _AT_ONCE_S
     return job.waits and not job.timed_out and is_at_once(one, job)
 
 
-def is_of_other_node(one: Candidate, job: JobEvidence) -> bool:
+def is_named_like_nodes(one: Candidate, job: JobEvidence) -> bool:
     """Whether who reports an event is named like the job's nodes."""
     return bool(_hosts_like(job.nodes, short_name(one.event.node or "")))
 
@@ -147,14 +147,14 @@ def _is_of_used_service(one: Candidate, job: JobEvidence) -> bool:
 
 def _is_client(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event is of another node that uses file servers: it is named like the job's, or its kernel reports."""
-    return is_of_other_node(one, job) or _CLIENT.search(one.event.text) is not None
+    return is_named_like_nodes(one, job) or _CLIENT.search(one.event.text) is not None
 
 
 def _may_be_of_silent_node(one: Candidate, job: JobEvidence) -> bool:
     """Whether an event that the logs fit is of a node whose logs are missing: the job had more nodes than are known."""
     if not job.has_more_nodes or one.fit < Fit.SLOWER or "changes" in one.traits.effects:
         return False
-    return bool(_hosts_like(job.nodes, short_name(one.event.node or "")))
+    return is_named_like_nodes(one, job)
 
 
 def _is_of_start(one: Candidate, job: JobEvidence) -> bool:

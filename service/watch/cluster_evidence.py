@@ -106,10 +106,7 @@ class EvidenceCollector:
         uid, name = job_end_mapper.owner_uid(pod), job_end_mapper.owner_job(meta)
         if uid is None or name is None:
             return event
-        if (
-            self._pods.owner(uid) is None
-            and (job := self._job(meta.namespace, name, job_end_mapper.owner_uid(pod))) is not None
-        ):
+        if self._pods.owner(uid) is None and (job := self._job(meta.namespace, name, uid)) is not None:
             try:
                 self.observe_job(job)
             except UnreadableRecord as error:

@@ -21,8 +21,13 @@ _QUANTITY = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)(|m|k|[MGTP]i?|Ki)")
 _MOST = 2**53
 _QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "queue")
 _GPU_TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
-# Kinds that own Jobs, whose own end is read.
-JOB_OWNERS = frozenset({"JobSet", "TrainJob", "PyTorchJob", "RayJob"})
+# Kinds that own Jobs, whose own end is read, with their API: of JobSet, of Kubeflow's trainer v2 and v1, of KubeRay.
+JOB_OWNERS = {
+    "JobSet": ("jobset.x-k8s.io/v1alpha2", "jobsets"),
+    "TrainJob": ("trainer.kubeflow.org/v1alpha1", "trainjobs"),
+    "PyTorchJob": ("kubeflow.org/v1", "pytorchjobs"),
+    "RayJob": ("ray.io/v1", "rayjobs"),
+}
 _POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 _OWN_PREFIX = "faultline/"
 # A queueing controller creates jobs suspended; a suspension later than this after creation stopped a running job.
@@ -126,8 +131,14 @@ def attempt_facts(meta: Meta, kind: str) -> dict[str, Any]:
     controllers, such as AppWrapper, end with their Job.
     """
     job_id = job_name(meta, kind)
-    inner = kind == "Pod" or (job_id != meta.full_name(kind) and job_id.split("/")[1] in JOB_OWNERS)
+    inner = kind == "Pod" or is_under_owner(meta, kind)
     return {"job_id": job_id, "name": job_id.rpartition("/")[2], "pod": meta.name if inner else None}
+
+
+def is_under_owner(meta: Meta, kind: str) -> bool:
+    """Return whether the outermost controller of an object is another one, of `JOB_OWNERS`."""
+    above = job_name(meta, kind)
+    return above != meta.full_name(kind) and above.split("/")[1] in JOB_OWNERS
 
 
 def event_id(meta: Meta, kind: str, *which: Any) -> str:

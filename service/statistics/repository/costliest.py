@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
-from sqlalchemy import Connection, Executable, Integer, bindparam, func, literal_column, select, union_all
+from sqlalchemy import Connection, Executable, Integer, bindparam, literal_column, select, union_all
 
 from service.failures.tables import failures
-from service.sql.types import LATEST, UtcDateTime, clean
+from service.sql.types import LATEST
 from service.statistics.records import Scope
 from service.statistics.repository.rollups import HOUR, PeriodParts
+from service.statistics.repository.scope_conditions import in_numbered_range, range_values
 
 MOST_SPANS = 3  # of hours that are over, between stale ones: each is a question of its own
 Costly = tuple[float, int]  # the GPU-hours that a failure lost, and its id
@@ -54,20 +54,16 @@ def _between(parts: PeriodParts) -> list[_Span]:
 def _of_rows(connection: Connection, ranges: Sequence[_Span], scope: Scope, most: int) -> list[Costly]:
     if not ranges:
         return []
-    values: dict[str, Any] = {name: clean(value) for name, value in scope.given().items()}
-    statement = _statement(tuple(values), len(ranges))
-    for number, (since, until) in enumerate(ranges):
-        values |= {f"since{number}": since, f"until{number}": until}
-    return [(row.lost, row.id) for row in connection.execute(statement, {**values, "most": most})]
+    statement = _statement(tuple(scope.given()), len(ranges))
+    values = {**range_values(scope, ranges), "most": most}
+    return [(row.lost, row.id) for row in connection.execute(statement, values)]
 
 
 @lru_cache(100)
 def _statement(names: tuple[str, ...], many: int) -> Executable:
     wanted = []
     for number in range(many):
-        since, until = (bindparam(f"{name}{number}", type_=UtcDateTime) for name in ("since", "until"))
-        inside = [failures.c.ended_at >= since, failures.c.ended_at < until]
-        inside += [func.coalesce(failures.c[name], "") == bindparam(name) for name in names]
+        inside = in_numbered_range(failures, number, names)
         # As an expression, so that no planner uses the index on the GPU-hours, in which no time is found.
         lost = failures.c.gpu_hours_lost + literal_column("0.0")
         ordered = select(failures.c.id, lost.label("lost")).where(*inside).order_by(lost.desc(), failures.c.id.desc())

@@ -16,7 +16,6 @@ from sqlalchemy import (
     Float,
     Row,
     Select,
-    bindparam,
     case,
     cast,
     func,
@@ -29,9 +28,9 @@ from service.contracts.event import FAILURE_STATUSES
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.sql import bulk
-from service.sql.types import UtcDateTime, clean, utc
 from service.statistics.records import Scope
 from service.statistics.repository import sums
+from service.statistics.repository.scope_conditions import in_numbered_range, range_values
 
 UNKNOWN = "unknown"
 MOST_STATEMENTS = 200  # one for each question, scope and number of ranges
@@ -58,11 +57,9 @@ def read(
     """
     if not ranges:
         return
-    values: dict[str, Any] = {name: clean(value) for name, value in scope.given().items()}
-    statement = _statement(kind, by, unit, tuple(values), len(ranges), postgres=bulk.is_postgres(connection))
-    for number, (since, until) in enumerate(ranges):
-        values |= {f"since{number}": utc(since), f"until{number}": utc(until)}
-    yield from connection.execute(statement, values)
+    names, postgres = tuple(scope.given()), bulk.is_postgres(connection)
+    statement = _statement(kind, by, unit, names, len(ranges), postgres=postgres)
+    yield from connection.execute(statement, range_values(scope, ranges))
 
 
 @lru_cache(MOST_STATEMENTS)
@@ -77,9 +74,7 @@ def _of_range(
     number: int, kind: str, by: tuple[str, ...], unit: timedelta | None, names: tuple[str, ...], *, postgres: bool
 ) -> Select[Any]:
     table = jobs if kind == sums.JOBS else failures
-    since, until = (bindparam(f"{name}{number}", type_=UtcDateTime) for name in ("since", "until"))
-    conditions = [table.c.ended_at >= since, table.c.ended_at < until, table.c.counted]
-    conditions += [func.coalesce(table.c[name], "") == bindparam(name) for name in names]
+    conditions = [*in_numbered_range(table, number, names), table.c.counted]
     if table is failures:
         # As an expression, so that no planner uses the index on status: the index on time has all columns.
         conditions.append(func.coalesce(failures.c.status, "").in_(_FAILED))
