@@ -104,6 +104,9 @@ class JobEvidence:
         stopped: finds when the logs of a node stopped, for nodes whose logs show no failure while others do.
         mentions: whether a name is in its logs, as a whole word.
         job_names: finds the names that its logs call jobs.
+        job_numbers: finds the numbers of a batch system by which its logs call jobs.
+        of_batch_system: whether a batch system, whose jobs have numbers, may have started it.
+        owners: its user, in lower case, as far as known.
         several: whether it had several processes.
         ports: names of the network ports that its logs say it uses.
         gpus: indexes of the GPUs that its logs say it uses.
@@ -139,6 +142,9 @@ class JobEvidence:
     late_nodes: Callable[[], frozenset[str]] = frozenset
     stopped: Callable[[], Mapping[str, float]] = dict
     job_names: Callable[[], frozenset[str]] = frozenset
+    job_numbers: Callable[[], frozenset[str]] = frozenset
+    of_batch_system: bool = True
+    owners: frozenset[str] = frozenset()
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
     failed_nodes: frozenset[str] = frozenset()

@@ -158,10 +158,15 @@ def _is_redundant(one: Candidate) -> bool:
 
 
 def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
-    """Whether an event names jobs, and none of them is this one."""
-    if not objects.jobs or job.job_id is None or not job.job_id[:1].isdigit():
-        return False  # only ids of one kind can be compared
-    return not any(name in job.job_id or job.mentions(name) for name in objects.jobs)
+    """Whether an event names jobs, and none of them is this one.
+
+    Where the job has no number as its id, its logs and the scheduler's message may name one.
+    """
+    if not objects.jobs or any(map(job.mentions, objects.jobs)):
+        return False
+    if job.job_id is not None and job.job_id[:1].isdigit():
+        return not any(name in job.job_id for name in objects.jobs)
+    return bool(job.job_numbers()) or not job.of_batch_system
 
 
 def _is_beside(one: MatchedEvent, other: MatchedEvent) -> bool:
@@ -194,7 +199,16 @@ def _is_of_other_process(one: Candidate, job: JobEvidence) -> bool:
         return True
     if not kinds.isdisjoint({"node", "port"}):
         return False
-    return _names_other_job(objects, job) or ("service" not in kinds and _is_of_other_program(one, job))
+    if _names_other_job(objects, job) or (objects.owners and _is_of_other_owner(objects, job)):
+        return True
+    if kinds == {"process"} and objects.jobs and not any(map(job.mentions, objects.jobs)) and one.fit <= Fit.WAITS:
+        return not (job.job_id or "")[:1].isdigit()  # of a job that nothing shows to be this one
+    return "service" not in kinds and _is_of_other_program(one, job)
+
+
+def _is_of_other_owner(objects: EventObjects, job: JobEvidence) -> bool:
+    """Whether an event is of users or groups of which neither the scheduler nor a log of the job knows one."""
+    return objects.owners.isdisjoint(job.owners) and not any(map(job.mentions, objects.owners))
 
 
 def _is_of_other_program(one: Candidate, job: JobEvidence) -> bool:

@@ -43,6 +43,8 @@ _SLOWER_AT_ONCE_S: Final = 120.0
 _SLOWER_CHANGED_S: Final = 300.0
 # Judgement: a job that was slow for a shorter time may have had a step with more work.
 _SLOW_FOR_S: Final = 60.0
+# Judgement: digits of a version that say which one a log means.
+_DIGITS_OF_VERSION: Final = 3
 _ASKED_TO_END: Final = "shell.asked-to-end-first"
 _ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
 # Judgement: who needs a service meets a change of it within this time, in seconds.
@@ -244,7 +246,9 @@ class EventFit:
             return False
         names = one.objects.specific_names
         is_named = self._job.failure_names(names if one.event.node is None else names | {one.event.node})
-        return is_named or _is_of_path(one, self._job) or any(map(self._job.mentions, one.objects.new_versions))
+        # Numbers of two digits are in every log.
+        versions = (name for name in one.objects.new_versions if sum(map(str.isdigit, name)) >= _DIGITS_OF_VERSION)
+        return is_named or _is_of_path(one, self._job) or any(map(self._job.mentions, versions))
 
 
 def _is_of_user(cause: str) -> bool:

@@ -27,6 +27,10 @@ _OBJECT: Final = re.compile(
 )
 # One of these is part of every match of the expression above it, and is found faster.
 _OBJECT_PARTS: Final = ("job", "raycluster", "statefulset", "workflow", "appwrapper", "podgroup")
+# The number that a batch system gave a job, in its daemons' lines, in the environment of a process, in a report.
+_JOB_NUMBER: Final = re.compile(
+    r"(?i)\b(?:slurm_|pbs_|lsb_)?job(?:_?id)?[ =:#_\"']{1,4}(\d{3,12})\b|\bSTEP (\d{3,12})\.\w|\bStepId=(\d{3,12})\b"
+)
 _STARTED: Final = re.compile(r"\b(?:Started|Created|Pulled) pod/(?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
 _BEGAN: Final = re.compile(r"\bStarted\b[^\n]{0,60}?\bpod[/ ](?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
 # What a process calls its own machine: the head of NCCL's lines, torchelastic's report. On Kubernetes it is the pod.
@@ -65,6 +69,12 @@ def own_names(job: JobFacts, texts: Iterable[str], events: Sequence[NodeEvent]) 
         names.add(job.name.lower())
     started = _started_with(job, events)
     return frozenset(names | started if len(started) == 1 else names)
+
+
+def own_numbers(job: JobFacts, texts: Iterable[str]) -> frozenset[str]:
+    """The numbers that the logs and the scheduler's message call a job, such as STEP 9120044.0."""
+    written = [*texts, *(one for one in (job.message, job.reason) if one)]
+    return frozenset(hit[hit.lastindex or 0] for text in written for hit in _JOB_NUMBER.finditer(text))
 
 
 def names_of_pod(pod: str) -> Iterator[str]:

@@ -28,12 +28,14 @@ from classifiers.relevance.event_candidates import PROCESS_FORMS, JobEvidence, J
 from classifiers.relevance.event_objects import may_concern_others, read_objects
 from classifiers.relevance.event_places import CLOCK_SKEW_S
 from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
-from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, pods_that_began
+from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, own_numbers, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
 from classifiers.signatures import Signature
 
+# Schedulers that give their jobs names, not the numbers that batch systems give.
+_WITHOUT_NUMBERS: Final = frozenset({"kubernetes", "kueue", "volcano", "ray", "sagemaker", "vertex", "azureml"})
 _FOLLOWING: Final = 400  # characters after a line of failure that tell what it is about (judgement)
 MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _USED_PORTS: Final = re.compile(
@@ -235,6 +237,9 @@ def _job_seen(
         stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
         mentions=mentions,
         job_names=job_names,
+        job_numbers=cache(lambda: own_numbers(raw.job, written)),
+        of_batch_system=raw.job.scheduler not in _WITHOUT_NUMBERS,
+        owners=frozenset({raw.job.user.lower()} if raw.job.user else ()),
         several=len(nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1

@@ -84,3 +84,70 @@ def test_a_port_with_errors_is_less_than_one_that_went_down() -> None:
     down = event("mlx5_core mlx5_3: Port: 1 Link DOWN", entries=("network.ib-link-down",))
     assert judged(errors, reset).support is not Support.LOG
     assert judged(down, reset).support is Support.LOG
+
+
+@pytest.mark.parametrize(
+    ("text", "entries", "failure"),
+    [
+        ("chronyd: System clock wrong by 0.012 seconds", ("platform-services.clock-wrong",), "service.clock-skew"),
+        ("kernel: NVRM: Xid (PCI:0000:1a:00): 63, Row Remapper: row added", ("nvidia.xid-64",), "cuda.unknown-error"),
+        ("SXid (PCI:0000:c1:00): 24006, Non-fatal, Link 7 error", ("nvidia.sxid",), "cuda.unknown-error"),
+        ("pcieport 0000:20:01: AER: Uncorrected (Non-Fatal) error", ("kernel.pcie-aer",), "cuda.unknown-error"),
+        ("usb-storage 2-1: I/O error, dev sdx, sector 8", ("storage.device-io-error",), "python.io-error"),
+        ("logrotate.service: Failed with result 'exit-code'", ("platform-services.daemon-failed",), "slurm.munge"),
+    ],
+)
+def test_what_a_device_or_service_goes_on_after_is_harmless_and_the_graver_form_is_not(
+    text: str, entries: tuple[str, ...], failure: str
+) -> None:
+    seen = job(own_entries=[frozenset({failure})])
+    graver = {"0.012": "412.5", ": 63,": ": 64,", "Non-fatal": "Fatal", "Non-Fatal": "Fatal", "usb-storage 2-1": "scsi",
+              "logrotate": "munge"}  # fmt: skip
+    assert judged(event(text, entries=entries), seen).reason is Reason.CORRECTED
+    for harmless, grave in graver.items():
+        text = text.replace(harmless, grave)
+    assert judged(event(text, entries=entries), seen).reason is None
+
+
+def test_a_kill_in_a_session_of_a_login_is_none_of_the_job() -> None:
+    seen = job(own_entries=[frozenset({"shell.killed"})])
+    killed = "session-12.scope: A process of this unit has been killed by the OOM killer"
+    entries = ("events.memory-kill",)
+    assert judged(event(killed, entries=entries), seen).reason is Reason.OTHER_PROCESS
+    assert judged(event(killed.replace("session-12.scope", "step_0"), entries=entries), seen).reason is None
+
+
+def test_a_quota_of_somebody_else_explains_no_full_quota() -> None:
+    cut = event("quota of dmiller on /work lowered", entries=("changes.quota",), source="change")
+    full = {"own_entries": [frozenset({"python.quota"})]}
+    assert judged(cut, job(**full)).reason is Reason.OTHER_PROCESS
+    assert judged(cut, job("/work/dmiller/run.pt", **full)).reason is None
+    assert judged(cut, job(owners=frozenset({"dmiller"}), **full)).reason is None
+    everybody = event("quota of all users on /work lowered", entries=("changes.quota",), source="change")
+    assert judged(everybody, job(**full)).reason is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"job_numbers": lambda: frozenset({"977"})}, Reason.OTHER_PROCESS),
+        ({"of_batch_system": False}, Reason.OTHER_PROCESS),
+        ({}, None),
+        ({"own_entries": [], "other_entries": PEER_GONE, "failed": None}, Reason.OTHER_PROCESS),
+    ],
+)
+def test_of_a_job_without_a_number_the_logs_or_the_failure_tell_whose_kill_it_is(
+    changes: dict[str, Any], reason: Reason | None
+) -> None:
+    kill = event("slurmstepd: error: Detected 1 oom_kill event in StepId=815.0", entries=("slurm.oom",))
+    values = {"job_id": "night-run", "own_entries": [frozenset({"shell.killed"})]} | changes
+    assert judged(kill, job(**values)).reason is reason
+    assert judged(kill, job("STEP 815.0 ended", **values)).reason is None
+
+
+def test_a_number_of_two_digits_is_no_version_that_a_log_names() -> None:
+    change = event("readahead set to 64 on every node", entries=("changes.storage",), source="change")
+    seen = {"own_entries": [frozenset({"python.file-not-found"})]}
+    assert judged(change, job("batch 64 of 900", **seen)).reason is not None
+    newer = event("client 2.15.4 -> 2.16.1", entries=("changes.storage",), source="change")
+    assert judged(newer, job("client 2.16.1 loaded", **seen)).reason is None
