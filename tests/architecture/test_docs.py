@@ -15,7 +15,8 @@ from fastapi import FastAPI
 from service.cli.classifier import feedback
 from service.cli.commands import COMMANDS, parser_for
 from service.hooks.options import PREFIX as HOOK_PREFIX
-from service.settings import PREFIX, SECRETS, Settings
+from service.setting_texts import PREFIX
+from service.settings import SECRETS, Settings
 from service.web.app import API
 from service.web.app import PREFIX as API_PREFIX
 from tests.architecture import documents
