@@ -8,8 +8,10 @@ from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
+from classifiers.extraction.extractor import Extractor
 from classifiers.model import training
 from classifiers.model.artifact import Model
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 # One-line failures of a few kinds: enough to fit a model that knows these and nothing else.
 KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
@@ -96,6 +98,11 @@ def labelled(kind: str, number: int, *, origin: str = "composed") -> LabelledCas
         },
         "test",
     )
+
+
+@pytest.fixture(scope="session")
+def extractor() -> Extractor:
+    return EXTRACTOR
 
 
 @pytest.fixture(scope="session")
