@@ -267,6 +267,20 @@ def test_every_setting_is_in_a_document() -> None:
     assert {PREFIX + name.upper() for name in Settings.model_fields} - named == set()
 
 
+def test_tables_that_the_code_calls_otherwise_are_listed() -> None:
+    sources = [path for path in (ROOT / "service").rglob("*.py") if path.name in {"tables.py", "task_leases.py"}]
+    tables = [
+        found
+        for path in sources
+        for found in re.findall(r'^(\w+) = Table\(\n? *"(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert len(tables) > 40
+    listed = re.findall(
+        r"^\| `(\w+)` \| `(\w+)` \| .* \| .* \|$", documents.text_of(Path("CONTRIBUTING.md")), re.MULTILINE
+    )
+    assert sorted(listed) == sorted((table, name) for name, table in tables if name != table)
+
+
 def test_every_diagnostic_file_is_described() -> None:
     described = re.findall(r"^\| `(\w+)` \|", documents.text_of(Path("docs/diagnostic-files.md")), re.MULTILINE)
     assert sorted(described) == sorted(("kind", *DIAGNOSTIC_KINDS))  # with the heading
