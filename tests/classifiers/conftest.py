@@ -11,6 +11,7 @@ from classifiers.diagnoser import Diagnoser
 from classifiers.extraction.extractor import Extractor
 from classifiers.model import training
 from classifiers.model.artifact import Model
+from classifiers.signatures import Catalogue
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 # One-line failures of a few kinds: enough to fit a model that knows these and nothing else.
@@ -123,6 +124,12 @@ def packaged_cases(captured_cases: list[LabelledCase], composed_cases: list[Labe
 @pytest.fixture(scope="session")
 def cases() -> list[LabelledCase]:
     return [labelled(kind, number) for kind in KINDS for number in range(10)]
+
+
+def few_signatures() -> Catalogue:
+    """One in twenty of the packaged: their examples are training cases, which take most of the time of a fit."""
+    entries = signatures.packaged().entries[::20]
+    return Catalogue(entries, {entry.id: entry for entry in entries})
 
 
 @cache

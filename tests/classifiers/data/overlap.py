@@ -22,7 +22,7 @@ def texts(case: LabelledCase) -> Iterator[str]:
 
 
 def _shingles(text: str) -> set[int]:
-    """Hashes of the runs of words: a tenth of the memory of the words."""
+    """Hashes of the runs of words: they take less memory than the words."""
     words = normal(text).split()
     return {hash(tuple(words[at : at + SHINGLE])) for at in range(len(words) - SHINGLE + 1)}
 
