@@ -134,7 +134,7 @@ def few_signatures() -> Catalogue:
 
 @cache
 def small_model() -> Model:
-    """A model of the kinds above, trained once per process in two seconds."""
+    """A model of the kinds above, trained once per process, in four seconds."""
     fitted, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
     return fitted
 
