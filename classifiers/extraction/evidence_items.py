@@ -199,6 +199,20 @@ def strongest(hits: Sequence[Signature]) -> Signature | None:
     return best
 
 
+def tell_only_the_end(items: Sequence[EvidenceItem]) -> bool:
+    """Whether the evidence tells no more than that the job ended: its status, exit code or signal, reports of an exit.
+
+    A log without any sign of failure still tells something by its words, if its first line is taken for the beginning.
+    """
+    return all(_tells_only_the_end(item) for item in items if item.set_aside is None)
+
+
+def _tells_only_the_end(item: EvidenceItem) -> bool:
+    if item.reports_exit and item.exception is None:
+        return True
+    return item.role == "teardown" or (item.role == "context" and not item.hits)
+
+
 def without_numbers(text: str) -> str:
     """A text with `#` in place of each number: lines that differ in numbers alone are alike."""
     return _NUMBER.sub("#", text)

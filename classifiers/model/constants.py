@@ -62,9 +62,8 @@ STAGE_VALUE: Final = 0.8
 
 # Judgement: a case labelled by an operator counts this many times a packaged one.
 OPERATOR_WEIGHT: Final = 3.0
-# Held-out kinds: weight of a case on the axes that it was not composed for. Of these cases every fifth is used.
+# Held-out kinds: weight of a case on the axes that it was not composed for.
 SECONDARY_AXIS_WEIGHT: Final = 0.07
-SECONDARY_AXIS_STEP: Final = 5
 # Held-out kinds: share of the weight that the best label gets where experts could defend several.
 BEST_LABEL_SHARE: Final = 0.75
 # Judgement: a catalogue entry's label with at most this weight is no label that experts could defend.

@@ -70,16 +70,11 @@ class TrainingTable:
         """Rows, labels and weights for an axis.
 
         The best label gets `constants.BEST_LABEL_SHARE` of the weight, others that experts could defend share the rest.
-        Of samples whose case was composed for another axis every so many-th is used, with the weight of those left out.
         """
         found = Targets([], [], [])
         for row in rows:
             sample = self.samples[row]
             weight = sample.weight_for(axis)
-            if sample.is_secondary(axis):
-                if row % constants.SECONDARY_AXIS_STEP:
-                    continue
-                weight *= constants.SECONDARY_AXIS_STEP
             for label, share in label_shares(sample, axis):
                 found.rows.append(row)
                 found.labels.append(label)

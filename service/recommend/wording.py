@@ -93,6 +93,7 @@ class MitigationWording:
             "line": (verdict.own_frame if verdict.side == "user" else None) or whole_words(first.strip(), LINE_SHOWN),
             "action": actions[0] if actions else "",
             "fix": "",
+            "no_log": verdict.missing[0] if verdict.missing and not any(one.line for one in verdict.evidence) else "",
             **slots,
         }
 

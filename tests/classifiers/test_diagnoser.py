@@ -88,10 +88,28 @@ def test_the_owner_reads_where_and_what(diagnoser: Diagnoser) -> None:
     assert "uncorrectable ECC error" in verdict.explanation
 
 
-def test_nothing_to_go_by_is_answered_with_little_confidence(diagnoser: Diagnoser) -> None:
-    known, unknown = diagnoser.diagnose([labelled("ecc", 3).raw, RawCase(job=JobFacts(status="failed"))])
-    assert unknown.confidence < known.confidence
-    assert "no log was given" in unknown.missing
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"exit_code": 1},
+        {"exit_code": 1, "reason": "NonZeroExitCode"},
+        {"signal": 11},
+        {"reason": "BackoffLimitExceeded", "message": "Job has reached the specified backoff limit"},
+    ],
+)
+def test_that_a_job_ended_tells_no_side(diagnoser: Diagnoser, facts: dict[str, Any]) -> None:
+    [verdict] = diagnoser.diagnose([RawCase(job=JobFacts(status="failed", **facts))])
+    assert verdict.confidence <= 0.5
+    assert "no log was given" in verdict.missing
+
+
+def test_a_launcher_s_report_of_an_exit_tells_no_side_and_an_error_before_it_does(diagnoser: Diagnoser) -> None:
+    report = "srun: error: n1: task 0: Exited with exit code 1"
+    alone, after = diagnoser.diagnose([raw(report), raw(f"{labelled('key', 3).raw.streams[0].text}\n{report}")])
+    assert alone.confidence <= 0.5
+    assert after.side == "user"
+    assert after.confidence > 0.5
 
 
 @pytest.mark.parametrize(("has_events", "contradicted", "doubtful"), [(1, 1, True), (1, 0, False), (0, 1, False)])

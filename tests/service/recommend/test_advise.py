@@ -44,6 +44,13 @@ def test_resubmit_means_the_same_under_every_policy() -> None:
         assert not advise(TYPO, FAILED, ALONE, one).resubmit
 
 
+def test_a_failure_without_a_log_asks_for_the_log() -> None:
+    ended = (Evidence("status=failed exit_code=1", "context", None, None, "scheduler", None),)
+    verdict = replace(TYPO, abstained=True, evidence=ended, missing=("no log was given",), own_frame=None)
+    [advised] = [one for one in advise(verdict, FAILED, ALONE, BUILT_IN).mitigations if one.code == "M2"]
+    assert advised.text.startswith("Find the log first (no log was given).")
+
+
 def test_advice_on_a_failure_of_the_user_names_no_node() -> None:
     verdict = replace(TYPO, suspect=Suspect(node="gpu018", gpu=1), retry_outlook="helps_elsewhere")
     advice = advise(verdict, FAILED, ALONE, BUILT_IN)
