@@ -4,12 +4,23 @@
 --autogenerate -m "..."`) has none, and reads FAULTLINE_DATABASE_URL.
 """
 
+from collections.abc import Sequence
+
 from alembic import context
+from alembic.operations.ops import MigrationScript
 from sqlalchemy import Connection
 
 from service.db.all_tables import metadata
 from service.db.engine import connect
+from service.db.schema import is_of_one_database
 from service.settings import read
+
+
+def _set_number(_context: object, _revision: object, scripts: Sequence[MigrationScript]) -> None:
+    """Give a new revision the next number."""
+    newest = context.script.get_current_head()
+    for script in scripts:
+        script.rev_id = f"{int(newest or 0) + 1:04}"
 
 
 def _run(connection: Connection) -> None:
@@ -21,6 +32,8 @@ def _run(connection: Connection) -> None:
         render_as_batch=connection.dialect.name == "sqlite",
         compare_type=True,
         compare_server_default=True,
+        include_name=lambda name, kind, _parent: not is_of_one_database(name, kind),
+        process_revision_directives=_set_number,
     )
     with context.begin_transaction():
         context.run_migrations()

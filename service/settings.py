@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 
 import classifiers
-from classifiers.redaction import redact
-from service import setting_checks, validation_words
+from service import setting_checks, setting_texts, validation_words
 from service.errors import ConfigurationError, FieldError
 from service.learning.records import RetrainSchedule
 from service.log_storage.options import LogStorageOptions
 from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
+from service.setting_texts import PREFIX
 
 if TYPE_CHECKING:
     from service.web.limits.caller_limits import IntakeLimit
 
-PREFIX = "FAULTLINE_"
-# Prefixes of programs that read their own settings.
-OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_", "FAULTLINE_CLIENT_")
 # Settings that may be given as NAME_FILE, the path of a file with the value.
 SECRETS = (
     "database_url",
@@ -300,25 +297,12 @@ class Settings(BaseModel):
             value = getattr(self, name)
             if name == "database_url":
                 url = value.get_secret_value()
-                out[name] = without_credentials(url) if "://" in url else "***"
+                out[name] = setting_texts.without_credentials(url) if "://" in url else "***"
             elif isinstance(value, tuple):
-                out[name] = ",".join(_without_secrets(one) for one in value)
+                out[name] = ",".join(setting_texts.without_secrets(one) for one in value)
             else:
-                out[name] = "" if value is None else _without_secrets(str(value))
+                out[name] = "" if value is None else setting_texts.without_secrets(str(value))
         return out
-
-
-def _without_secrets(text: str) -> str:
-    """Return a value for display; a URL or a list of brokers may carry a login."""
-    return redact(without_credentials(text) if "://" in text else text.rpartition("@")[2] if ":" in text else text)
-
-
-def without_credentials(url: str) -> str:
-    """Return `scheme://user:secret@host/...` as `scheme://***@host/...`."""
-    scheme, separator, rest = url.partition("://")
-    # A password may contain a slash or a question mark; a path without a host has no credentials.
-    _, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
-    return f"{scheme}{separator}{'***@' if at else ''}{place.partition('?')[0]}"
 
 
 def read(environ: Mapping[str, str] | None = None) -> Settings:
@@ -327,8 +311,8 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     Raises:
         ConfigurationError: names each unknown or wrong variable, and what was expected.
     """
-    given = _own(os.environ if environ is None else environ)
-    values, problems = _given_values(given)
+    given = setting_texts.own_variables(os.environ if environ is None else environ)
+    values, problems = setting_texts.given_values(given, _fields())
     if not problems:
         try:
             return Settings(**values)
@@ -337,7 +321,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
                 name = PREFIX + str(problem["loc"][0]).upper()
                 expected = validation_words.expected(problem)
                 got = None if name[len(PREFIX) :].lower() in SECRETS else given.get(name)
-                problems.append(FieldError(name, expected, got and _without_secrets(got)[:LONGEST_SHOWN]))
+                problems.append(FieldError(name, expected, got and setting_texts.without_secrets(got)[:LONGEST_SHOWN]))
     text = "; ".join(f"{p.field}: expected {p.expected}" + (f", got {p.got}" if p.got else "") for p in problems)
     raise ConfigurationError(text, tuple(problems))
 
@@ -348,53 +332,11 @@ def refuse_unknown(environ: Mapping[str, str]) -> None:
     Raises:
         ConfigurationError: names each of them.
     """
-    problems = tuple(_unknown(name) for name in sorted(_own(environ)) if _field_of(name) is None)
+    fields, own = _fields(), sorted(setting_texts.own_variables(environ))
+    problems = tuple(setting_texts.unknown(name) for name in own if setting_texts.field_of(name, fields) is None)
     if problems:
         raise ConfigurationError("; ".join(f"{one.field}: expected {one.expected}" for one in problems), problems)
 
 
-def _own(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an environment that are settings by their prefix."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if name.upper().startswith(PREFIX) and not name.upper().startswith(OTHERS)
-    }
-
-
-def _field_of(variable: str) -> str | None:
-    """The field that a variable, or the secret file that it names, gives a value to; None if it is unknown."""
-    name = variable.upper().removeprefix(PREFIX).lower()
-    if name in Settings.model_fields:
-        return name
-    secret = name.removesuffix("_file")
-    return secret if secret != name and secret in SECRETS else None
-
-
-def _unknown(variable: str) -> FieldError:
-    return FieldError(variable, "a known setting (faultline config show lists them)")
-
-
-def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldError]]:
-    """Return the value of each setting that is given, with the contents of secret files, and the wrong variables."""
-    values: dict[str, Any] = {}
-    problems: list[FieldError] = []
-    for variable, value in sorted(given.items()):
-        name = _field_of(variable)
-        if name is None:
-            problems.append(_unknown(variable))
-            continue
-        if variable.upper() == PREFIX + name.upper():
-            values[name] = value
-        else:
-            if name in values:
-                problems.append(FieldError(variable, f"only one of it and {PREFIX}{name.upper()}"))
-            try:
-                values[name] = Path(value).read_text(encoding="utf-8").strip()
-            except (OSError, ValueError) as error:
-                problems.append(FieldError(variable, "a readable file", getattr(error, "strerror", None)))
-                continue
-        expected = setting_checks.wrong_text(values[name], may_be_empty=name in LISTS, secret=name in SECRETS)
-        if expected is not None:
-            problems.append(FieldError(variable, expected))
-    return values, problems
+def _fields() -> setting_texts.Fields:
+    return setting_texts.Fields(known=Settings.model_fields, secrets=SECRETS, lists=LISTS)

@@ -21,15 +21,15 @@ from service.failures.tables import (
     pending_logs,
     verdicts,
 )
-from service.feedback.tables import audits, feedback, labels
-from service.fixes.tables import mended
+from service.feedback.tables import audit_samples, feedback, labels
+from service.fixes.tables import applied_fixes
 from service.good_runs.tables import good_runs
 from service.groups.tables import group_deltas
 from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import counters, jobs, retired_events
 from service.portions import in_portions
-from service.resubmissions.tables import advices, lineage_marks, lineages, requests
+from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.types import UtcDateTime, utc
@@ -240,10 +240,10 @@ class _Rows:
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
         # Feedback is removed with its failure; the counts of groups include removed failures.
-        for table in (feedback, labels, mended, audits, group_deltas):
+        for table in (feedback, labels, applied_fixes, audit_samples, group_deltas):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         # Advice and requests are removed too; outcomes of resubmissions are only counted over the last months.
-        for table in (advices, requests, incident_jobs):
+        for table in (advice_history, requests, incident_jobs):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         for table in (lineages, lineage_marks):
             connection.execute(delete(table).where(table.c.at < self._before))

@@ -28,6 +28,8 @@ _LOCK_TIMEOUT = "5s"
 _STATEMENT_TIMEOUT = "15min"
 _FOLDER = Path(migrations.__file__).parent
 _REVISION_FILE = re.compile(r"(\d{4})_\w+\.py")
+# The tables of words (FTS5, SQLite) and the partitions of logs (PostgreSQL), which `metadata` does not declare.
+_OF_ONE_DATABASE = ("evidence_words", "log_bodies_")
 
 
 def config(connection: Connection | None = None) -> "Config":
@@ -58,6 +60,11 @@ def head() -> str:
     if not revisions():
         raise ConfigurationError("the installation has no migrations: install it again")
     return revisions()[-1]
+
+
+def is_of_one_database(name: str | None, kind: str) -> bool:
+    """Whether something in a database is a table that only SQLite or only PostgreSQL has; for Alembic's comparison."""
+    return kind == "table" and name is not None and name.startswith(_OF_ONE_DATABASE)
 
 
 def current(connection: Connection) -> str | None:

@@ -25,15 +25,15 @@ from service.failures.repository.id_ranges import IdRangeReader
 from service.failures.repository.pending_logs import PendingLogRepository
 from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
-from service.feedback.repository.audits import AuditReader, AuditRepository
+from service.feedback.repository.audit_samples import AuditReader, AuditRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
 from service.feedback.repository.group_labels import GroupLabelReader, GroupLabelRepository
 from service.fixes.repository import AppliedFixReader, AppliedFixRepository
 from service.good_runs.repository import GoodRunReader, GoodRunRepository
 from service.goodput.repository.reader import GoodputReader
 from service.groups.repository.groups import GroupReader, GroupRepository
+from service.incidents.repository.incident_signals import IncidentSignalReader, IncidentSignalRepository
 from service.incidents.repository.incidents import IncidentReader, IncidentRepository
-from service.incidents.repository.signals import IncidentSignalReader, IncidentSignalRepository
 from service.jobs.repository.jobs import JobReader, JobRepository
 from service.learning.repository.reclassification_runs import ReclassificationRunReader, ReclassificationRunRepository
 from service.learning.repository.site_layers import SiteLayerReader, SiteLayerRepository

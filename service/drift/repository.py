@@ -11,7 +11,7 @@ from service.clock import Clock
 from service.drift.records import AuditedAnswer, ClusterDrift, DriftReport, Example, GroupCounts, VersionCount
 from service.drift.tables import drift_reports, input_measures
 from service.failures.tables import failures, verdicts
-from service.feedback.tables import audits, feedback
+from service.feedback.tables import audit_samples, feedback
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
@@ -109,16 +109,22 @@ class DriftReader:
         """The judged failures of weekly samples that ended in [since, until), with the machine's confidence then."""
         rows = self._connection.execute(
             select(
-                *(audits.c.week, audits.c.stratum, audits.c.population, audits.c.failure_id, audits.c.machine_side),
+                *(
+                    audit_samples.c.week,
+                    audit_samples.c.stratum,
+                    audit_samples.c.population,
+                    audit_samples.c.failure_id,
+                    audit_samples.c.machine_side,
+                ),
                 *(failures.c.cluster, feedback.c.side, feedback.c.said_side),
             )
-            .join(feedback, feedback.c.id == audits.c.feedback_id)
-            .join(failures, failures.c.id == audits.c.failure_id)
+            .join(feedback, feedback.c.id == audit_samples.c.feedback_id)
+            .join(failures, failures.c.id == audit_samples.c.failure_id)
             .where(
                 failures.c.ended_at >= utc(since),
                 failures.c.ended_at < utc(until),
                 feedback.c.kind != "unsure",
-                audits.c.machine_side.is_not(None),
+                audit_samples.c.machine_side.is_not(None),
             )
         ).all()
         confidences = self._confidences([row.failure_id for row in rows])

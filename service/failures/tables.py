@@ -136,7 +136,7 @@ pending_logs = Table(
 )
 
 # A digest of every record written in a period, chained like the audit log.
-seals = Table(
+verdict_seals = Table(
     "seals",
     metadata,
     Column("id", BigId, primary_key=True),
@@ -149,7 +149,7 @@ seals = Table(
 )
 
 # Counts of verdicts by model and rules, updated when verdicts are sealed; retention does not reduce them.
-models = Table(
+verdict_models = Table(
     "models",
     metadata,
     Column("model", String(100), primary_key=True),

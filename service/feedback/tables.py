@@ -82,7 +82,7 @@ group_labels = Table(
 )
 
 # The weekly sample by stratum that people judge without seeing the verdict, with the machine's answer to be judged.
-audits = Table(
+audit_samples = Table(
     "audits",
     metadata,
     Column("week", String(10), primary_key=True),

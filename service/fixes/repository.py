@@ -9,7 +9,7 @@ from service.contracts.advice import HELPED
 from service.failures.records import FailureRow
 from service.failures.tables import failures
 from service.fixes.records import FixCount, NearestFix, ReportedFix
-from service.fixes.tables import mended
+from service.fixes.tables import applied_fixes
 from service.jobs.tables import jobs
 from service.resubmissions.tables import requests
 from service.sql.bulk import upsert
@@ -27,7 +27,7 @@ class AppliedFixReader:
 
     def of(self, failure_id: int) -> ReportedFix | None:
         """What fixed a failure; None if it was not reported."""
-        row = self._connection.execute(select(mended).where(mended.c.failure_id == failure_id)).first()
+        row = self._connection.execute(select(applied_fixes).where(applied_fixes.c.failure_id == failure_id)).first()
         return None if row is None else ReportedFix(row.failure_id, row.code, row.at, row.who)
 
     def nearest(self, row: FailureRow) -> NearestFix | None:
@@ -44,13 +44,15 @@ class AppliedFixReader:
         Resubmits with a recorded successful outcome are counted there and left out here.
         """
         known = exists().where(
-            requests.c.failure_id == mended.c.failure_id, requests.c.outcome.in_(HELPED), mended.c.code == "M1"
+            requests.c.failure_id == applied_fixes.c.failure_id,
+            requests.c.outcome.in_(HELPED),
+            applied_fixes.c.code == "M1",
         )
         found = self._connection.execute(
-            select(failures.c.cluster, failures.c.cause, mended.c.code, func.count().label("many"))
-            .select_from(mended.join(failures, failures.c.id == mended.c.failure_id))
-            .where(mended.c.at >= utc(since), ~known)
-            .group_by(failures.c.cluster, failures.c.cause, mended.c.code)
+            select(failures.c.cluster, failures.c.cause, applied_fixes.c.code, func.count().label("many"))
+            .select_from(applied_fixes.join(failures, failures.c.id == applied_fixes.c.failure_id))
+            .where(applied_fixes.c.at >= utc(since), ~known)
+            .group_by(failures.c.cluster, failures.c.cause, applied_fixes.c.code)
         )
         return [FixCount(row.cluster, row.cause, row.code, row.many) for row in found]
 
@@ -62,15 +64,17 @@ class AppliedFixReader:
         Resubmits requested by this service are left out: they are counted as such.
         """
         resubmitted = exists().where(
-            requests.c.failure_id == mended.c.failure_id, requests.c.state == "done", mended.c.code == "M1"
+            requests.c.failure_id == applied_fixes.c.failure_id,
+            requests.c.state == "done",
+            applied_fixes.c.code == "M1",
         )
         wanted = {"cluster": cluster, "team": team}
         own = [failures.c[name] == value for name, value in wanted.items() if value is not None]
         found = self._connection.execute(
-            select(mended.c.code, func.count().label("many"))
-            .select_from(mended.join(failures, failures.c.id == mended.c.failure_id))
+            select(applied_fixes.c.code, func.count().label("many"))
+            .select_from(applied_fixes.join(failures, failures.c.id == applied_fixes.c.failure_id))
             .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), ~resubmitted, *own)
-            .group_by(mended.c.code)
+            .group_by(applied_fixes.c.code)
         )
         return {row.code: row.many for row in found}
 
@@ -83,8 +87,10 @@ class AppliedFixReader:
             .subquery("near")
         )
         row = self._connection.execute(
-            select(mended, near.c.cluster, jobs.c.job_id)
-            .select_from(near.join(mended, mended.c.failure_id == near.c.id).join(jobs, jobs.c.id == near.c.id))
+            select(applied_fixes, near.c.cluster, jobs.c.job_id)
+            .select_from(
+                near.join(applied_fixes, applied_fixes.c.failure_id == near.c.id).join(jobs, jobs.c.id == near.c.id)
+            )
             .where(near.c.id != but)
             .order_by(near.c.ended_at.desc(), near.c.id.desc())
             .limit(1)
@@ -100,8 +106,8 @@ class AppliedFixRepository(AppliedFixReader):
     def report(self, failure_id: int, code: str | None, who: str) -> None:
         """Store what fixed a failure, replacing an earlier report; None removes it."""
         if code is None:
-            self._connection.execute(delete(mended).where(mended.c.failure_id == failure_id))
+            self._connection.execute(delete(applied_fixes).where(applied_fixes.c.failure_id == failure_id))
             return
         values = {"code": code, "at": utc(self._clock.now()), "who": clean(who[:200])}
-        writing = upsert(self._connection, mended).values({"failure_id": failure_id, **values})
+        writing = upsert(self._connection, applied_fixes).values({"failure_id": failure_id, **values})
         self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))

@@ -5,7 +5,7 @@ from sqlalchemy import Column, Index, String, Table
 from service.sql.types import BigId, UtcDateTime, metadata
 
 # The mitigation that fixed a failure according to a person; the latest report.
-mended = Table(
+applied_fixes = Table(
     "mended",
     metadata,
     Column("failure_id", BigId, primary_key=True, autoincrement=False),

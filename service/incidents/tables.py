@@ -5,7 +5,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, String, Tabl
 from service.sql.types import BigId, UtcDateTime, metadata
 
 # One row for each shared resource of a recent failure; incidents are detected from these. Short-lived.
-signals = Table(
+incident_signals = Table(
     "signals",
     metadata,
     Column("fold_key", String(300), primary_key=True),

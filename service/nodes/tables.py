@@ -88,7 +88,7 @@ nodes = Table(
 )
 
 # What a failure added to the days of its nodes, so that a revised verdict can subtract it.
-blames = Table(
+failure_weights = Table(
     "blames",
     metadata,
     Column("failure_id", BigId, primary_key=True, autoincrement=False),
@@ -96,7 +96,7 @@ blames = Table(
 )
 
 # The failure rate of a cluster's nodes and its variation: the prior of each node's rate.
-fleet_priors = Table(
+failure_rate_priors = Table(
     "fleet_priors",
     metadata,
     Column("cluster", String(200), primary_key=True),
@@ -107,7 +107,7 @@ fleet_priors = Table(
 )
 
 # Written by the transaction that causes the work, done in the background: ids of attempts or failures, or windows.
-fleet_work = Table(
+node_work = Table(
     "fleet_work",
     metadata,
     Column("id", BigId, primary_key=True),
@@ -116,7 +116,7 @@ fleet_work = Table(
 )
 
 # Failures to be reassessed at a later time.
-fleet_rechecks = Table(
+node_rechecks = Table(
     "fleet_rechecks",
     metadata,
     Column("failure_id", BigId, primary_key=True, autoincrement=False),

@@ -5,7 +5,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Large
 from service.sql.types import BigId, UtcDateTime, metadata
 
 # The advice on each version of a verdict, and the facts known at that time.
-advices = Table(
+advice_history = Table(
     "advices",
     metadata,
     Column("failure_id", BigInteger, primary_key=True),
@@ -160,7 +160,7 @@ demotions = Table(
 )
 
 # One row, created when automation is stopped for the first time.
-switches = Table(
+kill_switches = Table(
     "switches",
     metadata,
     Column("name", String(20), primary_key=True),

@@ -6,7 +6,7 @@ from service.sql.types import BigId, UtcDateTime, metadata
 
 # Hourly counts (see repository/rollups.py). `kind` names the table that was counted; "" stands for an unknown value.
 # Other kinds are sums of these counts over all clusters, queues and teams (see repository/sums.py).
-hours = Table(
+hour_counts = Table(
     "hours",
     metadata,
     Column("hour", UtcDateTime, primary_key=True),
@@ -23,7 +23,7 @@ hours = Table(
 
 # Sums of a day (UTC) of `hours`: of all of it (`scope` "") and of each cluster, queue and team (`scope` says which).
 # Those of the scope "sums" are sums of the failures of scope "" (see repository/sums.py).
-days = Table(
+day_counts = Table(
     "days",
     metadata,
     Column("scope", String(10), primary_key=True),
@@ -38,7 +38,7 @@ days = Table(
     Index(None, "day"),
 )
 
-hour_notes = Table(
+stale_hours = Table(
     "hour_notes",
     metadata,
     Column("id", BigId, primary_key=True),

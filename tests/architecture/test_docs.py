@@ -10,12 +10,16 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 from fastapi import FastAPI
 
+from classifiers.contracts import DIAGNOSTIC_KINDS
 from service.cli.classifier import feedback
 from service.cli.commands import COMMANDS, parser_for
+from service.contracts.event import LogRef
 from service.hooks.options import PREFIX as HOOK_PREFIX
-from service.settings import PREFIX, SECRETS, Settings
+from service.setting_texts import PREFIX
+from service.settings import SECRETS, Settings
 from service.web.app import API
 from service.web.app import PREFIX as API_PREFIX
 from tests.architecture import documents
@@ -239,11 +243,49 @@ def test_the_buttons_and_headings_that_the_runbook_names_exist() -> None:
     assert {name for name in named if name not in pages} == set()
 
 
-def test_the_alerts_name_sections_of_the_runbook() -> None:
-    alerts = (ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text(encoding="utf-8")
-    named = re.findall(r'runbook: deploy/RUNBOOK.md, "([^"]+)"', alerts)
-    assert named
-    assert set(named) <= {section.title for section in documents.sections(Path("deploy/RUNBOOK.md"))}
+def test_every_alert_has_a_severity_and_a_section_of_the_runbook() -> None:
+    titles = {section.title for section in documents.sections(Path("deploy/RUNBOOK.md"))}
+    groups = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text(encoding="utf-8"))["groups"]
+    alerts = [alert for group in groups for alert in group["rules"]]
+    assert alerts
+    for alert in alerts:
+        assert alert["alert"].startswith("Faultline")
+        assert alert["labels"]["severity"] in {"critical", "warning", "info"}, alert["alert"]
+        named = re.match(r'deploy/RUNBOOK.md, "([^"]+)"', alert["annotations"]["runbook"])
+        assert named is not None, alert["alert"]
+        assert named[1] in titles
+
+
+def test_every_command_has_a_row() -> None:
+    rows = re.findall(r"^\| `faultline (\w+)`", documents.text_of(Path("docs/commands.md")), re.MULTILINE)
+    assert sorted(rows) == sorted(COMMANDS)
+
+
+def test_every_setting_is_in_a_document() -> None:
+    guides = [one for one in documents.documents() if one != CHANGELOG and "adr" not in one.parts]
+    named = {name for guide in guides for name in SETTING.findall(documents.text_of(guide))}
+    assert {PREFIX + name.upper() for name in Settings.model_fields} - named == set()
+
+
+def test_tables_that_the_code_calls_otherwise_are_listed() -> None:
+    sources = [path for path in (ROOT / "service").rglob("*.py") if path.name in {"tables.py", "task_leases.py"}]
+    tables = [
+        found
+        for path in sources
+        for found in re.findall(r'^(\w+) = Table\(\n? *"(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert len(tables) > 40
+    listed = re.findall(
+        r"^\| `(\w+)` \| `(\w+)` \| .* \| .* \|$", documents.text_of(Path("CONTRIBUTING.md")), re.MULTILINE
+    )
+    assert sorted(listed) == sorted((table, name) for name, table in tables if name != table)
+
+
+def test_every_diagnostic_file_is_described() -> None:
+    described = re.findall(r"^\| `(\w+)` \|", documents.text_of(Path("docs/diagnostic-files.md")), re.MULTILINE)
+    assert sorted(described) == sorted(("kind", *DIAGNOSTIC_KINDS))  # with the heading
+    of_field = LogRef.model_fields["kind"].description or ""
+    assert {kind for kind in DIAGNOSTIC_KINDS if kind not in of_field} == set()
 
 
 def test_the_readme_is_short() -> None:

@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.extraction import stream_reader
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from service.clock import SystemClock
 from service.contracts.event import LOGS_MOST, from_object
 from service.feedback.repository.feedback import MOST_VIEWS
@@ -22,6 +19,7 @@ from service.hooks.webhook_listener import MOST_CONNECTIONS, WebhookListener
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
 from service.web.sessions import COOKIE, LIFETIME
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.service.web.world import event, make_world
 
 
@@ -51,7 +49,7 @@ def test_lines_of_a_failure_are_bounded_and_the_verdict_says_so(monkeypatch: pyt
     monkeypatch.setattr("classifiers.extraction.stream_reader.EvidenceItem", counted)
     tails = ["\n".join(f"RuntimeError: wrong value {rank} at {line}" for line in range(50)) for rank in range(10)]
     case = build_case(event("1", logs=[{"rank": r, "stream": "stderr", "tail": tail} for r, tail in enumerate(tails)]))
-    extraction = Extractor(Scanner(signatures.packaged())).extract(case)
+    extraction = EXTRACTOR.extract(case)
     assert 0 < made <= 100 + 2  # and the scheduler's own line
     assert any("400 lines in the middle of logs" in one for one in extraction.case.missing), extraction.case.missing
 

@@ -10,7 +10,7 @@ from classifiers.model.artifact import Model
 from service.__main__ import main
 from service.cli import exit_codes
 from tests.attack.server import set_environment
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import KINDS, few_signatures, labelled
 from tests.service.databases import copy_migrated
 
 KEY, OTHER = "k" * 32, "o" * 32
@@ -18,7 +18,7 @@ KEY, OTHER = "k" * 32, "o" * 32
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return training.train([labelled(kind, number) for kind in KINDS for number in range(4)])[0]
+    return training.train([labelled(kind, number) for kind in KINDS for number in range(4)], few_signatures())[0]
 
 
 @pytest.fixture

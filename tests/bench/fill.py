@@ -26,7 +26,7 @@ from service.reports.publish import ReportService
 from service.sql import bulk
 from service.sql.packing import pack
 from service.statistics.repository import rollups
-from service.statistics.tables import hour_notes
+from service.statistics.tables import stale_hours
 from tests.bench import world
 from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
@@ -152,8 +152,8 @@ def _after(connection: Connection, last: int) -> None:
         connection.exec_driver_sql(f"SELECT setval('job_ids', {last})")
     else:
         connection.exec_driver_sql("INSERT INTO counters (name, value) VALUES ('job_ids', ?)", (last,))
-    noted = {row[0] for row in connection.execute(hour_notes.select().with_only_columns(hour_notes.c.hour))}
-    connection.execute(hour_notes.delete())
+    noted = {row[0] for row in connection.execute(stale_hours.select().with_only_columns(stale_hours.c.hour))}
+    connection.execute(stale_hours.delete())
     rollups.mark_stale(connection, noted)
     connection.commit()
 

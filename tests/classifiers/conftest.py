@@ -8,8 +8,11 @@ from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
+from classifiers.extraction.extractor import Extractor
 from classifiers.model import training
 from classifiers.model.artifact import Model
+from classifiers.signatures import Catalogue
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 # One-line failures of a few kinds: enough to fit a model that knows these and nothing else.
 KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
@@ -99,6 +102,11 @@ def labelled(kind: str, number: int, *, origin: str = "composed") -> LabelledCas
 
 
 @pytest.fixture(scope="session")
+def extractor() -> Extractor:
+    return EXTRACTOR
+
+
+@pytest.fixture(scope="session")
 def captured_cases() -> list[LabelledCase]:
     return training_cases.captured()
 
@@ -118,9 +126,15 @@ def cases() -> list[LabelledCase]:
     return [labelled(kind, number) for kind in KINDS for number in range(10)]
 
 
+def few_signatures() -> Catalogue:
+    """One in twenty of the packaged: their examples are training cases, which take most of the time of a fit."""
+    entries = signatures.packaged().entries[::20]
+    return Catalogue(entries, {entry.id: entry for entry in entries})
+
+
 @cache
 def small_model() -> Model:
-    """A model of the kinds above, trained once per process in two seconds."""
+    """A model of the kinds above, trained once per process, in four seconds."""
     fitted, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
     return fitted
 

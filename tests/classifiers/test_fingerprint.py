@@ -5,14 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import homogeneity_completeness_v_measure
 
-from classifiers import signatures
 from classifiers.composition import training_cases
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.fingerprint import fingerprint
-
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 
 def of(text: str, cause: str = "USER.1", rank: int = 0) -> str:

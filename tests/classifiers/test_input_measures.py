@@ -3,10 +3,8 @@
 import pytest
 
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.input_measures import measure, software_versions
-from classifiers.signatures import packaged
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 
 @pytest.mark.parametrize(
@@ -40,6 +38,6 @@ def test_the_middle_of_a_long_log_is_not_searched() -> None:
 def test_lines_without_a_signature_are_counted() -> None:
     text = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\nFatal error: the flux capacitor is empty\n"
     streams = (LogStream(text),)
-    extracted = Extractor(Scanner(packaged())).extract(RawCase(JobFacts("failed"), streams))
+    extracted = EXTRACTOR.extract(RawCase(JobFacts("failed"), streams))
     found = measure(extracted, streams, 0.75)
     assert (found.unknown, found.lines, found.unmatched) == (0.25, 2, 1)

@@ -6,18 +6,12 @@ from typing import Any
 
 import pytest
 
-from classifiers import last_good_run, line_hashes, signatures
+from classifiers import last_good_run, line_hashes
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.passes import IN_LAST_GOOD_RUN
-from classifiers.extraction.scan import Scanner
 
 PAIRS = tomllib.loads(Path("tests/data/last_good_run.toml").read_text(encoding="utf-8"))["pair"]
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair["name"])

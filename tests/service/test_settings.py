@@ -6,7 +6,8 @@ import pytest
 
 from service import settings as settings_module
 from service.errors import ConfigurationError
-from service.settings import Settings, default_model_dir, read, without_credentials
+from service.setting_texts import without_credentials
+from service.settings import Settings, default_model_dir, read
 
 
 def test_lists_are_comma_separated() -> None:

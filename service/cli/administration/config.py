@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from service import settings
+from service import setting_texts, settings
 from service.cli import output
 
 if TYPE_CHECKING:
@@ -20,5 +20,5 @@ def run(args: argparse.Namespace) -> int:
     """Print NAME=value, one setting a line."""
     del args
     for name, value in settings.read().shown().items():
-        output.line(f"{settings.PREFIX}{name.upper()}={value}")
+        output.line(f"{setting_texts.PREFIX}{name.upper()}={value}")
     return 0

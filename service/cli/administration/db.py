@@ -4,7 +4,7 @@ import argparse
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from service import settings
+from service import setting_texts, settings
 from service.cli import output
 from service.db.session import Store
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         Unavailable: the database does not answer.
     """
     url = settings.read().database_url.get_secret_value()
-    where = settings.without_credentials(url)
+    where = setting_texts.without_credentials(url)
     with closing(Store(url, pool_size=1)) as store:
         if args.action == "check":
             store.check()

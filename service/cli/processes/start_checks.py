@@ -6,7 +6,8 @@ from pathlib import Path
 from service.compose import Services
 from service.errors import ConfigurationError, FieldError
 from service.logs.allowed_roots import parse_roots
-from service.settings import PREFIX, Settings
+from service.setting_texts import PREFIX
+from service.settings import Settings
 
 
 def check(services: Services) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, tuple_
 
-from service.failures.tables import logs, models, seals, verdicts
+from service.failures.tables import logs, verdict_models, verdict_seals, verdicts
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
@@ -56,14 +56,14 @@ class VerdictSealReader:
 
     def models(self) -> tuple[ModelUse, ...]:
         """Every model that made verdicts, most recently used first; under high load recent ones may be missing."""
-        last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
+        last = self._connection.execute(select(verdict_seals).order_by(verdict_seals.c.id.desc()).limit(1)).first()
         fresh = select(verdicts.c.model, verdicts.c.rules, verdicts.c.at)
         if last is not None:
             fresh = fresh.where(*_behind(last))
         rows = self._connection.execute(fresh.order_by(verdicts.c.at).limit(FRESH)).all()
         found = {
             (row.model, row.rules): ModelUse(row.model, row.rules, row.verdicts, utc(row.first_at), utc(row.last_at))
-            for row in self._connection.execute(select(models))
+            for row in self._connection.execute(select(verdict_models))
         }
         for use in _uses(rows):
             before = found.get((use.model, use.rules))
@@ -98,7 +98,7 @@ class VerdictSealReader:
     def _seals(self) -> Iterator[Row[Any]]:
         last = 0
         while True:
-            query = select(seals).where(seals.c.id > last).order_by(seals.c.id).limit(_SEALS)
+            query = select(verdict_seals).where(verdict_seals.c.id > last).order_by(verdict_seals.c.id).limit(_SEALS)
             rows = self._connection.execute(query).all()
             yield from rows
             if len(rows) < _SEALS:
@@ -132,7 +132,7 @@ class VerdictSealRepository(VerdictSealReader):
         `until` must be older than any open transaction: verdicts that are written before it later are never sealed.
         """
         bulk.lock(self._connection, [LOCK])
-        last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
+        last = self._connection.execute(select(verdict_seals).order_by(verdict_seals.c.id.desc()).limit(1)).first()
         order = (verdicts.c.at, verdicts.c.failure_id, verdicts.c.version)
         query = (
             select(*order, verdicts.c.model, verdicts.c.rules)
@@ -155,7 +155,7 @@ class VerdictSealRepository(VerdictSealReader):
         first, end = utc(found[0].at), utc(found[-1].at)
         number = 1 if last is None else last.id + 1
         self._connection.execute(
-            insert(seals).values(
+            insert(verdict_seals).values(
                 id=number,
                 kind=_KIND,
                 since=first,
@@ -170,11 +170,11 @@ class VerdictSealRepository(VerdictSealReader):
 
     def _count(self, rows: Sequence[Row[*tuple[Any, ...]]]) -> None:
         for use in _uses(rows):
-            adding = upsert(self._connection, models).values(**asdict(use))
+            adding = upsert(self._connection, verdict_models).values(**asdict(use))
             self._connection.execute(
                 adding.on_conflict_do_update(
                     index_elements=["model", "rules"],
-                    set_={"verdicts": models.c.verdicts + use.verdicts, "last_at": use.last_at},
+                    set_={"verdicts": verdict_models.c.verdicts + use.verdicts, "last_at": use.last_at},
                 )
             )
 

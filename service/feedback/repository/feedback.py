@@ -13,7 +13,7 @@ from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.failures.tables import failures
 from service.feedback.records import JUDGING, VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
-from service.feedback.tables import audits, feedback, labels, saved_views
+from service.feedback.tables import audit_samples, feedback, labels, saved_views
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack
@@ -258,8 +258,8 @@ class FeedbackRepository(FeedbackReader):
             feedback.c.failure_id == failure_id, feedback.c.withdrawn_by.is_not(None)
         )
         self._connection.execute(
-            update(audits)
-            .where(audits.c.failure_id == failure_id, audits.c.feedback_id.in_(withdrawn))
+            update(audit_samples)
+            .where(audit_samples.c.failure_id == failure_id, audit_samples.c.feedback_id.in_(withdrawn))
             .values(feedback_id=None)
         )
         if any(entry.kind in JUDGING for entry in self.of(failure_id)):

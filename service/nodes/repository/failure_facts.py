@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
 from service.failures.tables import failure_nodes, failures, verdicts
 from service.jobs.tables import jobs
 from service.nodes.records import FailureWeights, JudgedFailure, RanJob, Window
-from service.nodes.tables import blames
+from service.nodes.tables import failure_weights
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.key_join import KeyJoin, Kind
@@ -118,7 +118,7 @@ class FailureFactReader:
         """What these failures currently add to their nodes, by id."""
         out = {}
         for chunk in chunks(sorted(ids)):
-            for row in self._connection.execute(select(blames).where(blames.c.failure_id.in_(chunk))):
+            for row in self._connection.execute(select(failure_weights).where(failure_weights.c.failure_id.in_(chunk))):
                 cluster, ended_at, weights = unpack(row.body)
                 out[row.failure_id] = FailureWeights(
                     row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights)
@@ -167,13 +167,13 @@ class FailureFactRepository(FailureFactReader):
         """Remove the weights of failures that retention removed: those before the oldest attempt."""
         oldest = self._connection.execute(select(jobs.c.id).order_by(jobs.c.id).limit(1)).scalar()
         if oldest is not None:
-            self._connection.execute(delete(blames).where(blames.c.failure_id < oldest))
+            self._connection.execute(delete(failure_weights).where(failure_weights.c.failure_id < oldest))
 
     def put_weights(self, new: Sequence[FailureWeights]) -> None:
         """Set what these failures add; one without weights adds nothing."""
         empty = [one.failure_id for one in new if not one.weights]
         for chunk in chunks(sorted(empty)):
-            self._connection.execute(delete(blames).where(blames.c.failure_id.in_(chunk)))
+            self._connection.execute(delete(failure_weights).where(failure_weights.c.failure_id.in_(chunk)))
         rows = [
             {
                 "failure_id": one.failure_id,
@@ -182,7 +182,7 @@ class FailureFactRepository(FailureFactReader):
             for one in new
             if one.weights
         ]
-        insert = upsert(self._connection, blames)
+        insert = upsert(self._connection, failure_weights)
         statement = insert.on_conflict_do_update(index_elements=["failure_id"], set_={"body": insert.excluded.body})
         for part in chunks(rows):
             self._connection.execute(statement, part)

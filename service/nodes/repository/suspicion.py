@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, tuple_,
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.nodes.records import DaySums, FleetPrior, NodeDay, NodePlace, NodeRow, NodeSort, NodeSuspicion
-from service.nodes.tables import fleet_priors, node_days, nodes
+from service.nodes.tables import failure_rate_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
@@ -130,7 +130,7 @@ class SuspicionReader:
         """The prior of each cluster that has one."""
         return {
             row.cluster: FleetPrior(row.cluster, row.rate, row.shape, row.nodes, row.computed_at)
-            for row in self._connection.execute(select(fleet_priors))
+            for row in self._connection.execute(select(failure_rate_priors))
         }
 
     def clusters(self) -> list[str]:
@@ -257,7 +257,7 @@ class SuspicionRepository(SuspicionReader):
 
     def put_prior(self, prior: FleetPrior) -> None:
         """Store the prior of a cluster."""
-        insert = upsert(self._connection, fleet_priors).values(
+        insert = upsert(self._connection, failure_rate_priors).values(
             cluster=short(prior.cluster),
             rate=prior.rate,
             shape=prior.shape,

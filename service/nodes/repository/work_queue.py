@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, delete, select
 
 from service.clock import Clock
-from service.nodes.tables import fleet_rechecks, fleet_work
+from service.nodes.tables import node_rechecks, node_work
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
@@ -42,11 +42,11 @@ class NodeWorkReader:
 
     def any(self) -> bool:
         """Whether there is any work."""
-        return self._connection.execute(select(fleet_work.c.id).limit(1)).first() is not None
+        return self._connection.execute(select(node_work.c.id).limit(1)).first() is not None
 
     def any_due(self) -> bool:
         """Whether any failure is due for reassessment."""
-        wanted = select(fleet_rechecks.c.failure_id).where(fleet_rechecks.c.due_at <= self._clock.now()).limit(1)
+        wanted = select(node_rechecks.c.failure_id).where(node_rechecks.c.due_at <= self._clock.now()).limit(1)
         return self._connection.execute(wanted).first() is not None
 
 
@@ -60,14 +60,14 @@ class NodeWorkRepository(NodeWorkReader):
     def take(self, limit: int) -> list[Work]:
         """The oldest work items, reserved for this transaction and removed by its commit."""
         bulk.lock(self._connection, [_COUNTING_LOCK])
-        rows = self._connection.execute(select(fleet_work).order_by(fleet_work.c.id).limit(limit)).all()
+        rows = self._connection.execute(select(node_work).order_by(node_work.c.id).limit(limit)).all()
         if rows:
-            self._connection.execute(delete(fleet_work).where(fleet_work.c.id.in_([row.id for row in rows])))
+            self._connection.execute(delete(node_work).where(node_work.c.id.in_([row.id for row in rows])))
         return [Work(row.id, row.kind, unpack(row.body)) for row in rows]
 
     def remove(self, number: int) -> bool:
         """Remove one work item; whether it was there."""
-        return self._connection.execute(delete(fleet_work).where(fleet_work.c.id == number)).rowcount == 1
+        return self._connection.execute(delete(node_work).where(node_work.c.id == number)).rowcount == 1
 
     def counting(self) -> None:
         """Lock the counts of nodes until this transaction ends."""
@@ -77,11 +77,11 @@ class NodeWorkRepository(NodeWorkReader):
         """Schedule the reassessment of these failures; for one that is scheduled already the earlier time counts."""
         if not failures:
             return
-        insert = upsert(self._connection, fleet_rechecks)
+        insert = upsert(self._connection, node_rechecks)
         sooner = insert.on_conflict_do_update(
             index_elements=["failure_id"],
             set_={"due_at": insert.excluded.due_at},
-            where=fleet_rechecks.c.due_at > insert.excluded.due_at,
+            where=node_rechecks.c.due_at > insert.excluded.due_at,
         )
         rows = [{"failure_id": number, "due_at": utc(at)} for number, at in sorted(failures.items())]
         for part in chunks(rows):
@@ -91,9 +91,9 @@ class NodeWorkRepository(NodeWorkReader):
         """Failures due for reassessment, oldest first, and when their reservation ends: in two minutes."""
         now = self._clock.now()
         wanted = (
-            select(fleet_rechecks.c.failure_id)
-            .where(fleet_rechecks.c.due_at <= now)
-            .order_by(fleet_rechecks.c.due_at)
+            select(node_rechecks.c.failure_id)
+            .where(node_rechecks.c.due_at <= now)
+            .order_by(node_rechecks.c.due_at)
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
@@ -101,7 +101,7 @@ class NodeWorkRepository(NodeWorkReader):
         until = utc(now + _LEASE)
         if ids:
             self._connection.execute(
-                fleet_rechecks.update().where(fleet_rechecks.c.failure_id.in_(ids)).values(due_at=until)
+                node_rechecks.update().where(node_rechecks.c.failure_id.in_(ids)).values(due_at=until)
             )
         return dict.fromkeys(ids, until)
 
@@ -113,13 +113,11 @@ class NodeWorkRepository(NodeWorkReader):
         for until in set(reserved.values()):
             for part in chunks([number for number, end in reserved.items() if end == until]):
                 self._connection.execute(
-                    delete(fleet_rechecks).where(
-                        fleet_rechecks.c.failure_id.in_(part), fleet_rechecks.c.due_at == until
-                    )
+                    delete(node_rechecks).where(node_rechecks.c.failure_id.in_(part), node_rechecks.c.due_at == until)
                 )
 
 
 def note(connection: Connection, kind: WorkKind, body: Sequence[Any]) -> None:
     """Queue a work item as one row of the current transaction."""
     if body:
-        bulk.append(connection, fleet_work, ("kind", "body"), [(kind, pack(list(body)))])
+        bulk.append(connection, node_work, ("kind", "body"), [(kind, pack(list(body)))])

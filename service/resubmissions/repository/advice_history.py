@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from service.clock import Clock
 from service.resubmissions.records import NewAdvice
-from service.resubmissions.tables import advices
+from service.resubmissions.tables import advice_history
 from service.sql import bulk
 from service.sql.packing import pack, unpack
 from service.sql.types import short, utc
@@ -25,7 +25,11 @@ class AdviceReader:
 
     def of(self, failure_id: int) -> list[tuple[int, datetime, str, str, str, Any]]:
         """Version, time, policy, decision, mode and facts of each advice on a failure, newest first."""
-        wanted = select(advices).where(advices.c.failure_id == failure_id).order_by(advices.c.version.desc())
+        wanted = (
+            select(advice_history)
+            .where(advice_history.c.failure_id == failure_id)
+            .order_by(advice_history.c.version.desc())
+        )
         return [
             (row.version, row.at, row.policy, row.decision, row.mode, unpack(row.facts))
             for row in self._connection.execute(wanted)
@@ -40,7 +44,7 @@ class AdviceRepository(AdviceReader):
         now = utc(self._clock.now())
         bulk.append(
             self._connection,
-            advices,
+            advice_history,
             _COLUMNS,
             (
                 (

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, select
 from service.failures.tables import failures, logs, verdicts
 from service.jobs.tables import jobs
 from service.resubmissions.repository.rescued import gpu_hours_rescued
-from service.resubmissions.tables import advices, requests
+from service.resubmissions.tables import advice_history, requests
 from service.sql.packing import unpack
 from service.sql.types import names_of, utc
 
@@ -57,9 +57,9 @@ class DecisionReader:
 
     def span(self, since: datetime | None = None) -> tuple[int, int] | None:
         """The lowest and highest id of a failure with advice since a time; None if there is none."""
-        wanted = select(func.min(advices.c.failure_id), func.max(advices.c.failure_id))
+        wanted = select(func.min(advice_history.c.failure_id), func.max(advice_history.c.failure_id))
         if since is not None:
-            wanted = wanted.where(advices.c.at >= utc(since))
+            wanted = wanted.where(advice_history.c.at >= utc(since))
         low, high = self._connection.execute(wanted).one()
         return None if low is None else (low, high)
 
@@ -67,11 +67,11 @@ class DecisionReader:
         """The decisions on failures from `low` to `high` (inclusive), ordered by failure and thereby by time."""
         wanted: Select[Any] = (
             select(
-                advices.c.failure_id,
-                advices.c.at,
-                advices.c.decision,
-                advices.c.mode,
-                advices.c.facts,
+                advice_history.c.failure_id,
+                advice_history.c.at,
+                advice_history.c.decision,
+                advice_history.c.mode,
+                advice_history.c.facts,
                 verdicts.c.body,
                 logs.c.event,
                 failures.c.cluster,
@@ -89,25 +89,33 @@ class DecisionReader:
                 requests.c.outcome_attempt_id,
             )
             .join(
-                verdicts, and_(verdicts.c.failure_id == advices.c.failure_id, verdicts.c.version == advices.c.version)
+                verdicts,
+                and_(
+                    verdicts.c.failure_id == advice_history.c.failure_id, verdicts.c.version == advice_history.c.version
+                ),
             )
-            .join(failures, failures.c.id == advices.c.failure_id)
-            .join(jobs, jobs.c.id == advices.c.failure_id)
-            .outerjoin(logs, and_(logs.c.failure_id == advices.c.failure_id, logs.c.attempt_id == advices.c.failure_id))
+            .join(failures, failures.c.id == advice_history.c.failure_id)
+            .join(jobs, jobs.c.id == advice_history.c.failure_id)
+            .outerjoin(
+                logs,
+                and_(
+                    logs.c.failure_id == advice_history.c.failure_id, logs.c.attempt_id == advice_history.c.failure_id
+                ),
+            )
             .outerjoin(
                 requests,
                 and_(
-                    requests.c.failure_id == advices.c.failure_id,
-                    requests.c.verdict_version == advices.c.version,
+                    requests.c.failure_id == advice_history.c.failure_id,
+                    requests.c.verdict_version == advice_history.c.version,
                     requests.c.origin == "policy",
                 ),
             )
-            .order_by(advices.c.failure_id, advices.c.version)
+            .order_by(advice_history.c.failure_id, advice_history.c.version)
         )
         if since is not None:
-            wanted = wanted.where(advices.c.at >= utc(since))
+            wanted = wanted.where(advice_history.c.at >= utc(since))
         for begin in range(low, high + 1, _AT_ONCE):
-            part = wanted.where(advices.c.failure_id.between(begin, min(high, begin + _AT_ONCE - 1)))
+            part = wanted.where(advice_history.c.failure_id.between(begin, min(high, begin + _AT_ONCE - 1)))
             rows = self._connection.execute(part).all()
             spent = self._gpu_hours([row.outcome_attempt_id for row in rows if row.outcome_attempt_id is not None])
             for row in rows:

@@ -4,13 +4,13 @@ from sqlalchemy import Connection, select, update
 
 from service.clock import Clock
 from service.resubmissions.records import Switch
-from service.resubmissions.tables import switches
+from service.resubmissions.tables import kill_switches
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.types import short
 
 NAME = "automation"
-_POSITION = select(switches).where(switches.c.name == NAME)
+_POSITION = select(kill_switches).where(kill_switches.c.name == NAME)
 _LOCK = 0x737769746368  # "switch": a shared lock for leases, an exclusive one for changing the switch
 
 
@@ -50,10 +50,10 @@ class KillSwitchRepository(KillSwitchReader):
             "reason": short(reason, 500),
         }
         made = (
-            upsert(self._connection, switches)
+            upsert(self._connection, kill_switches)
             .values(name=NAME, **values)
             .on_conflict_do_nothing(index_elements=["name"])
         )
         if self._connection.execute(made).rowcount != 1:
-            self._connection.execute(update(switches).where(switches.c.name == NAME).values(**values))
+            self._connection.execute(update(kill_switches).where(kill_switches.c.name == NAME).values(**values))
         return self.get()

@@ -14,7 +14,7 @@ from service.clock import Clock
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.resubmissions.records import OPEN_STATES, LineageMember, Mark, PastAttempt
-from service.resubmissions.tables import advices, lineage_marks, lineages, requests
+from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.types import clean, short
@@ -74,17 +74,17 @@ class LineageReader:
         columns = (
             *(jobs.c.id, jobs.c.job_id, jobs.c.status, jobs.c.started_at, jobs.c.ended_at),
             *(failures.c.id.label("failure"), failures.c.side, failures.c.fingerprint),
-            advices.c.step,
+            advice_history.c.step,
             *(jobs.c.user_name, jobs.c.name, jobs.c.pod, jobs.c.attempt, jobs.c.submitted_at),
         )
-        of_verdict = and_(advices.c.failure_id == failures.c.id, advices.c.version == failures.c.version)
+        of_verdict = and_(advice_history.c.failure_id == failures.c.id, advice_history.c.version == failures.c.version)
         for cluster, ids in _by_cluster(wanted):
             older = [row_id for row_id in self._runs(clean(cluster), ids) if row_id not in leave]
             for part in chunks(older):
                 rows = self._connection.execute(
                     select(*columns)
                     .outerjoin(failures, failures.c.id == jobs.c.id)
-                    .outerjoin(advices, of_verdict)
+                    .outerjoin(advice_history, of_verdict)
                     .where(jobs.c.id.in_(part))
                     .where(or_(failures.c.id.is_not(None), and_(jobs.c.counted, jobs.c.failure_id.is_(None))))
                 )

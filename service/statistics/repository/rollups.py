@@ -47,7 +47,7 @@ from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import Scope
 from service.statistics.repository import sums, versions
 from service.statistics.repository.sums import FAILURES, JOBS
-from service.statistics.tables import days, hour_notes, hours
+from service.statistics.tables import day_counts, hour_counts, stale_hours
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -101,7 +101,7 @@ class PeriodParts:
 def mark_stale(connection: Connection, ended: Iterable[datetime]) -> None:
     """Mark the hours of these times as stale: their counts are outdated."""
     wanted = sorted({floor(at) for at in ended})
-    bulk.append(connection, hour_notes, ("hour",), [(hour,) for hour in wanted])
+    bulk.append(connection, stale_hours, ("hour",), [(hour,) for hour in wanted])
 
 
 def floor(at: datetime) -> datetime:
@@ -150,8 +150,8 @@ def _state(connection: Connection, first: datetime, last: datetime) -> tuple[tup
 def _states() -> Executable:
     """The query of `_state`, made once: the stale hours, and the greatest version and the number of versions."""
     day, first, last = (bindparam(name, type_=UtcDateTime) for name in ("day", "first", "last"))
-    within = (hour_notes.c.hour >= first, hour_notes.c.hour < last)
-    stale = select(hour_notes.c.hour).where(*within).distinct().order_by(hour_notes.c.hour).limit(MANY + 1).subquery()
+    within = (stale_hours.c.hour >= first, stale_hours.c.hour < last)
+    stale = select(stale_hours.c.hour).where(*within).distinct().order_by(stale_hours.c.hour).limit(MANY + 1).subquery()
     of_days = versions.of_days(day, last).subquery()
     no_number = literal(None, BigInteger)
     return union_all(
@@ -189,7 +189,9 @@ def _read_rows(
     spans: _Spans = ((parts.first, parts.last),)
     if len(narrowed) <= 1 and parts.first_day < parts.last_day and (step is None or step >= DAY):
         name, value = next(iter(narrowed.items()), ("", ""))
-        of_scope = _Counts(days, days.c.day, DAY, (days.c.scope == name, days.c.name == value), not narrowed)
+        of_scope = _Counts(
+            day_counts, day_counts.c.day, DAY, (day_counts.c.scope == name, day_counts.c.name == value), not narrowed
+        )
         at = None if step is None else _day_or_week(connection, step)
         yield from _read(connection, of_scope, parts, ((parts.first_day, parts.last_day),), kind, by, at)
         broken = [one for one in parts.broken if parts.first_day <= one < parts.last_day]
@@ -197,9 +199,10 @@ def _read_rows(
     # SQLite would look up the cluster in every hour that is stored instead of reading the hours of the period.
     postgres = bulk.is_postgres(connection)
     in_scope = tuple(
-        (hours.c[name] if postgres else literal_column(f"+hours.{name}")) == value for name, value in narrowed.items()
+        (hour_counts.c[name] if postgres else literal_column(f"+hours.{name}")) == value
+        for name, value in narrowed.items()
     )
-    counts = _Counts(hours, hours.c.hour, HOUR, in_scope, not narrowed)
+    counts = _Counts(hour_counts, hour_counts.c.hour, HOUR, in_scope, not narrowed)
     yield from _read(
         connection, counts, parts, spans, kind, by, None if step is None else _hour_or_hours(connection, step)
     )
@@ -240,14 +243,16 @@ def _read(
     at: ColumnElement[datetime] | None,
 ) -> Iterator[Row[Any]]:
     """The counts of the hours or days of these spans: sums over all jobs where these answer the question."""
-    table, without = counts.table, parts.broken if counts.table is days else parts.noted
+    table, without = counts.table, parts.broken if counts.table is day_counts else parts.noted
     of_counts = _summed(table, by, at).where(*counts.in_scope, table.c.kind == kind)
     conditions = sums.conditions(table, kind, by) if counts.of_all else None
     times = counts.times(spans, without)
     if conditions is None or times is None:
         yield from connection.execute(of_counts.where(counts.inside(spans, without)))
         return
-    near = [counts.inside(spans, without)] if table is days else [sums.one_of(counts.time, p) for p in chunks(times)]
+    near = (
+        [counts.inside(spans, without)] if table is day_counts else [sums.one_of(counts.time, p) for p in chunks(times)]
+    )
     have = parts.summed.get((table.name, spans))
     if have is None:
         have = set().union(*(sums.times(connection, table, condition) for condition in near))
@@ -262,21 +267,23 @@ def _read(
 def _hour_or_hours(connection: Connection, step: timedelta) -> ColumnElement[datetime]:
     """The hour of a row of `hours`, or the beginning of some hours where these divide the day."""
     if step <= HOUR or DAY % step:
-        return hours.c.hour
+        return hour_counts.c.hour
     seconds = int(step.total_seconds())
     if bulk.is_postgres(connection):
-        return func.to_timestamp(func.floor(func.extract("epoch", hours.c.hour) / seconds) * seconds)
-    begin = cast(func.strftime("%s", hours.c.hour), BigInteger) // seconds * seconds
+        return func.to_timestamp(func.floor(func.extract("epoch", hour_counts.c.hour) / seconds) * seconds)
+    begin = cast(func.strftime("%s", hour_counts.c.hour), BigInteger) // seconds * seconds
     return type_coerce(func.datetime(begin, "unixepoch"), UtcDateTime)
 
 
 def _day_or_week(connection: Connection, step: timedelta) -> ColumnElement[datetime]:
     """The beginning of the day or of the week of a row of `days`."""
     if step < WEEK:
-        return days.c.day
+        return day_counts.c.day
     if bulk.is_postgres(connection):
-        return func.date_trunc("week", days.c.day, "UTC")
-    return type_coerce(func.datetime(days.c.day, "weekday 0", "-6 days"), UtcDateTime)  # back from the next Sunday
+        return func.date_trunc("week", day_counts.c.day, "UTC")
+    return type_coerce(
+        func.datetime(day_counts.c.day, "weekday 0", "-6 days"), UtcDateTime
+    )  # back from the next Sunday
 
 
 def _summed(table: Table, by: Sequence[str], at: ColumnElement[datetime] | None = None) -> Select[Any]:
@@ -292,16 +299,16 @@ def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
     """Recount stale hours that are over from their rows; returns the number of hours."""
     bulk.lock(connection, [FOLD_LOCK])
     found = connection.execute(
-        select(hour_notes.c.id, hour_notes.c.hour)
-        .where(hour_notes.c.hour < utc(now) - SETTLED - HOUR)
-        .order_by(hour_notes.c.hour, hour_notes.c.id)
+        select(stale_hours.c.id, stale_hours.c.hour)
+        .where(stale_hours.c.hour < utc(now) - SETTLED - HOUR)
+        .order_by(stale_hours.c.hour, stale_hours.c.id)
         .limit(_NOTES)
     ).all()
     wanted = sorted({row.hour for row in found})[:limit]
     chosen = set(wanted)
     taken = [row.id for row in found if row.hour in chosen]
     for part in chunks(taken):
-        connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(part)))
+        connection.execute(delete(stale_hours).where(stale_hours.c.id.in_(part)))
     for hour in wanted:
         _count_hour(connection, hour)
     counted = sorted({start_of_day(hour) for hour in wanted})
@@ -313,7 +320,7 @@ def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
 
 
 def _count_hour(connection: Connection, hour: datetime) -> None:
-    connection.execute(delete(hours).where(hours.c.hour == hour))
+    connection.execute(delete(hour_counts).where(hour_counts.c.hour == hour))
     abstained = failures.c.abstained
     sources = (
         (jobs, JOBS, literal(""), literal("")),
@@ -340,27 +347,31 @@ def _count_hour(connection: Connection, hour: datetime) -> None:
             .group_by(*(f"k{n}" for n in range(len(keys))))
         ).all()
         if counted:
-            connection.execute(insert(hours), [dict(zip(columns, (hour, kind, *row), strict=True)) for row in counted])
+            connection.execute(
+                insert(hour_counts), [dict(zip(columns, (hour, kind, *row), strict=True)) for row in counted]
+            )
     sums.write_hour(connection, hour)
 
 
 def _sum_day(connection: Connection, day: datetime) -> None:
-    connection.execute(delete(days).where(days.c.day == day))
-    keys = (hours.c.kind, hours.c.status, hours.c.side, hours.c.cause)
+    connection.execute(delete(day_counts).where(day_counts.c.day == day))
+    keys = (hour_counts.c.kind, hour_counts.c.status, hour_counts.c.side, hour_counts.c.cause)
     for scope in ("", *SCOPES):
-        own = hours.c[scope] if scope else literal("")
+        own = hour_counts.c[scope] if scope else literal("")
         connection.execute(
-            insert(days).from_select(
+            insert(day_counts).from_select(
                 ("scope", "name", "day", "kind", "status", "side", "cause", "jobs", "gpu_hours_lost"),
                 select(
                     literal(scope),
                     own.label("own"),
                     literal(day, UtcDateTime),
                     *keys,
-                    cast(func.sum(hours.c.jobs), BigInteger),
-                    func.sum(hours.c.gpu_hours_lost),
+                    cast(func.sum(hour_counts.c.jobs), BigInteger),
+                    func.sum(hour_counts.c.gpu_hours_lost),
                 )
-                .where(hours.c.hour >= day, hours.c.hour < day + DAY, hours.c.kind.in_((JOBS, FAILURES)))
+                .where(
+                    hour_counts.c.hour >= day, hour_counts.c.hour < day + DAY, hour_counts.c.kind.in_((JOBS, FAILURES))
+                )
                 .group_by(*((own,) if scope else ()), *keys),
             )
         )

@@ -30,13 +30,13 @@ from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
 from service.statistics.repository import costliest, rollups, row_counts, series, sums
 from service.statistics.repository.series import Counted
-from service.statistics.tables import days
+from service.statistics.tables import day_counts
 
 SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
-_NAMES = values_by_set(days.c.name, {kind: days.c.scope == kind for kind in rollups.SCOPES}, most=100)
+_NAMES = values_by_set(day_counts.c.name, {kind: day_counts.c.scope == kind for kind in rollups.SCOPES}, most=100)
 
 
 class StatisticsReader:

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from service.contracts.event import FAILURE_STATUSES, Status
-from service.statistics.tables import days, hours
+from service.statistics.tables import day_counts, hour_counts
 
 JOBS, FAILURES = "jobs", "failures"
 SCOPE = "sums"  # of rows of `days`
@@ -58,7 +58,7 @@ def conditions(table: Table, kind: str, by: Collection[str]) -> list[ColumnEleme
 
     A question about failures may name the status: it is "failed" for each status that counts as failed.
     """
-    if table is days and kind == JOBS:
+    if table is day_counts and kind == JOBS:
         return None  # a day has few rows for its jobs
     wanted = set(by) - {"status"} if kind == FAILURES else set(by)
     one = next((one for one in _SMALLEST_FIRST if one.of == kind and wanted <= set(one.by)), None)
@@ -67,8 +67,8 @@ def conditions(table: Table, kind: str, by: Collection[str]) -> list[ColumnEleme
 
 def times(connection: Connection, table: Table, condition: ColumnElement[bool]) -> set[datetime]:
     """Which hours or days under a condition have sums. Those without jobs or failures have none either."""
-    time = table.c.day if table is days else table.c.hour
-    marks = _rows_of(table, _OF_SIDES if table is days else _OF_JOBS)
+    time = table.c.day if table is day_counts else table.c.hour
+    marks = _rows_of(table, _OF_SIDES if table is day_counts else _OF_JOBS)
     return set(connection.execute(select(time).where(condition, *marks).distinct()).scalars())
 
 
@@ -78,7 +78,7 @@ def one_of(time: Column[datetime], wanted: Sequence[datetime]) -> ColumnElement[
 
 
 def _rows_of(table: Table, one: _Sum) -> list[ColumnElement[bool]]:
-    of_sums = [days.c.scope == SCOPE, days.c.name == ""] if table is days else []
+    of_sums = [day_counts.c.scope == SCOPE, day_counts.c.name == ""] if table is day_counts else []
     return [*of_sums, table.c.kind == one.kind]
 
 
@@ -86,15 +86,17 @@ def write_hour(connection: Connection, hour: datetime) -> None:
     """Sum the counts of an hour, which has no sums yet."""
     for one in _SMALLEST_FIRST:
         fixed = {"kind": literal(one.kind), "cluster": _EMPTY, "queue": _EMPTY, "team": _EMPTY}
-        connection.execute(_insert(hours, one, {"hour": hours.c.hour, **fixed}, [hours.c.hour == hour]))
+        connection.execute(
+            _insert(hour_counts, one, {"hour": hour_counts.c.hour, **fixed}, [hour_counts.c.hour == hour])
+        )
 
 
 def write_day(connection: Connection, day: datetime) -> None:
     """Sum the failures of a day, which has no such sums yet, from its sums of all jobs."""
-    of_all = [days.c.day == day, days.c.scope == "", days.c.name == ""]
+    of_all = [day_counts.c.day == day, day_counts.c.scope == "", day_counts.c.name == ""]
     for one in (_OF_SIDES, _OF_CAUSES):
         fixed = {"scope": literal(SCOPE), "name": _EMPTY, "kind": literal(one.kind)}
-        connection.execute(_insert(days, one, {"day": days.c.day, **fixed}, of_all))
+        connection.execute(_insert(day_counts, one, {"day": day_counts.c.day, **fixed}, of_all))
 
 
 _EMPTY: ColumnElement[Any] = literal("")

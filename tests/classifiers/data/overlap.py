@@ -21,9 +21,10 @@ def texts(case: LabelledCase) -> Iterator[str]:
     yield from (event.text for event in case.raw.node_events)
 
 
-def _shingles(text: str) -> set[tuple[str, ...]]:
+def _shingles(text: str) -> set[int]:
+    """Hashes of the runs of words: they take less memory than the words."""
     words = normal(text).split()
-    return {tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
+    return {hash(tuple(words[at : at + SHINGLE])) for at in range(len(words) - SHINGLE + 1)}
 
 
 def close_pairs(
@@ -37,7 +38,7 @@ def close_pairs(
         least: a case or log of fewer shingles is not looked for in the others.
     """
     measured = [_shingles(log) for log in logs]
-    by_shingle: dict[tuple[str, ...], list[int]] = {}
+    by_shingle: dict[int, list[int]] = {}
     for number, shingles in enumerate(measured):
         for shingle in shingles:
             by_shingle.setdefault(shingle, []).append(number)

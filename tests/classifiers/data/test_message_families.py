@@ -2,8 +2,8 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import SCANNER
 
 FAMILIES = {
     "databases.pool": (
@@ -53,7 +53,7 @@ FAMILIES = {
 
 @pytest.fixture(scope="module")
 def scanner() -> Scanner:
-    return Scanner(signatures.packaged())
+    return SCANNER
 
 
 def entries(scanner: Scanner, line: str) -> set[str]:

@@ -2,10 +2,8 @@
 
 import pytest
 
-from classifiers import signatures
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import SCANNER
 
-SCANNER = Scanner(signatures.packaged())
 ENTRY = "nvidia-health.one-of-machine-missing"
 
 

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import DIAGNOSTIC_KINDS, Case, LogStream
 from classifiers.diagnostic_files.streams import read_diagnostic_files
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "/srv/train.py", line 70, in main\n    step(batch)\n'
@@ -99,7 +97,6 @@ Thread 42 (active): "MainThread"
     train (train.py:66)
     <module> (train.py:90)
 """
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 
 
 def extract(*logs: dict[str, Any], **facts: Any) -> Case:

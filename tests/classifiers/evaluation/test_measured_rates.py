@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from classifiers import signatures
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import held_out, measured_rates
 from classifiers.evaluation.metrics import Answer
 from classifiers.model.artifact import Model
+from tests.classifiers.conftest import few_signatures
 
 
 def _answer(side: str, cause: str, confidence: float) -> Answer:
@@ -39,7 +39,7 @@ def test_shares_count_each_kind_equally(cases: list[LabelledCase]) -> None:
 def test_every_view_of_a_case_is_answered_and_the_shares_of_every_cause_sum_to_one(
     cases: list[LabelledCase], model: Model
 ) -> None:
-    answers, viewed = held_out.held_out_answers(cases, signatures.packaged(), model)
+    answers, viewed = held_out.held_out_answers(cases, few_signatures(), model)
     assert len(answers) == len(cases)
     assert len(viewed) > len(cases)
     table = measured_rates.tables(viewed, cases, model="m 1", threshold=0.5)

@@ -4,18 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import ChainStep, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.explanation.chain import MOST_EFFECTS, chain_of
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 
 BEGAN = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def failing(rank: int) -> str:

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.data import word_lists
 from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.model.vectorizer import features
 
 MISSING = "2019-05-02 07:11:09.1: W dso_loader.cc:59] Could not load dynamic library 'libnvinfer.so.6'; dlerror: none"
@@ -19,11 +17,6 @@ NOT_A_FAILURE = (
     "that this is not a failure, but may mean that there could be performance gains if more memory were available."
 )
 FAILURE = "ValueError: the towers got 3 and 4 samples"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def _extracted(extractor: Extractor, *lines: str) -> ExtractedCase:

@@ -4,13 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 JOB = JobFacts(status="failed", exit_code=1, gpus=4, nodes=("n1",))
 TWO = JobFacts(status="failed", exit_code=1, gpus=2)
 WATCHDOG = (

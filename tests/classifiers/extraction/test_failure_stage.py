@@ -3,13 +3,12 @@ from classifiers.case_builder import build_case
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction import failure_stage
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.model.fitting import fit_text
 from classifiers.model.line_weights import EQUAL
 from classifiers.model.samples import samples
 from classifiers.model.training_table import table_of
 from classifiers.model.vectorizer import features
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 SAVING = """Epoch 3/20
  812/812 [====] - 41s 50ms/step - loss: 0.3120
@@ -30,7 +29,7 @@ TypeError: can't pickle _thread.RLock objects
 
 def extracted(text: str) -> dict[str, float]:
     raw = build_case({"status": "failed", "gpus": 4, "logs": [{"rank": 0, "tail": text}]})
-    return features(Extractor(Scanner(signatures.packaged())).extract(raw))
+    return features(EXTRACTOR.extract(raw))
 
 
 def test_every_word_belongs_to_a_cue() -> None:
@@ -82,7 +81,7 @@ def test_progress_and_hang_make_one_feature() -> None:
 
 def test_a_node_event_alone_has_no_stage() -> None:
     raw = build_case({"status": "node_fail", "node_events": [{"node": "n1", "text": "NVRM: Xid 79"}]})
-    assert not [name for name in features(Extractor(Scanner(signatures.packaged())).extract(raw)) if name[:2] == "g:"]
+    assert not [name for name in features(EXTRACTOR.extract(raw)) if name[:2] == "g:"]
 
 
 def labelled(number: int, symptom: str, text: str) -> LabelledCase:

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from classifiers import signatures
 from classifiers.contracts import Evidence, JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.ordering import LogOdds
-from classifiers.extraction.scan import Scanner, tidy
+from classifiers.extraction.scan import tidy
+from tests.classifiers.packaged_catalogue import EXTRACTOR, SCANNER
 
 LOGS = Path(__file__).parents[2] / "data" / "first_lines" / "first_lines.jsonl.zst"
 MOST_LINES_ON_AVERAGE = 2.5
@@ -47,11 +47,10 @@ def marked_logs() -> tuple[MarkedLog, ...]:
 
 @cache
 def beginnings() -> dict[str, tuple[Evidence, ...]]:
-    extractor = Extractor(Scanner(signatures.packaged()))
     job = JobFacts(status="failed", exit_code=1)
     found = {}
     for one in marked_logs():
-        case = extractor.extract(RawCase(job=job, streams=(LogStream(text=one.log),))).case
+        case = EXTRACTOR.extract(RawCase(job=job, streams=(LogStream(text=one.log),))).case
         found[one.id] = tuple(
             line for line in case.evidence if line.role == "initiating" and line.stream != "scheduler"
         )
@@ -66,7 +65,7 @@ def test_the_first_initiating_line_is_the_line_that_began_the_failure(half: str,
 
 
 def first_line(text: str, status: str = "failed", log_odds: LogOdds | None = None) -> str:
-    extractor = Extractor(Scanner(signatures.packaged()), log_odds)
+    extractor = Extractor(SCANNER, log_odds)
     job = JobFacts(status=status, exit_code=1)
     case = extractor.extract(RawCase(job=job, streams=(LogStream(text=text),))).case
     return next(line.text for line in case.evidence if line.role == "initiating")
@@ -206,8 +205,7 @@ def test_a_tool_that_fails_begins_the_failure_of_a_single_log_only(ranks: int) -
     texts = [f"fatal: bad revision 'v{rank}'\nepoch 1\n{timeout.format(rank)}\n" for rank in range(ranks)]
     texts[0] = texts[0] if ranks == 1 else texts[0].partition("\n")[2]
     streams = tuple(LogStream(text=text, rank=rank if ranks > 1 else None) for rank, text in enumerate(texts))
-    extractor = Extractor(Scanner(signatures.packaged()))
-    case = extractor.extract(RawCase(job=JobFacts(status="failed", exit_code=1), streams=streams)).case
+    case = EXTRACTOR.extract(RawCase(job=JobFacts(status="failed", exit_code=1), streams=streams)).case
     begun = next(line.text for line in case.evidence if line.role == "initiating")
     assert begun.startswith("fatal: ") == (ranks == 1), begun
 

@@ -2,12 +2,9 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 STEPS = "".join(f"2026-11-20 10:{n:02}:00 step {n} loss 1.5\n" for n in range(20))
 TIMEOUT = (
     "[rank{rank}]:[E1120 10:40:00.000000000 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective "

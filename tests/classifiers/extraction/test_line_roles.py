@@ -2,12 +2,9 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import Evidence, JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 BAD_VALUE = "ValueError: 3 heads for 4 parts"
 
 

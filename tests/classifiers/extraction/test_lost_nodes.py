@@ -2,14 +2,11 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase, Suspect
-from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.lost_nodes import lost_node
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 NODES = ("qa1", "qa2", "qa3")
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 NOTICE = "\n\n  HNP daemon   : [[71,0],0] on node qa1\n  Remote daemon: [[71,0],2] on node qa3\n"
 STEPS = "".join(f"step {number} loss 1.5\n" for number in range(30))
 PEER = "ncclRemoteError: A call failed\nsocketProgress: Connection closed by remote peer {}\n"

@@ -4,13 +4,10 @@ import json
 
 import pytest
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import Evidence, JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 HOROVOD_END = (
     "RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be"
     " terminated. The first process to do so was:\n"

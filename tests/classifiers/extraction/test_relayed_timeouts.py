@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import Case
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 WATCHDOG = (
     "[rank9]:[E1120 03:41:11.061727749 ProcessGroupNCCL.cpp:683] [PG ID 0 PG GUID 0(default_pg) Rank 9] Watchdog caught"
     " collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80,"

@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers import signatures
-from classifiers.extraction.scan import Scanner, tidy
-
-SCANNER = Scanner(signatures.packaged())
+from classifiers.extraction.scan import tidy
+from tests.classifiers.packaged_catalogue import SCANNER
 
 
 def test_lines_with_a_hit_are_found_with_their_numbers() -> None:

@@ -2,12 +2,8 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
-
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 
 def entries_of_first_line(log: str) -> set[str]:

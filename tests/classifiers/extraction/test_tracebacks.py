@@ -1,9 +1,7 @@
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.extraction.tracebacks import exception_type, mark_chains, parse_traceback
 
 CHAINED = """Traceback (most recent call last):
@@ -94,11 +92,6 @@ def test_exceptions_are_named_by_their_class() -> None:
 
 WRAPPER = "RuntimeError: engine core initialization failed:"
 CAUSE = "ValueError: 7 heads cannot be split"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def beginnings(extractor: Extractor, log: str) -> list[str]:

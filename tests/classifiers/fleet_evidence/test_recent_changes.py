@@ -5,15 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.fleet_evidence.recent_changes import NO_CAUSE, RecentChange, with_changes
 from classifiers.fleet_evidence.records import FleetEvidence, FleetNodeEvent
 from classifiers.fleet_evidence.verdict_update import update_verdict
 from classifiers.relevance.event_candidates import Reason
 from tests.classifiers.fleet_evidence.test_verdict_update import USER
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 END = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SERIOUS = "driver update to 590.1, because GPU 3 fell off the bus: Xid 79"
@@ -51,7 +49,7 @@ def of_job(log: str, *events: tuple[str, float, str], nodes: tuple[str, ...] = (
     """The evidence of a job with a log and changes: text, hours before the end, source."""
     changes = tuple(NodeEvent(text, END - timedelta(hours=hours), "n1", source) for text, hours, source in events)
     raw = RawCase(JobFacts("failed", nodes=nodes, ended_at=END), (LogStream(log),), changes)
-    return Extractor(Scanner(signatures.packaged())).extract(raw).case
+    return EXTRACTOR.extract(raw).case
 
 
 def test_a_change_that_the_log_does_not_fit_is_set_aside_whatever_it_says() -> None:

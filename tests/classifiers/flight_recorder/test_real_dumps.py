@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import CollectiveFailure, RawCase
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 
 DUMPS = Path(__file__).parents[2] / "data" / "flight_recorder"
 OTHER_OPERATION = (
@@ -48,11 +46,6 @@ def first(raw: RawCase) -> CollectiveFailure:
     assert raw.collectives is not None
     assert not raw.collectives.unreadable
     return raw.collectives.failures[0]
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 @pytest.mark.parametrize("form", ["json", "pickle"])

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.data.labelled_cases import LabelledCase, Labels
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.model import constants, line_weights
 from classifiers.model.line_weights import EQUAL, LineWeights
 from classifiers.model.vectorizer import features
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 CALM = ("step 10 loss 2.5", "loading shard 3 of 9", "saved checkpoint at step 10")
 TROUBLE = ("RuntimeError: the valve is stuck", "RuntimeError: the pump is stuck", "ValueError: the tap is stuck")
@@ -46,10 +44,9 @@ def test_without_labelled_lines_all_count_equally() -> None:
 
 
 def test_lines_of_progress_barely_change_the_words_of_a_short_log(fitted: LineWeights) -> None:
-    extractor = Extractor(Scanner(signatures.packaged()))
     few, many = (
         features(
-            extractor.extract(
+            EXTRACTOR.extract(
                 RawCase(job=JobFacts(status="failed"), streams=(LogStream(text="\n".join([*calm, TROUBLE[0]])),))
             ),
             fitted,

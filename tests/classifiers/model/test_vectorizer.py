@@ -2,19 +2,12 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.model.tokenizer import words
 from classifiers.model.vectorizer import features, is_single_process
 
 FAILURE = "RuntimeError: the server socket has failed to listen on any local network address"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def _features(extractor: Extractor, text: str) -> dict[str, float]:

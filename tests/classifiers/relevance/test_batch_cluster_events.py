@@ -5,20 +5,13 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 STEPS = "".join(f"2026-11-20 09:{n:02}:00 step {n} loss 1.5\n" for n in range(10, 56))
 LOST = "2026-11-20 09:56:00 NCCL WARN Connection closed by remote peer ai32\n"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def items(extractor: Extractor, log: str, *events: NodeEvent, **facts: Any) -> list[EvidenceItem]:

@@ -4,16 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import Reason
 from classifiers.relevance.raised_limits import raises_limit
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 STEPS = "".join(f"2026-11-20 09:{minute:02d}:00 step {minute} loss 2.0\n" for minute in range(1, 58))
 KILLED = "slurmstepd: error: Detected 1 oom_kill event in StepId=8.0. Some of the step tasks have been OOM Killed.\n"

@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import JobEvidence, Reason, Support
 from classifiers.relevance.node_events import judge
 from tests.classifiers.relevance.test_node_events import END, PEER_GONE, event, job
@@ -17,11 +15,6 @@ from tests.classifiers.relevance.test_node_events import END, PEER_GONE, event, 
 EXPIRED = "kubelet: Current certificate is expired, rotation failed"
 LOST = "Node gpu1 status is now: NodeNotReady"
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def lost_peer(**changes: Any) -> JobEvidence:

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import MatchedEvent, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
@@ -20,11 +18,6 @@ NFS = ("storage.nfs-not-responding",)
 LUSTRE = ("storage.lustre",)
 TIMED_OUT = frozenset({"pytorch.nccl-watchdog-timeout"})
 OWN_KILL = "Memory cgroup out of memory: Killed process 2871236 (python) total-vm:36943371kB, anon-rss:9463018kB"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def waiting(entries: frozenset[str] = TIMED_OUT, **changes: Any) -> Any:

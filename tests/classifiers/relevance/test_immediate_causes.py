@@ -4,12 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import Case, JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 END = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 

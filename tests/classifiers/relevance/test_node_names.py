@@ -4,14 +4,11 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import Evidence
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import Reason
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 XID = "NVRM: Xid (PCI:0000:1b:00): 79, pid=4410, name=python, GPU has fallen off the bus."
 FAULT = "RuntimeError: CUDA error: unspecified launch failure\n"
 

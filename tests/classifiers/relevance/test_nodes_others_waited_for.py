@@ -4,12 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 BEGAN = datetime(2026, 11, 20, 9, tzinfo=UTC)
 LOAD = "monitoring: load5 1730 on 96 cores, mostly of another user's render job"
 STEPS = "".join(f"2026-11-20 09:{minute:02d}:00 step {minute} of 900, 4 files/s\n" for minute in range(1, 36))

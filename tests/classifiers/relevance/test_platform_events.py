@@ -4,11 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.own_names import own_names
 
@@ -29,11 +27,6 @@ JOIN = (
 )
 NO_ANSWER = "dial tcp: lookup fit-0.fit.ml.svc.cluster.local on 10.96.0.10:53: no such host\n"
 NO_CLUSTER = "nslookup: can't resolve 'kubernetes.default'\n"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def items(extractor: Extractor, log: str, *events: tuple[str, str | None, int]) -> list[EvidenceItem]:

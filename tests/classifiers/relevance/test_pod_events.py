@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import Reason, Support
 from classifiers.relevance.own_names import is_of_foreign_pod
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
@@ -24,11 +22,6 @@ OTHER_POD = "Evicted pod/etl-shuffle-4: The node was low on resource: ephemeral-
 PRESSURE = "Node n7 status is now: NodeHasDiskPressure"
 TIMED_OUT = frozenset({"pytorch.nccl-watchdog-timeout"})
 NO_NAMES = frozenset({"python.name-resolution"})
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def items(

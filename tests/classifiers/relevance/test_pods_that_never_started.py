@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase, Suspect
 from classifiers.extraction.events.memory_tables import is_held_by_stranger
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HEAD = "bloom-worker-{}:71:302 [0] NCCL INFO NET/IB : No device found.\n"
@@ -21,11 +19,6 @@ LOST = "2026-11-20 09:59:30 NCCL WARN Connection closed by remote peer gpu2<4000
 MOUNT = 'Warning FailedMount pod/{}: MountVolume.SetUp failed for volume "data": mount failed: exit status 32'
 NOTICE = "Got interruption event: Spot ITN received. Instance will be interrupted at 10:01"
 CORDON = "Cordoning the node: gpu2, reason: two-minute notice"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def extracted(extractor: Extractor, log: str, *events: NodeEvent, **facts: Any) -> ExtractedCase:

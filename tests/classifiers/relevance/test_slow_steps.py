@@ -4,12 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.observations.slow_nodes import slow_nodes
-from classifiers.extraction.scan import Scanner
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.training_progress import slowed_since
 from classifiers.relevance.event_candidates import JobEvidence, Reason, Support
@@ -20,11 +18,6 @@ ENDED = BEGAN + timedelta(hours=1)
 DEGRADED = "link leaf-3/11 <-> gpu1 mlx5_2: active width 1X speed 25.78125 Gbps (supported 4X 53.125 Gbps)"
 LINK = ("network.link-degraded",)
 SLOWED_AT = END - 3_000
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def slowed(at: float | None = SLOWED_AT, status: str = "timeout") -> JobEvidence:

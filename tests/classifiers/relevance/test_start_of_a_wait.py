@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import Support
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 BEGAN = datetime(2026, 5, 20, 8, tzinfo=UTC)
 WATCHDOG = frozenset({"pytorch.nccl-watchdog-timeout"})
 STORM = ("switches.traffic-errors",)

@@ -1,4 +1,9 @@
+import os
+import re
+import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +25,7 @@ from tests.labs.postgres import Postgres
 from tests.service.databases import engine_of
 from tests.service.sample_rows import job, put
 
-OF_ONE_DATABASE = ("evidence_words", "log_bodies_")
+CHECKOUT = Path(__file__).parents[3]
 
 
 def test_an_upgrade_creates_the_schema_and_a_second_one_changes_nothing(empty_url: str) -> None:
@@ -51,8 +56,7 @@ def test_migrations_create_the_declared_schema(store: Store) -> None:
                 "compare_type": True,
                 "compare_server_default": True,
                 "target_metadata": metadata,
-                # What only one of the databases has: tables of words, partitions.
-                "include_name": lambda name, kind, _parent: not (kind == "table" and name.startswith(OF_ONE_DATABASE)),
+                "include_name": lambda name, kind, _parent: not schema.is_of_one_database(name, kind),
             },
         )
         assert compare_metadata(context, metadata) == []
@@ -61,6 +65,35 @@ def test_migrations_create_the_declared_schema(store: Store) -> None:
 def test_names_of_files_give_the_revisions_in_order() -> None:
     scripts = ScriptDirectory.from_config(schema.config()).walk_revisions()
     assert [script.revision for script in scripts] == [*reversed(schema.revisions())]
+
+
+def test_a_new_migration_has_the_next_number_and_contains_what_the_tables_changed(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/developer.sqlite3"
+    with closing(Store(url)) as store:
+        store.upgrade()
+        with engine_of(store).begin() as connection:
+            connection.execute(text("DROP INDEX ix_mended_at"))  # as if the code had declared it since
+    folder = shutil.copytree(CHECKOUT / "migrations", tmp_path / "migrations")
+    arguments = [
+        "-m",
+        "alembic",
+        "-c",
+        str(folder / "alembic.ini"),
+        "revision",
+        "--autogenerate",
+        "-m",
+        "Fixes by time",
+    ]
+    environ = {**os.environ, "FAULTLINE_DATABASE_URL": url, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run([sys.executable, *arguments], env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    number = f"{int(head()) + 1:04}"
+    written = folder / "versions" / "from_0025" / f"{number}_fixes_by_time.py"
+    found = written.read_text(encoding="utf-8")
+    assert re.findall(r"^(?:down_)?revision = '(\w+)'", found, re.MULTILINE) == [number, head()]
+    upgrade, downgrade = found.split("def downgrade()")
+    assert re.findall(r"\b\w*op\.((?:create|drop)_\w+)\('(\w+)'", upgrade) == [("create_index", "ix_mended_at")]
+    assert re.findall(r"\b\w*op\.((?:create|drop)_\w+)\('(\w+)'", downgrade) == [("drop_index", "ix_mended_at")]
 
 
 def test_every_constraint_has_a_name() -> None:

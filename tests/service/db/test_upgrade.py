@@ -52,9 +52,7 @@ def drift(store: Store) -> list[object]:
         options = {
             "compare_type": True,
             "target_metadata": metadata,
-            "include_name": lambda name, kind, _parent: (
-                not (kind == "table" and name.startswith((released.WORDS, "log_bodies_")))
-            ),
+            "include_name": lambda name, kind, _parent: not schema.is_of_one_database(name, kind),
         }
         return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
 

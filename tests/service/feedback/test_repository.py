@@ -8,8 +8,8 @@ import pytest
 
 from service.db.session import Store
 from service.feedback.records import FeedbackKind, Labels, NewFeedback, SavedView
-from service.feedback.repository import audits
-from service.feedback.repository.audits import allocated
+from service.feedback.repository import audit_samples
+from service.feedback.repository.audit_samples import allocated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put
 
@@ -114,7 +114,7 @@ def test_processes_that_draw_at_the_same_time_draw_one_sample(
             second.join(0.5)
         return allocated(populations, size)
 
-    monkeypatch.setattr(audits, "allocated", while_the_other_begins)
+    monkeypatch.setattr(audit_samples, "allocated", while_the_other_begins)
     draw(store)
     second.join(30)
     with store.reading() as reading:

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import LogStream
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from service.contracts.event import JobCompletion
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from service.pipeline.classification import case_of, known_before
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 
@@ -77,7 +75,7 @@ def test_the_classifier_is_given_the_changes(world: World, where: dict[str, Any]
     case = case_of(ended, [LogStream('The following module(s) are unknown: "GCC/11.3.0"')], known)
     [given] = case.node_events
     assert (given.text, given.node, given.source) == ("module GCC/11.3.0 removed", where.get("node"), "change")
-    extracted = Extractor(Scanner(signatures.packaged())).extract(case)
+    extracted = EXTRACTOR.extract(case)
     assert extracted.items[0].text == "module GCC/11.3.0 removed"
 
 

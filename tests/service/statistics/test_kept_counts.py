@@ -11,7 +11,7 @@ from service.db.session import Store
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import PeriodCount, Scope, Stats
 from service.statistics.repository import rollups, versions
-from service.statistics.tables import days, hours
+from service.statistics.tables import day_counts, hour_counts
 from tests.service.databases import connection_of, engine_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
@@ -138,8 +138,8 @@ def test_a_transaction_that_writes_keeps_nothing(store: Store) -> None:
 
     def read_and_undo() -> None:
         with store.unit_of_work() as work:
-            connection_of(work.rollups).execute(hours.delete())
-            connection_of(work.rollups).execute(days.delete().where(days.c.scope != versions.SCOPE))
+            connection_of(work.rollups).execute(hour_counts.delete())
+            connection_of(work.rollups).execute(day_counts.delete().where(day_counts.c.scope != versions.SCOPE))
             assert work.statistics.stats(UNTIL - 28 * DAY, UNTIL).finished < wanted[28, Scope()][0].finished
             raise Undone
 
@@ -156,7 +156,7 @@ def test_every_version_is_greater_than_all_before_it_even_if_those_were_removed(
             day = NOON - (turn + 900) * DAY
             versions.write(connection, [day])
             found.append(connection.execute(versions.of_days(day, day + HOUR)).one().greatest)
-            connection.execute(days.delete().where(days.c.day == day))
+            connection.execute(day_counts.delete().where(day_counts.c.day == day))
     assert found == sorted(set(found))
 
 

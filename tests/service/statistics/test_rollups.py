@@ -10,7 +10,7 @@ from sqlalchemy import select
 from service.db.session import Store
 from service.statistics.records import Scope, Stats
 from service.statistics.repository import rollups, versions
-from service.statistics.tables import days, hours
+from service.statistics.tables import day_counts, hour_counts
 from tests.service.databases import connection_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
@@ -92,8 +92,11 @@ def test_counts_of_rows_that_retention_removed_are_removed_too(store: Store) -> 
         fold(store, later)
     with store.reading() as reading:
         connection = connection_of(reading.statistics)
-        assert set(connection.execute(select(hours.c.hour)).scalars()) == {rollups.floor(old[1]), NOON}
-        assert len(set(connection.execute(select(days.c.day).where(days.c.scope != versions.SCOPE)).scalars())) == 2
+        assert set(connection.execute(select(hour_counts.c.hour)).scalars()) == {rollups.floor(old[1]), NOON}
+        assert (
+            len(set(connection.execute(select(day_counts.c.day).where(day_counts.c.scope != versions.SCOPE)).scalars()))
+            == 2
+        )
 
 
 def test_an_hour_that_is_not_over_is_not_counted(store: Store) -> None:

@@ -14,7 +14,7 @@ from service.jobs.records import NewJob
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import PeriodCount, Stats
 from service.statistics.repository import rollups, sums
-from service.statistics.tables import days, hours
+from service.statistics.tables import day_counts, hour_counts
 from tests.service.databases import connection_of, engine_of
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
@@ -93,8 +93,8 @@ def from_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> Figures:
 
 def rows_of_sums(store: Store) -> list[tuple[Any, ...]]:
     with engine_of(store).connect() as connection:
-        of_hours = connection.execute(select(hours).where(hours.c.kind.in_(KINDS))).all()
-        of_days = connection.execute(select(days).where(days.c.scope == "sums")).all()
+        of_hours = connection.execute(select(hour_counts).where(hour_counts.c.kind.in_(KINDS))).all()
+        of_days = connection.execute(select(day_counts).where(day_counts.c.scope == "sums")).all()
     return sorted(tuple(row) for row in of_hours) + sorted(tuple(row) for row in of_days)
 
 
@@ -124,8 +124,8 @@ def test_a_question_about_all_jobs_reads_sums_only(store: Store) -> None:
     wanted = figures(store)
     with store.unit_of_work() as work:
         connection = connection_of(work.rollups)
-        connection.execute(hours.delete().where(hours.c.kind.not_in(KINDS)))
-        connection.execute(days.delete().where(days.c.kind == "failures", days.c.scope != "sums"))
+        connection.execute(hour_counts.delete().where(hour_counts.c.kind.not_in(KINDS)))
+        connection.execute(day_counts.delete().where(day_counts.c.kind == "failures", day_counts.c.scope != "sums"))
     assert figures(store) == wanted
 
 

@@ -2,20 +2,13 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
-from classifiers.extraction.scan import Scanner
 from classifiers.model.vectorizer import features
 
 ERROR = "Traceback (most recent call last):\n  File \"fit.py\", line 3, in <module>\nKeyError: 'walrus'\n"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def case(log: str) -> RawCase:

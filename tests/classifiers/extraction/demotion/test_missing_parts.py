@@ -2,14 +2,11 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.model.vectorizer import features
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 NO_SCRIPT = "/usr/bin/python3: can't open file '{path}': [Errno 2] No such file or directory"
 NO_DATA = "FileNotFoundError: [Errno 2] No such file or directory: '/local/set/part-3.csv'"
 NOT_ENTERED = "slurmstepd: error: couldn't chdir to `/proj/lea': Stale file handle: going to /tmp instead"

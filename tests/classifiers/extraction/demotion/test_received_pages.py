@@ -2,13 +2,10 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 PAGE = "<html><head><title>502 Bad Gateway</title></head>"
 BROKEN = (
     "zipfile.BadZipFile: File is not a zip file",

@@ -4,14 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.benign_lines import is_variable
-from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.ranks import rank_of_device, ranks_of_event
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 STEPS = "".join(f"2026-11-20 09:{minute:02d}:00 step {minute} loss 2.0\n" for minute in range(1, 58))
 STOPPED = "slurmstepd: error: *** STEP 31.0 ON hc1 CANCELLED AT 2026-11-20T10:00:00 ***\n"

@@ -2,13 +2,10 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 LOST = "srun: error: Node failure on ai7"
 NO_DEVICE = "RuntimeError: No CUDA GPUs are available"
 DIFFERS = "Failed to initialize NVML: Driver/library version mismatch"

@@ -4,12 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import Evidence, JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 STEPS = "".join(f"2026-11-20 10:{n:02}:00 step {n} loss 1.5\n" for n in range(20))
 ERROR = 'Traceback (most recent call last):\n  File "a.py", line 3, in save\n    write(ema)\n{error}\n'
 KEY = "KeyError: 'momentum'"

@@ -2,12 +2,9 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 IN_CODE = "Traceback (most recent call last):\n  File \"fit.py\", line 8, in <module>\nKeyError: 'warmup'"
 LOST = (
     'Traceback (most recent call last):\n  File "fit.py", line 8, in <module>\n'

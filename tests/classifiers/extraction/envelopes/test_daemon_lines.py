@@ -2,13 +2,10 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.envelopes.daemon_lines import is_of_daemon
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 CANCELLED = "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5120 uid 3307"
 
 

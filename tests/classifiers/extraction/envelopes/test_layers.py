@@ -6,13 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import Evidence, JobFacts, LogStream, RawCase
 from classifiers.extraction.envelopes.unwrapping import unwrapped
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 START = datetime(2026, 11, 24, 10, 0, tzinfo=UTC)
 ERROR = "KeyError: 'hard_negatives'"
 TRACE = ("Traceback (most recent call last):", '  File "/workspace/train.py", line 41, in <module>', ERROR)

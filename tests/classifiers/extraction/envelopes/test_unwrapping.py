@@ -6,12 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import LogStream, RawCase
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 PROGRAM = (
     "starting 8 workers",
@@ -122,8 +120,7 @@ def test_windows_of_a_file_keep_their_first_lines() -> None:
 
 
 def test_the_evidence_is_the_line_of_the_program_with_its_number() -> None:
-    extractor = Extractor(Scanner(signatures.packaged()))
-    first = extractor.extract(case(in_envelope(ENVELOPES["workflow engine"]))).case.evidence[0]
+    first = EXTRACTOR.extract(case(in_envelope(ENVELOPES["workflow engine"]))).case.evidence[0]
     assert (first.text, first.line, first.role) == ("KeyError: 'rate'", 8, "initiating")
 
 

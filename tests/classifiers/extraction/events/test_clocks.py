@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.relevance.event_candidates import Reason
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 START = datetime(2026, 6, 10, 8, 0, tzinfo=UTC)
 XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 _SOON, _LATE = timedelta(seconds=5), timedelta(hours=5)

@@ -4,13 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import ExtractedCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 FAULT = "RuntimeError: CUDA error: an illegal memory access was encountered\n"
 SCRIPT = "loading modules for the run\n+ srun python train.py --resume\n"

@@ -4,10 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 
 BEGAN = datetime(2026, 11, 20, 9, tzinfo=UTC)
 ENDED = BEGAN + timedelta(minutes=40)
@@ -17,11 +15,6 @@ STEPS = "".join(
 NVML = "Failed to initialize NVML: Driver/library version mismatch\n"
 ILLEGAL = "RuntimeError: CUDA error: an illegal memory access was encountered\n"
 XID_31 = "NVRM: Xid (PCI:0000:65:00): 31, pid=61077, name=python, MMU Fault: ENGINE GRAPHICS"
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Extractor:
-    return Extractor(Scanner(signatures.packaged()))
 
 
 def evidence(

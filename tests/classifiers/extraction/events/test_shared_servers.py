@@ -4,12 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 BEGAN = datetime(2026, 11, 20, 9, tzinfo=UTC)
 LOG = "2026-11-20 09:00:00 step 1\nOSError: [Errno 5] Input/output error: '/proj/x'\n"
 AWAY = "kernel: nfs: server {} not responding, still trying"

@@ -2,12 +2,9 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 ASKED = "2026-11-20 09:30:00 SIGTERM received, saving at the next step\n"
 LOST = "{}:81:99 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer {}<5297>\n"
 

@@ -2,12 +2,9 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 REFUSED = "PermissionError: [Errno 13] Permission denied: '/proj/out/run7/epoch_9.pt'\n"
 STALE = "OSError: [Errno 116] Stale file handle: '/corpus/de/part-0912.tar'\n"
 

@@ -2,14 +2,11 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.observations.phases import write_times
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 MISSED = (
     "[2026-12-01 08:00:00,100] [WARNING] [rank_monitor_server] Did not get subsequent heartbeat. Waited 90.0 seconds. "
     "local_rank=0\n[2026-12-01 08:00:01,100] [ERROR] failed (exitcode: -9) local_rank: 0 (pid: 8) of binary: python3\n"

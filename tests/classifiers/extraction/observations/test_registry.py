@@ -2,12 +2,9 @@
 
 import pytest
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 FAULT = "RuntimeError: CUDA error: an illegal memory access was encountered\n"
 OUT_OF_MEMORY = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.25 GiB. GPU 5 has a total capacity of 79.10 GiB "

@@ -1,11 +1,8 @@
 """A fault on the device that ends each attempt after the same step is the program's."""
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 FAULT = "RuntimeError: CUDA error: unspecified launch failure\n"
 
 

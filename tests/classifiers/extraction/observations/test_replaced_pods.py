@@ -1,11 +1,8 @@
 """A pod that replaces an evicted one and is evicted as well shows that another try does not help."""
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 USED = (
     "2m  Warning  Evicted  pod/fit-{}  The node was low on resource: memory. "
     "Container fit was using 71303168Ki, which exceeds its request of 1Gi."

@@ -1,11 +1,8 @@
 """A rank whose stack shows it at work of its own keeps the others waiting."""
 
-from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 WAITED = (
     "[rank0]:[E1201 08:00:00.100000000 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout"
     ": WorkNCCL(SeqNum=71, OpType=ALLGATHER, NumelIn=8, NumelOut=64, Timeout(ms)=600000) ran for 600010 milliseconds.\n"

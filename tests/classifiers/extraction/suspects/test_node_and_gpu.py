@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 
-from classifiers import signatures
 from classifiers.case_builder import build_case
 from classifiers.contracts import Suspect
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
-EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 HOSTS = ["gpu017", "gpu018"]
 
 

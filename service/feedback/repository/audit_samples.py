@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, case, select, update
 from service.clock import Clock
 from service.failures.tables import failures, verdicts
 from service.feedback.records import Audit, AuditResult
-from service.feedback.tables import audits, feedback
+from service.feedback.tables import audit_samples, feedback
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import unpack
@@ -57,22 +57,29 @@ class AuditReader:
 
     def audit_weeks(self, *, limit: int = 12) -> tuple[str, ...]:
         """The weeks with a sample, latest first."""
-        found = self._connection.execute(select(audits.c.week).distinct().order_by(audits.c.week.desc()).limit(limit))
+        found = self._connection.execute(
+            select(audit_samples.c.week).distinct().order_by(audit_samples.c.week.desc()).limit(limit)
+        )
         return tuple(found.scalars())
 
     def _rows(self, weeks: Sequence[str], cluster: str | None = None, team: str | None = None) -> Sequence[Row[Any]]:
         wanted = {"cluster": cluster, "team": team}
         own = [failures.c[name] == value for name, value in wanted.items() if value is not None]
-        source = audits.join(feedback, feedback.c.id == audits.c.feedback_id, isouter=True)
+        source = audit_samples.join(feedback, feedback.c.id == audit_samples.c.feedback_id, isouter=True)
         if own:
-            source = source.join(failures, failures.c.id == audits.c.failure_id)
+            source = source.join(failures, failures.c.id == audit_samples.c.failure_id)
         found = (
             select(
-                audits, feedback.c.kind, feedback.c.side, feedback.c.cause, feedback.c.said_side, feedback.c.said_cause
+                audit_samples,
+                feedback.c.kind,
+                feedback.c.side,
+                feedback.c.cause,
+                feedback.c.said_side,
+                feedback.c.said_cause,
             )
             .select_from(source)
-            .where(audits.c.week.in_(weeks), *own)
-            .order_by(audits.c.week, audits.c.failure_id)
+            .where(audit_samples.c.week.in_(weeks), *own)
+            .order_by(audit_samples.c.week, audit_samples.c.failure_id)
         )
         return self._connection.execute(found).all()
 
@@ -90,7 +97,7 @@ class AuditRepository(AuditReader):
             The size of the sample, 0 if it was drawn before or nothing failed.
         """
         bulk.lock(self._connection, [_DRAW_LOCK])  # processes that draw at the same time would draw two samples
-        if self._connection.execute(select(audits.c.week).where(audits.c.week == week).limit(1)).first():
+        if self._connection.execute(select(audit_samples.c.week).where(audit_samples.c.week == week).limit(1)).first():
             return 0
         ended = failures.c.ended_at
         by_stratum: defaultdict[str, list[Row[Any]]] = defaultdict(list)
@@ -106,7 +113,7 @@ class AuditRepository(AuditReader):
         before = self._machine_answers([row.id for row in drawn if row.stratum == JUDGED])
         if drawn:
             self._connection.execute(
-                upsert(self._connection, audits).on_conflict_do_nothing(),
+                upsert(self._connection, audit_samples).on_conflict_do_nothing(),
                 [self._drawn(week, row, len(by_stratum[row.stratum]), before) for row in drawn],
             )
         return len(drawn)
@@ -114,8 +121,12 @@ class AuditRepository(AuditReader):
     def audited(self, week: str, failure_id: int, feedback_id: int) -> bool:
         """Record that a failure of the sample was judged; whether it was in the sample and open."""
         changed = self._connection.execute(
-            update(audits)
-            .where(audits.c.week == week, audits.c.failure_id == failure_id, audits.c.feedback_id.is_(None))
+            update(audit_samples)
+            .where(
+                audit_samples.c.week == week,
+                audit_samples.c.failure_id == failure_id,
+                audit_samples.c.feedback_id.is_(None),
+            )
             .values(feedback_id=feedback_id)
         )
         return changed.rowcount == 1

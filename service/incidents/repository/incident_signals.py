@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, select
 
 from service.incidents.records import NewSignal, Signal
-from service.incidents.tables import signals
+from service.incidents.tables import incident_signals
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.types import short, utc
@@ -41,9 +41,14 @@ class IncidentSignalReader:
             ).all()
         else:
             query = (
-                select(signals.c.fold_key, signals.c.failure_id, signals.c.at, signals.c.user_name)
-                .where(signals.c.fold_key == bindparam("key"), signals.c.at >= earliest)
-                .order_by(signals.c.at.desc())
+                select(
+                    incident_signals.c.fold_key,
+                    incident_signals.c.failure_id,
+                    incident_signals.c.at,
+                    incident_signals.c.user_name,
+                )
+                .where(incident_signals.c.fold_key == bindparam("key"), incident_signals.c.at >= earliest)
+                .order_by(incident_signals.c.at.desc())
                 .limit(LATEST)
             )
             rows = [row for name in names for row in self._connection.execute(query, {"key": name})]
@@ -54,7 +59,7 @@ class IncidentSignalReader:
 
     def any_before(self, before: datetime) -> bool:
         """Whether there are older signals."""
-        wanted = select(signals.c.failure_id).where(signals.c.at < utc(before)).limit(1)
+        wanted = select(incident_signals.c.failure_id).where(incident_signals.c.at < utc(before)).limit(1)
         return self._connection.execute(wanted).first() is not None
 
 
@@ -65,18 +70,26 @@ class IncidentSignalRepository(IncidentSignalReader):
         """Store signals; one per failure and resource. With `again` some may be stored already."""
         rows = [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new]
         if not again:
-            bulk.append(self._connection, signals, _COLUMNS, rows)
+            bulk.append(self._connection, incident_signals, _COLUMNS, rows)
             return
         for row in rows:
             named = dict(zip(_COLUMNS, row, strict=True))
-            self._connection.execute(upsert(self._connection, signals).values(**named).on_conflict_do_nothing())
+            self._connection.execute(
+                upsert(self._connection, incident_signals).values(**named).on_conflict_do_nothing()
+            )
 
     def delete_before(self, before: datetime, *, limit: int = 5_000) -> int:
         """Delete older signals; returns how many."""
-        old = select(signals.c.fold_key, signals.c.failure_id).where(signals.c.at < utc(before)).limit(limit)
+        old = (
+            select(incident_signals.c.fold_key, incident_signals.c.failure_id)
+            .where(incident_signals.c.at < utc(before))
+            .limit(limit)
+        )
         rows = self._connection.execute(old).all()
         for row in rows:
             self._connection.execute(
-                delete(signals).where(signals.c.fold_key == row.fold_key, signals.c.failure_id == row.failure_id)
+                delete(incident_signals).where(
+                    incident_signals.c.fold_key == row.fold_key, incident_signals.c.failure_id == row.failure_id
+                )
             )
         return len(rows)

@@ -1,0 +1,91 @@
+"""Settings as texts: read from variables of the environment and files with secrets, and shown without secrets."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from classifiers.redaction import redact
+from service import setting_checks
+from service.errors import FieldError
+
+PREFIX = "FAULTLINE_"
+# Prefixes of programs that read their own settings.
+OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_", "FAULTLINE_CLIENT_")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The names of all settings, of those that may be given as the path of a file, and of lists."""
+
+    known: Collection[str]
+    secrets: Collection[str]
+    lists: Collection[str]
+
+
+def own_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an environment that are settings by their prefix."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.upper().startswith(PREFIX) and not name.upper().startswith(OTHERS)
+    }
+
+
+def field_of(variable: str, fields: Fields) -> str | None:
+    """The field that a variable, or the secret file that it names, gives a value to; None if it is unknown."""
+    name = variable.upper().removeprefix(PREFIX).lower()
+    if name in fields.known:
+        return name
+    secret = name.removesuffix("_file")
+    return secret if secret != name and secret in fields.secrets else None
+
+
+def unknown(variable: str) -> FieldError:
+    """What is wrong with a variable that no program has."""
+    return FieldError(variable, "a known setting (faultline config show lists them)")
+
+
+def given_values(given: Mapping[str, str], fields: Fields) -> tuple[dict[str, Any], list[FieldError]]:
+    """The value of each setting that is given, with the contents of secret files, and the wrong variables.
+
+    Args:
+        given: the variables that are settings by their prefix.
+        fields: the settings.
+    """
+    values: dict[str, Any] = {}
+    problems: list[FieldError] = []
+    for variable, value in sorted(given.items()):
+        name = field_of(variable, fields)
+        if name is None:
+            problems.append(unknown(variable))
+            continue
+        if variable.upper() == PREFIX + name.upper():
+            values[name] = value
+        else:
+            if name in values:
+                problems.append(FieldError(variable, f"only one of it and {PREFIX}{name.upper()}"))
+            try:
+                values[name] = Path(value).read_text(encoding="utf-8").strip()
+            except (OSError, ValueError) as error:
+                problems.append(FieldError(variable, "a readable file", getattr(error, "strerror", None)))
+                continue
+        expected = setting_checks.wrong_text(
+            values[name], may_be_empty=name in fields.lists, secret=name in fields.secrets
+        )
+        if expected is not None:
+            problems.append(FieldError(variable, expected))
+    return values, problems
+
+
+def without_secrets(text: str) -> str:
+    """Return a value for display; a URL or a list of brokers may carry a login."""
+    return redact(without_credentials(text) if "://" in text else text.rpartition("@")[2] if ":" in text else text)
+
+
+def without_credentials(url: str) -> str:
+    """Return `scheme://user:secret@host/...` as `scheme://***@host/...`."""
+    scheme, separator, rest = url.partition("://")
+    # A password may contain a slash or a question mark; a path without a host has no credentials.
+    _, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
+    return f"{scheme}{separator}{'***@' if at else ''}{place.partition('?')[0]}"
