@@ -82,7 +82,7 @@ def test_half_open_requests_do_not_lock_others_out(server: Server) -> None:
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_a_body_of_tiny_chunks_holds_nobody_up(server: Server, *, known: bool) -> None:
+def test_a_body_of_tiny_chunks_delays_no_other_request(server: Server, *, known: bool) -> None:
     """Each chunk costs the server the same, however short it is."""
     headers = {"Transfer-Encoding": "chunked"} | ({"Authorization": f"Bearer {server.token}"} if known else {})
     ended = threading.Event()
