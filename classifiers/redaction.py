@@ -19,8 +19,9 @@ from classifiers.secrets.finder import PLACEHOLDER, SecretFinder
 
 _MULTILINE_MARKER = "-----BEGIN "
 _SECRET_NAME = re.compile(
-    r"(?i)(?:pass(?:word|wd|phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|credentials?|authorization|cookie"
-    r"|(?:api|access|private|account|secret|signing|encryption|master|license)[_-]?key)\s*$"
+    r"(?:(?i:pass(?:word|wd|_?phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|[_\W](?:pass|pw|pat)|credentials?|authorization"
+    r"|cookies?|(?:api|access|private|account|secret|signing|encryption|master|license|auth|app|integration)[_-]?key)"
+    r"|[a-z0-9](?:Token|Auth|Pwd|Pass))\s*$"
 )
 
 

@@ -24,9 +24,12 @@ _FORMS: dict[str, str] = {
     "eyj": r"(?P<secret>eyJ[\w-]{8,4096}\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
     "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
     "authorization": rf"(?i:authorization)(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
-    r"(?:(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|\w{0,16}key) {1,4})?"
-    r"(?P<secret>[^\s\"'\\,]{6,4096})",
-    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>[^\r\n\"']{8,4096})",
+    r"(?:(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|[\w-]{0,16}key) {1,4}"
+    r"(?P<secret>[^\s\"'\\,]{6,4096})"
+    # With any other scheme, or none, a value without a digit is a word, as in `authorization: denied`.
+    r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,]{0,4095}\d)[^\s\"'\\,]{6,4096}))",
+    # A value of fewer than 8 characters is a preference, such as `theme=dark`.
+    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}=[^;\s\"']{8})[^\r\n\"']{8,4096})",
     "://": r"://(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic)?@"
     r"|[^\s/@:\"'<>?#]{0,256}:(?P<secret>(?!x-oauth-basic@)[^\s/@\"'<>]{1,1024}(?:@[^\s/@\"'<>]{1,1024})?)@"
     r"|(?P<secret1>[^\s/@:\"'<>?#]{16,1024})@"
@@ -34,7 +37,8 @@ _FORMS: dict[str, str] = {
     "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
     "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
     "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=]{20,1024})",
-    " password ": r"(?i) password {1,8}(?P<secret>(?=[^\s]{0,255}[\d!@#$%^&*])[^\s\"',.]{6,256})",
+    " password ": r"(?i) password {1,8}(?:(?:is|was|(?:set|reset|changed) to) {1,4})?"
+    r"(?P<secret>(?=[^\s]{0,255}[\d!@#$%^&*])[^\s\"',.]{6,256})",
     "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
 }
@@ -54,6 +58,7 @@ _NOT_BASE64 = re.compile(r"(?:\\n|\s)+")
 _COMMANDS = 200
 _AFTER_COMMAND = 40
 _AROUND = 128  # characters before and after the fixed text of a format
+_READ_AGAIN = 256  # characters; a longer value without a secret is not searched for the same name again
 _ESCAPES = ("\\n", "\\t", "\\r")
 
 
@@ -154,11 +159,13 @@ def _first(patterns: list[_Pattern], text: str, start: int, found: list[tuple[in
         hit = pattern.find(text, start)
         if hit is None:
             continue
-        end = max(end or 0, hit.end())
         spans = _secret_spans(pattern, hit, text)
         if spans:
             found += spans
-            return end
+            return max(end or 0, hit.end())
+        # What follows a name may be no secret and hold the name again, as in `secret x://y?secret=...`.
+        is_short = pattern.kind == "name" and hit.end() - start <= _READ_AGAIN
+        end = max(end or 0, start + len(pattern.marker) if is_short else hit.end())
     return end
 
 

@@ -19,6 +19,8 @@ NAMES: Final[dict[str, bool]] = {
     "passwd": True,
     "passphrase": True,
     "passcode": True,
+    "pass_phrase": True,
+    "pass-phrase": True,
     "passwort": True,
     "pwd=": True,
     "pwd =": False,
@@ -37,21 +39,47 @@ NAMES: Final[dict[str, bool]] = {
     "account-key": False,
     "private_key": False,
     "signing_key": False,
+    "auth_key": False,
+    "auth-key": False,
+    "authkey": False,
+    "auth=": False,
+    "api key": False,
+    "access key": False,
+    "app_key": False,
+    "integration_key": False,
+    "integration-key": False,
+    "wandb_key": False,
+    "wandb-key": False,
+    "_pass:": False,
+    '_pass"': False,
+    "pw=": False,
+    "pw:": False,
+    "mot de passe": True,
+    "contrase": True,
+    "application-key": False,
+    "application_key": False,
+    "account.key": False,
+    "private-key": False,
+    "privatekey": False,
+    "_pat=": False,
+    "_pat:": False,
     "encryption_key": False,
     "master_key": False,
     "license_key": False,
     "subscription-key": False,
     "credential": False,
     "creds": False,
-    "_pw=": False,
     "_auth": False,
     "_key=": False,
     "_key:": False,
     '_key"': False,
+    "-key=": False,
+    "-key:": False,
+    "-key ": False,
 }
 _PASSWORDS: Final = frozenset({"password", "passwd", "passphrase", "passcode", "passwort"})
-_BARE_KEYS: Final = frozenset({"_key=", "_key:", '_key"'})
-_LONG: Final = frozenset({"token", "credential", "creds", "_auth", "pass ="})
+_BARE_KEYS: Final = frozenset({"_key=", "_key:", '_key"', "-key=", "-key:", "-key "})
+_LONG: Final = frozenset({"token", "credential", "creds", "_auth", "pass =", "_pat=", "_pat:", "auth="})
 _LEAST: Final = 6  # characters of a secret
 _TOKEN_LEAST: Final = 12  # characters; shorter values of these names are often words (judgement)
 
@@ -59,9 +87,16 @@ _TOKEN_LEAST: Final = 12  # characters; shorter values of these names are often 
 STYLE: Final = r"(?:(?:\x1b|\\x1b|\\u001b|\\033)\[[\d;]{0,12}m){0,3}"
 _QUOTE: Final = r"(?:\\{0,7}[\"']|&quot;|%22|\\u0022)"
 _SPACE: Final = r"[ \t\xa0\u200b-\u200d\ufeff]"
-_REST: Final = {"secret": r"[\w.-]{0,40}", "token": r"(?:[_-](?:key|value|secret))?"}
+# Name -> what may stand between it and the sign.
+_REST: Final = {
+    "secret": r"[\w.-]{0,40}",
+    "token": r"(?i:[_-][a-z0-9]{1,16})?",
+    "account.key": r"[\w.-]{0,100}",
+    "credential": r"(?i:s?[_-]?[a-z0-9]{0,8})",
+    "contrase": "\u00f1a",
+}
 _SEPARATORS: Final = (
-    r",?(?:\s|\\n){0,60}\\{0,7}[\"']?value\\{0,7}[\"']?\s{0,2}:",  # name: WANDB_API_KEY, value: ...
+    r",?(?:\s|\\n){0,60}\\{0,7}[\"']?value\\{0,7}[\"']?\s{0,2}[:=]",  # name: WANDB_API_KEY, value: ...
     r":=|=>|=|::?|\uff1a|\uff1d|%3[AaDd]",
     rf"(?<=[\"']),(?={_SPACE}{{0,4}}\\{{0,7}}[\"'])",  # ('api_key', '...'), ["--password", "..."]
     r">(?=[^<\s]{3,200}</)",
@@ -107,12 +142,24 @@ _CODE: Final = re.compile(
     r"|(?:self|cls|os|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20})\.[\w.]+"
 )
 _FLAG: Final = re.compile(r"(?<![\w-])--[\w.-]{0,40}\Z")
+_ASSIGNING_COMMAND: Final = re.compile(r"(?:\bsetenv|\bsetx|\bENV|\bset -[gxU]{1,3}) {1,4}[\w.]{0,60}\Z")
 _SYMBOL: Final = re.compile(r"[^\w.:/()\[\]-]")
+_LETTERS_LEAST: Final = 16
+_SMALL_THEN_CAPITAL: Final = re.compile("[a-z][A-Z]")
+# A variable of the environment such as `VASTAI_KEY`; hashes are often the keys of caches and of data.
+_NAME_OF_VARIABLE: Final = re.compile(
+    r"(?:^|[^\w])(?!\w{0,60}(?:CACHE|PUBLIC|PARTITION|SORT|PRIMARY|FOREIGN|HASH|DEDUP\w{0,8}|IDEMPOTENCY|RUN|OBJECT|FILE|DATA|S3)_KEY)"
+    r"[A-Z][A-Z0-9_]{1,60}_KEY\Z"
+)
+_HEXADECIMAL_KEY: Final = re.compile("[a-f0-9]{32,128}|[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}")
 _DIGIT: Final = re.compile(r"\d")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _KEY_LIKE: Final = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
+_PARTS: Final = re.compile("[-_]")
+_PART_LEAST: Final = 7  # characters; parts of random text between two such signs are 32 on average
 _RANDOM: Final = re.compile(
     r"(?=[A-Za-z0-9+/=]{0,79}\d)(?=[A-Za-z0-9+/=]{0,79}[A-Za-z])[A-Za-z0-9][A-Za-z0-9+/=]{19,199}"
+    r"|(?=[\w-]{0,79}\d)(?=[\w-]{0,79}[a-z])(?=[\w-]{0,79}[A-Z])[A-Za-z0-9][\w-]{19,199}"
 )
 
 
@@ -121,8 +168,8 @@ def pattern_of(name: str) -> str:
 
     Groups: `rest` of the name, `sep`, and the value in one whose name has `secret` in it.
     """
-    rest = _REST.get(name, "" if name[-1] in '=:"' else "(?i:[_-]?[a-z0-9]{0,8})")
-    return rf"(?i:{re.escape(name.rstrip('=:' + chr(34)))})(?P<rest>{rest}){_SEPARATOR}{_PREFIX}{_VALUE}"
+    rest = _REST.get(name, "" if name[-1] in '=:" ' else "(?i:[_-]?[a-z0-9]{0,8})")
+    return rf"(?i:{re.escape(name.rstrip('=: ' + chr(34)))})(?P<rest>{rest}){_SEPARATOR}{_PREFIX}{_VALUE}"
 
 
 def is_secret_value(marker: str, hit: re.Match[str], group: str, text: str) -> bool:
@@ -143,10 +190,14 @@ def is_secret_value(marker: str, hit: re.Match[str], group: str, text: str) -> b
     if _PLACE.fullmatch(value) or (is_directory and _ANY_PLACE.fullmatch(value)):
         return False
     if hit["line"]:
-        return bare and _RANDOM.fullmatch(value) is not None
+        is_block = hit["line"].startswith(("|", ">"))  # of YAML
+        return bare and (
+            (is_block and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=True))
+            or _is_random(value)
+        )
     if separator == "," or not separator.strip(" \t.|│┃"):
         return _is_secret_after_space(marker, hit, value, text, bare=bare)
-    return _is_assigned_secret(marker, value, by_colon=separator in {":", "::"} and bare)
+    return _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=separator in {":", "::"} and bare)
 
 
 def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
@@ -160,16 +211,23 @@ def _is_secret_after_space(marker: str, hit: re.Match[str], value: str, text: st
     """Without a sign between name and value: arguments of commands, quoted passwords, and random values."""
     separator = hit["sep"].strip(" \t.")
     if separator in {"", ","} and _FLAG.search(text, max(hit.start() - 42, 0), hit.start()):
-        return not value.startswith("-") and _is_assigned_secret(marker, value, by_colon=False)
+        return not value.startswith("-") and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=False)
+    if _ASSIGNING_COMMAND.search(text, max(hit.start() - 80, 0), hit.start()):
+        return _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=False)
     set_apart = not bare or separator or "\t" in hit["sep"]  # quoted, or in a table
     if set_apart and marker in _PASSWORDS and len(value) >= _LEAST and _SYMBOL.search(value) and _DIGIT.search(value):
         return " " not in value
-    return _RANDOM.fullmatch(value) is not None
+    return _is_random(value)
 
 
-def _is_assigned_secret(marker: str, value: str, *, by_colon: bool) -> bool:
+def _is_assigned_secret(marker: str, name: str, value: str, *, by_colon: bool) -> bool:
+    """Whether a value after a sign is a secret; `name` is the text up to the value."""
     if marker in _BARE_KEYS:
-        return _KEY_LIKE.fullmatch(value) is not None and _has_mixed_characters(value) and value != value.lower()
+        if value == value.lower():
+            return _HEXADECIMAL_KEY.fullmatch(value) is not None and _NAME_OF_VARIABLE.search(name) is not None
+        if _is_name(value):
+            return False
+        return _KEY_LIKE.fullmatch(value) is not None and _has_mixed_characters(value)
     if NAMES[marker]:
         return not by_colon or len(value) >= _TOKEN_LEAST or _has_mixed_characters(value)
     least = _TOKEN_LEAST if marker in _LONG or by_colon else _LEAST
@@ -177,4 +235,22 @@ def _is_assigned_secret(marker: str, value: str, *, by_colon: bool) -> bool:
 
 
 def _has_mixed_characters(value: str) -> bool:
-    return _SYMBOL.search(value) is not None or (_DIGIT.search(value) is not None and _LETTER.search(value) is not None)
+    if _SYMBOL.search(value) is not None or (_DIGIT.search(value) is not None and _LETTER.search(value) is not None):
+        return True
+    # Letters alone: words begin with capitals, in random letters every fourth pair is a small one and a capital.
+    return len(value) >= _LETTERS_LEAST and len(_SMALL_THEN_CAPITAL.findall(value)) > len(value) / 6
+
+
+def _name_before(hit: re.Match[str], text: str) -> str:
+    """The text of a name, and what stands before it: at most 64 characters."""
+    end = hit.end("rest")
+    return text[max(end - 64, 0) : end]
+
+
+def _is_random(value: str) -> bool:
+    return _RANDOM.fullmatch(value) is not None and not _is_name(value)
+
+
+def _is_name(value: str) -> bool:
+    """Whether a value is made of short parts, as the names of models and runs are: `ViT-Large-Patch16-224`."""
+    return len(value) < _PART_LEAST * len(_PARTS.split(value))

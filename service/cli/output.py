@@ -1,5 +1,7 @@
 r"""All output of the commands. Texts of jobs, people and files must not control the terminal or imitate other lines.
 
+Secrets are removed from logs and errors, which quote values of requests, settings and libraries.
+
 Control characters (C0 and C1), characters that reorder or hide text, line breaks and tabs in a text are shown as
 escapes such as `\x1b`, `\u202e` and `\n`. In JSON, they are escaped by its own rules, so that the data stay the same.
 """
@@ -11,6 +13,8 @@ import sys
 from typing import IO, Any
 
 import orjson
+
+from classifiers.redaction import redact
 
 _LAYOUT_SPACES = "\u00a0\u202f\u2009"  # not printable for Python, and harmless
 # Characters that JSON leaves as they are: DEL, C1, and those that reorder, hide or break text.
@@ -60,8 +64,8 @@ def styled(text: str) -> None:
 
 
 def problem(text: object) -> None:
-    """Print an error or a warning of the command."""
-    line(f"faultline: {text}", error=True)
+    """Print an error or a warning of the command, without secrets."""
+    line(f"faultline: {redact(str(text))}", error=True)
 
 
 def progress(text: str) -> None:
@@ -87,16 +91,16 @@ def log_to_stderr() -> None:
 
 
 class EscapingFormatter(logging.Formatter):
-    """Escapes messages and tracebacks; the lines of a traceback stay lines."""
+    """Escapes messages and tracebacks, without secrets; the lines of a traceback stay lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in the base class
         """Format the line of a record."""
-        record.message = escaped(record.message)
+        record.message = escaped(redact(record.message))
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name in the base class
         """Format a traceback."""
-        return escaped_lines(super().formatException(ei))
+        return escaped_lines(redact(super().formatException(ei)))
 
 
 def _json(value: Any, options: int) -> str:

@@ -1,23 +1,21 @@
 """Wakes the hook for the next round: on a timer, at shutdown, or by a signed webhook."""
 
 import hmac
-import itertools
 import logging
 import os
 import select
-import socket
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from service.clock import Clock
 from service.deliveries.channels import signing
 from service.errors import ConfigurationError
+from service.listeners import REQUEST_S, BoundedServer
 from service.shutdown import SignalShutdownFlag
 
 TOLERANCE = timedelta(minutes=5)  # the same value as in the specification's reference implementations
@@ -61,8 +59,6 @@ def verify_signature(keys: Sequence[bytes], headers: Mapping[str, str], body: by
 log = logging.getLogger(__name__)
 
 BODY_BYTES = 256 * 1024
-REQUEST_S = 10.0
-MOST_CONNECTIONS = 16
 ACCEPTED, BAD_REQUEST, UNAUTHORIZED, TOO_LARGE, UNAVAILABLE = 204, 400, 401, 413, 503
 
 
@@ -115,7 +111,7 @@ class WebhookListener:
             "Handler", (_Handler,), {"keys": staticmethod(keys), "notify": staticmethod(notify), "clock": clock}
         )
         try:
-            self._server = _Server((host, port), handler)
+            self._server = BoundedServer((host, port), handler)
         except OSError as error:
             raise ConfigurationError(f"can't listen on {host} port {port}: {error.strerror}") from None
         self._thread = threading.Thread(
@@ -137,45 +133,6 @@ class WebhookListener:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self._open: dict[int, socket.socket] = {}  # by number, oldest first
-        self._numbers = itertools.count()
-        self._lock = threading.Lock()
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        super().__init__(address, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for each connection; at the limit, the oldest connection is closed, which is a slow one."""
-        with self._lock:
-            if len(self._open) >= MOST_CONNECTIONS:
-                oldest = self._open.pop(next(iter(self._open)))
-                with suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)
-            self._open[next(self._numbers)] = request
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Forget the connection at the end."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                self._open = {number: one for number, one in self._open.items() if one is not request}
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Log a closed connection at debug level only, and anything else as the fault that it is."""
-        del request
-        error = sys.exception()
-        if isinstance(error, OSError):
-            log.debug("a connection from %s ended early", client_address)
-        else:
-            log.error("a webhook from %s could not be handled", client_address, exc_info=error)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,6 +1,7 @@
 """Dead letters: redacted text, digest, location and reason for the table; the raw bytes for the topic; their limit."""
 
 import hashlib
+import json
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -67,7 +68,9 @@ def dead_letter(value: bytes | None, place: str, error: UnreadableRecord, at: da
 
 def readable(raw: bytes) -> str:
     """Return the beginning of raw bytes as redacted text that any database accepts."""
-    text = _clean(raw[: 4 * (TEXT_CHARACTERS + _MARGIN)].decode("utf-8", "replace"))
+    beginning = raw[: 4 * (TEXT_CHARACTERS + _MARGIN)]
+    # UTF-16 and UTF-32 are recognised as JSON is (RFC 4627, section 3): a null between letters would hide a secret.
+    text = _clean(beginning.decode(json.detect_encoding(beginning), "replace"))
     if len(text) <= TEXT_CHARACTERS:
         return redact(text)
     redacted = redact(text[: TEXT_CHARACTERS + _MARGIN])

@@ -3,12 +3,14 @@
 It works on the whole body of a request and not on a list of fields, so that no field is forgotten.
 """
 
+import json
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
 from classifiers.redaction import redact
+from service.errors import invalid
 
 # These values are secrets of the service itself, needed as they are, and never stored in plain text.
 NEEDED = frozenset({"lease_token", "form_token"})
@@ -18,26 +20,39 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 def without_secrets(body: bytes, content_type: str) -> bytes:
-    """The body without secrets; the same bytes if there are none, or if it is neither JSON nor a form."""
+    """The body without secrets; the same bytes if there are none, or if it is neither JSON nor a form.
+
+    JSON and forms are read in every encoding in which the application reads them.
+
+    Raises:
+        InvalidInput: the body has parts, which no route takes, or JSON of too many levels.
+    """
     if not body:
         return body
-    if content_type.partition(";")[0].strip().lower() == _FORM:
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == _FORM:
         return _form(body)
-    if body.lstrip()[:1] not in {b"{", b"["}:
-        return body
+    if kind.startswith("multipart/"):
+        raise invalid("Content-Type", f"application/json or {_FORM}", kind)
     try:
-        given = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        given = _read(body)
+        clean = _value(given)
+    except RecursionError:
+        raise invalid("(body)", "JSON of fewer levels", "too many levels") from None
+    except ValueError:
         return body  # the application answers with the error
-    clean = _value(given)
-    return body if clean == given else orjson.dumps(clean)
+    return body if clean == given else json.dumps(clean).encode()
+
+
+def _read(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return json.loads(body)  # the parser of the application; it takes UTF-16, NaN and lone surrogates too
 
 
 def _form(body: bytes) -> bytes:
-    try:
-        fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="surrogateescape")
-    except ValueError:
-        return body
+    fields = parse_qsl(body.decode("latin-1"), keep_blank_values=True, errors="surrogateescape")
     clean = [(name, text if name in NEEDED else redact(text)) for name, text in fields]
     return body if clean == fields else urlencode(clean, errors="surrogateescape").encode()
 

@@ -34,7 +34,10 @@ STREAMED_BODY_BYTES = 64 * 1024 * 1024
 BODY_S = 30.0  # for a whole body, or between two pieces of a streamed one
 STREAMED_BODY_S = 300.0  # for a whole streamed body
 # A proxy adds these headers. Without a login, only programs and browsers of this machine may use the service.
-FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
+FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"}) | {
+    *("x-cluster-client-ip", "x-original-forwarded-for", "x-original-host", "x-envoy-external-address", "cdn-loop"),
+    *("fastly-client-ip", "fly-client-ip", "x-azure-clientip", "x-appengine-user-ip", "x-amz-cf-id", "x-arr-ssl"),
+}
 FORWARDING_PREFIX = "x-forwarded-"
 
 

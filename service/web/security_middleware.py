@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Forbidden
@@ -71,6 +72,8 @@ class SecurityMiddleware:
             await self._app(scope, receive, send_secured)
         except Forbidden as error:
             await respond(request, error)(scope, receive, send_secured)
+        except ClientDisconnect:
+            return  # nobody is there to answer, and an upload that breaks off is no error of the service
         except Exception as error:
             if started:
                 raise

@@ -1,9 +1,10 @@
 """Callers without a login: their bodies are not read, and they can't keep others from the service."""
 
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -11,6 +12,8 @@ from service.web.limits.connections import HEADER_S
 from tests.attack.server import PROXY_SECRET, Server, request, response
 
 HOSTILE = 60
+LONGEST_WAIT_S = 2.0
+LOGGED_AFTER_S = 1.0
 PIECE = b"x" * 65_536
 ROUTES = ("/api/v1/events", "/api/v1/policy:replay", "/api/v1/labels", "/login", "/failures/1/hold", "/api/v1/nothing")
 
@@ -76,6 +79,47 @@ def test_half_open_requests_do_not_lock_others_out(server: Server) -> None:
             )
         assert " 200 " in server.ask("/api/v1/stats", bearer)[:20]
     assert time.monotonic() - began < HEADER_S, "answered before the server gave up any of the half-open requests"
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_body_of_tiny_chunks_delays_no_other_request(server: Server, *, known: bool) -> None:
+    """Each chunk costs the server the same, however short it is."""
+    headers = {"Transfer-Encoding": "chunked"} | ({"Authorization": f"Bearer {server.token}"} if known else {})
+    ended = threading.Event()
+
+    def send() -> None:
+        while not ended.is_set():
+            with suppress(OSError), server.connected() as made:
+                made.settimeout(5)
+                made.sendall(request("/api/v1/events", headers, "POST"))
+                while not ended.is_set():
+                    made.sendall(b"1\r\nx\r\n" * 40_000)
+
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(send)
+        slowest = 0.0
+        try:
+            for _ in range(20):
+                began = time.monotonic()
+                assert " 200 " in server.ask("/health/live")[:20]
+                slowest = max(slowest, time.monotonic() - began)
+        finally:
+            ended.set()
+        sending.result()
+    assert slowest < LONGEST_WAIT_S
+
+
+@pytest.mark.parametrize("path", ["/api/v1/events", "/api/v1/failures/1/feedback"])
+def test_a_client_that_breaks_off_fills_no_log(server: Server, path: str) -> None:
+    errors = server.folder / "errors"
+    before = errors.stat().st_size
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Length": "99", "Content-Type": "application/json"}
+    for _ in range(5):
+        with server.connected() as made:
+            made.sendall(request(path, headers, "POST") + b"{")
+    assert " 200 " in server.ask("/health/live")
+    time.sleep(LOGGED_AFTER_S)
+    assert "Traceback" not in errors.read_text(encoding="utf-8")[before:]
 
 
 @pytest.mark.parametrize("secret", ["", " ", PROXY_SECRET[:-1], PROXY_SECRET + "p", "ü" * 20])

@@ -2,12 +2,14 @@
 
 import http.client
 import socket
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from prometheus_client import CollectorRegistry, Counter
 
 from classifiers.case_builder import build_case
 from classifiers.extraction import stream_reader
@@ -15,7 +17,8 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from service.clock import SystemClock
 from service.contracts.event import LOGS_MOST, from_object
 from service.feedback.repository.feedback import MOST_VIEWS
-from service.hooks.webhook_listener import MOST_CONNECTIONS, WebhookListener
+from service.hooks.webhook_listener import WebhookListener
+from service.listeners import MOST_CONNECTIONS, serve_metrics
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
 from service.web.sessions import COOKIE, LIFETIME
@@ -67,6 +70,22 @@ def test_slow_connections_do_not_block_the_listener_of_a_hook() -> None:
         caller.request("POST", "/", body=b"{}")
         assert caller.getresponse().status == 401
         assert slow[0].recv(1) == b""  # the oldest made room
+
+
+def test_slow_connections_do_not_take_the_descriptors_of_a_worker() -> None:
+    registry = CollectorRegistry()
+    Counter("jobs", "Jobs.", registry=registry).inc()
+    with serve_metrics("127.0.0.1", 0, registry) as server, ExitStack() as held:
+        held.callback(server.shutdown)
+        place = ("127.0.0.1", server.server_address[1])
+        slow = [held.enter_context(socket.create_connection(place, timeout=10)) for _ in range(4 * MOST_CONNECTIONS)]
+        caller = http.client.HTTPConnection(*place, timeout=5)
+        caller.request("GET", "/metrics")
+        assert b"jobs_total 1.0" in caller.getresponse().read()
+        assert slow[0].recv(1) == b""
+        assert sum(thread.name.endswith("(process_request_thread)") for thread in threading.enumerate()) <= (
+            MOST_CONNECTIONS + 1
+        )
 
 
 def test_a_token_and_an_account_of_one_name_share_no_views(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urlencode
 
+import orjson
 import pytest
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
@@ -12,6 +14,7 @@ from service.contracts.event import JobCompletion
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from service.pipeline.event_redaction import IDENTITY
+from tests.service.web.access.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world
 
 NUMBER = iter(range(1_000_000, 10_000_000))
@@ -63,6 +66,46 @@ def test_every_text_of_an_event_is_redacted(world: World, tmp_path: Path) -> Non
     assert "ghp_aB" not in shown
     assert b"ghp_aB" not in stored
     assert "[redacted]" in shown
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_no_encoding_of_a_body_hides_a_secret(world: World, tmp_path: Path, encoding: str) -> None:
+    """The application reads JSON in each encoding of the standard, so the redaction has to read the same."""
+    hidden = secret()
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("1")))
+        body = orjson.dumps({"kind": "contest", "note": f"see {hidden}"}).decode().encode(encoding)
+        answer = client.post("/api/v1/failures/1/feedback", content=body, headers={"Content-Type": "application/json"})
+        assert hidden not in answer.text + everything_shown(client)
+    assert hidden.encode() not in b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+
+
+@pytest.mark.parametrize("kind", ["escaped", "bytes", "parts"])
+def test_no_encoding_of_a_form_hides_a_secret(world: World, tmp_path: Path, kind: str) -> None:
+    hidden = secret()
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("1")))
+        form = {"form_token": form_token(client), "reason": f"gr\u00fc\u00dfe {hidden}"}
+        headers = {"Origin": "http://127.0.0.1:8080", "Content-Type": "application/x-www-form-urlencoded"}
+        path = "/automation/stop"
+        if kind == "parts":
+            del headers["Content-Type"]
+            answer = client.post(path, files={name: (None, text) for name, text in form.items()}, headers=headers)
+            assert answer.status_code == 422, answer.text
+        else:  # as a browser sends it, and as bytes that are not escaped
+            escaped, plain = urlencode(form), "&".join(f"{name}={text}" for name, text in form.items())
+            content = escaped if kind == "escaped" else plain
+            assert client.post(path, content=content.encode(), headers=headers).status_code == 303
+        assert hidden not in everything_shown(client) + client.get("/automation").text
+    assert hidden.encode() not in b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+
+
+@pytest.mark.parametrize("depth", [300, 900, 100_000])
+def test_a_body_of_many_levels_is_refused(world: World, depth: int) -> None:
+    with world.client() as client:
+        body = b'{"kind": "contest", "note": "x", "more": ' + b"[" * depth + b"]" * depth + b"}"
+        answer = client.post("/api/v1/failures/1/feedback", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422, answer.text
 
 
 def everything_shown(client: TestClient) -> str:

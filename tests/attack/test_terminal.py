@@ -115,6 +115,20 @@ def test_log_lines_and_tracebacks_are_escaped() -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", written.getvalue())
 
 
+def test_logs_and_errors_have_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(output.EscapingFormatter(output.LOG_FORMAT))
+    hidden = [f"flt_{number}" + "aB3-_" * 8 + "xy" for number in range(3)]  # tokens of the service itself
+    error = ValueError(f"postgresql://ana:{hidden[0]}@db/runs refused")
+    about = (ValueError, error, None)
+    handler.emit(logging.makeLogRecord({"msg": "login of %s", "args": (hidden[1],), "exc_info": about}))
+    output.problem(f"FAULTLINE_KAFKA_BROKERS: got {hidden[2]}")
+    shown = written.getvalue() + capsys.readouterr().err
+    assert "login of [redacted]" in shown
+    assert not [one for one in hidden if one in shown]
+
+
 def test_json_keeps_the_data(capsys: pytest.CaptureFixture[str]) -> None:
     output.json_document({HOSTILE: [HOSTILE]})
     shown = capsys.readouterr().out

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from classifiers.redaction import redact
 from service import setting_texts, settings
 from service.cli import output
 
@@ -20,5 +21,5 @@ def run(args: argparse.Namespace) -> int:
     """Print NAME=value, one setting a line."""
     del args
     for name, value in settings.read().shown().items():
-        output.line(f"{setting_texts.PREFIX}{name.upper()}={value}")
+        output.line(redact(f"{setting_texts.PREFIX}{name.upper()}={value}"))
     return 0

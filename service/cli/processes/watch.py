@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-from prometheus_client import start_http_server
 
 from service import compose, settings
 from service.api_client import address_of
 from service.cli import output
 from service.clock import SystemClock
 from service.errors import ConfigurationError
+from service.listeners import serve_metrics
 from service.messaging.record import Message
 from service.shutdown import SignalShutdownFlag
 from service.watch.cluster_evidence import EvidenceCollector
@@ -164,7 +164,7 @@ def _metrics(place: str | None, measures: WatcherMetrics) -> Iterator[None]:
         return
     host, _, port = place.rpartition(":")
     try:
-        server, _thread = start_http_server(int(port), host or "127.0.0.1", measures.registry)
+        server = serve_metrics(host.strip("[]") or "127.0.0.1", int(port), measures.registry)
     except (OSError, ValueError, OverflowError) as error:
         raise ConfigurationError(f"--metrics: {place} can't be used: {error}") from None
     try:

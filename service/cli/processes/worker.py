@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from prometheus_client import start_http_server
-
 from service import compose, settings
 from service.backoff import Backoff
 from service.cli import exit_codes, output
 from service.cli.argument_types import between
 from service.cli.processes import start_checks
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
+from service.listeners import serve_metrics
 from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
 from service.messaging.instance_id import claim
@@ -243,7 +242,7 @@ class _metrics:  # noqa: N801 - reads as a with statement's function
             return
         address, port = self._place
         try:
-            self._server, _ = start_http_server(port, address, self._services.telemetry.registry)
+            self._server = serve_metrics(address, port, self._services.telemetry.registry)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ConfigurationError(f"--metrics-port: {address}:{port} can't be used: {reason}") from None

@@ -4,12 +4,18 @@ import asyncio
 import resource
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_S = 10.0  # from the first byte of a connection or request to the end of its header
 STALLED_S = 60.0  # a client that reads nothing of its response
 DRAIN_S = 10.0  # for the rest of a body after its request was refused
+HEADER_BYTES = 16 * 1024  # of a request
 MAX_CONNECTIONS = 1_000
+# Each piece of a body costs the same time, however short it is (measured: a stranger's one-byte chunks held the server
+# up for seconds). Pieces of one body that may be short, and the bytes that more have on average (judgement).
+SHORT_PIECES = 256
+LEAST_BYTES = 64
 # Descriptors that stay free for the database, logs and deliveries (judgement).
 RESERVED_DESCRIPTORS = 128
 
@@ -20,6 +26,29 @@ def connection_limit(wanted: int = MAX_CONNECTIONS) -> int:
     if descriptors == resource.RLIM_INFINITY:
         return wanted
     return max(1, min(wanted, max(descriptors - RESERVED_DESCRIPTORS, descriptors // 2)))
+
+
+class BoundedConnection(h11.Connection):
+    """Parses requests; a body of many tiny pieces is an error of the client."""
+
+    _pieces = 0
+    _bytes = 0
+
+    def next_event(self) -> Any:
+        """The next event.
+
+        Raises:
+            h11.RemoteProtocolError: what the client sent is no HTTP, or has too many tiny pieces.
+        """
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._pieces = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._pieces += 1
+            self._bytes += len(event.data)
+            if self._pieces > SHORT_PIECES and self._bytes < LEAST_BYTES * self._pieces:
+                raise h11.RemoteProtocolError("too many tiny pieces of a body")
+        return event
 
 
 class BoundedProtocol(H11Protocol):
@@ -36,6 +65,7 @@ class BoundedProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.conn = BoundedConnection(h11.SERVER, HEADER_BYTES)
         self.opened_at = 0.0
         self._header_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
@@ -73,6 +103,13 @@ class BoundedProtocol(H11Protocol):
         if not self._has_no_request and self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; after an answer began, only the end of the connection can say so."""
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
 
     def pause_writing(self) -> None:
         """Wait for the client to read, for a limited time."""

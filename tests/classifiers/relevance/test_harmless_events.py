@@ -119,7 +119,7 @@ def test_a_kill_in_a_session_of_a_login_is_none_of_the_job() -> None:
 
 def test_a_quota_of_somebody_else_explains_no_full_quota() -> None:
     cut = event("quota of dmiller on /work lowered", entries=("changes.quota",), source="change")
-    full = {"own_entries": [frozenset({"python.quota"})]}
+    full: dict[str, Any] = {"own_entries": [frozenset({"python.quota"})]}
     assert judged(cut, job(**full)).reason is Reason.OTHER_PROCESS
     assert judged(cut, job("/work/dmiller/run.pt", **full)).reason is None
     assert judged(cut, job(owners=frozenset({"dmiller"}), **full)).reason is None
@@ -140,14 +140,14 @@ def test_of_a_job_without_a_number_the_logs_or_the_failure_tell_whose_kill_it_is
     changes: dict[str, Any], reason: Reason | None
 ) -> None:
     kill = event("slurmstepd: error: Detected 1 oom_kill event in StepId=815.0", entries=("slurm.oom",))
-    values = {"job_id": "night-run", "own_entries": [frozenset({"shell.killed"})]} | changes
+    values: dict[str, Any] = {"job_id": "night-run", "own_entries": [frozenset({"shell.killed"})]} | changes
     assert judged(kill, job(**values)).reason is reason
     assert judged(kill, job("STEP 815.0 ended", **values)).reason is None
 
 
 def test_a_number_of_two_digits_is_no_version_that_a_log_names() -> None:
     change = event("readahead set to 64 on every node", entries=("changes.storage",), source="change")
-    seen = {"own_entries": [frozenset({"python.file-not-found"})]}
+    seen: dict[str, Any] = {"own_entries": [frozenset({"python.file-not-found"})]}
     assert judged(change, job("batch 64 of 900", **seen)).reason is not None
     newer = event("client 2.15.4 -> 2.16.1", entries=("changes.storage",), source="change")
     assert judged(newer, job("client 2.16.1 loaded", **seen)).reason is None

@@ -92,7 +92,9 @@ def test_an_argument_after_the_flag_of_a_secret_is_one() -> None:
     assert redact_json(tuple(value["args"])) == tuple(clean)
 
 
-@pytest.mark.parametrize("name", ["SECRET_KEY", "secretKey", "JWT_SIGNING_KEY", "license_key"])
+@pytest.mark.parametrize(
+    "name", ["SECRET_KEY", "secretKey", "JWT_SIGNING_KEY", "license_key", "accessToken", "DB_PASS", "auth_key"]
+)
 def test_a_key_is_a_secret_by_its_name(name: str) -> None:
     assert redact_json({name: "abc", f"{name}_file": "/run/key"}) == {name: PLACEHOLDER, f"{name}_file": "/run/key"}
 

@@ -2,6 +2,7 @@ import hashlib
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,13 @@ def test_no_secret_stays_in_text_reason_or_errors() -> None:
     error = UnreadableRecord(f"unknown field {SECRET}", (FieldError("labels", "a string", f"token {SECRET}"),))
     letter = dead_letter(f'{{"command": "run --token {SECRET}"'.encode(), "jobs/0/0", error)
     assert SECRET not in json.dumps([letter.text, letter.reason, list(letter.errors)])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be", "utf-16", "utf-32"])
+def test_no_encoding_hides_a_secret(encoding: str) -> None:
+    text = readable(f'{{"command": "run --token {SECRET}"}}'.encode(encoding))
+    assert "[redacted]" in text
+    assert "command" in text
 
 
 @given(st.integers(-40, 40), st.integers(0, 50_000))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from service.web.limits.connections import BoundedProtocol, connection_limit
+from service.web.limits.connections import LEAST_BYTES, SHORT_PIECES, BoundedProtocol, connection_limit
 
 BODY = b"x" * 1_000_000
 LONG = 50  # times the body
@@ -84,6 +84,16 @@ def test_the_rest_of_a_refused_body_is_not_read_for_long() -> None:
             while time.monotonic() - began < 20:
                 client.sendall(b"x")
                 time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("size", "status"), [(1, b"400"), (LEAST_BYTES - 1, b"400"), (LEAST_BYTES, b"200")])
+def test_the_chunks_of_a_body_have_a_least_size_on_average(size: int, status: bytes) -> None:
+    chunk = b"%x\r\n%s\r\n" % (size, b"x" * size)
+    for pieces in (SHORT_PIECES, 4 * SHORT_PIECES):  # a few may be as short as they like
+        with running() as port, connected(port) as client:
+            client.sendall(b"POST /short HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            client.sendall(chunk * pieces + b"0\r\n\r\n")
+            assert client.recv(12)[9:] == (b"200" if pieces == SHORT_PIECES else status)
 
 
 def test_a_client_that_reads_nothing_is_dropped() -> None:

@@ -15,7 +15,8 @@ POSTS = ("/api/v1/events", "/api/v1/policy:replay", "/api/v1/labels", "/failures
 
 
 @pytest.mark.parametrize(
-    "header", ["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything", "Forwarded", "Via", "X-Real-IP"]
+    "header",
+    ["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything", "Forwarded", "Via", "X-Real-IP", "CDN-Loop"],
 )
 def test_a_service_without_a_login_refuses_what_a_proxy_forwards(world: World, header: str) -> None:
     paths = ("/", "/login", "/api/v1/stats", "/health/live", "/static/faultline.css")
