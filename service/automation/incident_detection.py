@@ -9,6 +9,7 @@ from service.automation.job_ends import DiagnosedAttempt
 from service.automation.time_limits import INCIDENT_FAILURE_AGE
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident, NewIncident, NewSignal, Signal
+from service.incidents.repository.signals import LATEST
 from service.incidents.shared_resources import RESOURCE_ORDER, SharedResource
 from service.recommend.incident_rules import RecentFailure, SharedFailures, detect_incidents
 from service.recommend.policy import Policy
@@ -125,12 +126,29 @@ def _recent_signals(
         for resource, attempts in by_resource.items()
     }
     latest = work.incident_signals.latest(since)
+    for resource, attempts in by_resource.items():
+        latest[resource.key] += _not_among(latest[resource.key], attempts, since[resource.key], now)
     return {
         resource: latest[resource.key]
         for resource, limits in settings.items()
         if len(latest[resource.key]) >= limits.jobs
         and len({signal.user for signal in latest[resource.key]}) >= limits.users
     }
+
+
+def _not_among(
+    read: Sequence[Signal], attempts: Sequence[DiagnosedAttempt], since: datetime, now: datetime
+) -> list[Signal]:
+    """The signals of this batch that the limit of the query left out.
+
+    Without them, these failures would open further incidents over their racks, nodes and messages.
+    """
+    if len(read) < LATEST:
+        return []
+    ends = {one.failure_id: one.event for one in attempts if min(one.event.ended_at, now) >= since}
+    for one in read:
+        ends.pop(one.failure_id, None)
+    return [Signal(failure_id, min(event.ended_at, now), event.user or "") for failure_id, event in ends.items()]
 
 
 def _detected(
