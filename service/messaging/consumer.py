@@ -249,7 +249,7 @@ class Consumer:
         self._measured = frozenset(lag)
 
     def _forget_lag(self) -> None:
-        """Remove the metric until the broker answers: the last value says nothing, and an alert asks for its absence."""
+        """Remove the metric until the broker answers: an alert asks whether it is missing."""
         for topic in self._measured:
             self._telemetry.lag.remove(topic)
         self._measured = frozenset()
