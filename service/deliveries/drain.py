@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 UNSUBSCRIBE = "unsubscribe"
 ROUTE_BATCH = 500
 ROUTE_LEASE_S = 30.0
-DIGEST_BATCH = 1_000  # what waits for the same digest is leased together: what is left out waits for the next one
+DIGEST_BATCH = 5_000  # what waits for the same digest is leased together: what is left out waits for the next one
 
 
 @dataclass(frozen=True, slots=True)
