@@ -17,6 +17,9 @@ from service.recommend.policy import Policy
 # A request that is held for one of these reasons is held by the incident instead.
 _REPLACED_HOLDS = frozenset({"repair", "rate", "window", "storm"})
 _RANK = {kind: rank for rank, kind in enumerate(RESOURCE_ORDER)}
+_BEFORE_NODES = _RANK["node"] - 1
+# So many failing nodes of one switch or rack are its failure (judgement: two may fail by chance).
+_NODES = 3
 
 
 @dataclass(slots=True)
@@ -159,8 +162,8 @@ def _detected(
         return []
     failure_ids = {signal.failure_id for members in signals.values() for signal in members}
     lineages = work.lineages.of_failures(failure_ids)
-    # The same order in every transaction: two that open the same incidents wait for each other without a deadlock.
-    ordered = sorted(signals, key=lambda resource: (_RANK[resource.kind], resource.key))
+    shared = _places_of_several_nodes(signals)
+    ordered = sorted(signals, key=lambda one: (_BEFORE_NODES if one in shared else _RANK[one.kind], *_order(one)))
     candidates = [
         SharedFailures(
             resource.key,
@@ -176,11 +179,27 @@ def _detected(
         one.key: set(one.failure_ids)
         for one in detect_incidents(candidates, work.incidents.open_incident_of(failure_ids))
     }
+    # The same order in every transaction: two that open the same incidents wait for each other without a deadlock.
     return [
         (resource, [signal for signal in signals[resource] if signal.failure_id in found[resource.key]])
-        for resource in ordered
+        for resource in sorted(signals, key=_order)
         if resource.key in found
     ]
+
+
+def _order(resource: SharedResource) -> tuple[int, str]:
+    return _RANK[resource.kind], resource.key
+
+
+def _places_of_several_nodes(signals: Mapping[SharedResource, Sequence[Signal]]) -> set[SharedResource]:
+    """The switches and racks that fail several nodes, each of which alone would be an incident."""
+    members = {resource: {signal.failure_id for signal in found} for resource, found in signals.items()}
+    nodes = [failures for resource, failures in members.items() if resource.kind == "node"]
+    return {
+        resource
+        for resource, failures in members.items()
+        if resource.kind in {"switch", "rack"} and sum(2 * len(one & failures) > len(one) for one in nodes) >= _NODES
+    }
 
 
 def _store_assignment(

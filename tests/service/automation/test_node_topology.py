@@ -56,3 +56,26 @@ def test_more_failures_of_a_batch_than_the_latest_that_are_read_are_one_incident
     with here.store.reading() as reading:
         assert [(one.kind, one.value, one.jobs) for one in reading.incidents.opened()] == [("switch", "core1", count)]
     assert len(here.messages("incident.opened")) == 1
+
+
+@pytest.mark.parametrize(("nodes", "expected"), [(4, [("switch", "leaf1")]), (2, [("node", "gpu0"), ("node", "gpu1")])])
+def test_many_small_jobs_on_several_nodes_of_one_switch_are_one_incident_of_this_switch(
+    here: World, nodes: int, expected: list[tuple[str, str]]
+) -> None:
+    """A leaf switch with eight jobs on each of its nodes is one incident, not one for each node."""
+    line = "ncclRemoteError: connection reset by peer"
+    here.tell(
+        *(
+            job(
+                f"{node}-{n}",
+                line,
+                user=f"user{n}",
+                nodes=[f"gpu{node}"],
+                topology={f"gpu{node}": {"switch": "leaf1", "rack": f"r{node // 2}"}},
+            )
+            for node in range(nodes)
+            for n in range(8)
+        )
+    )
+    with here.store.reading() as reading:
+        assert sorted((one.kind, one.value) for one in reading.incidents.opened()) == expected
