@@ -64,7 +64,8 @@ def _without_repeats(events: Sequence[NodeEvent], nodes: Sequence[str]) -> tuple
     by_short: dict[str, str] = {}
     for name in names:
         by_short.setdefault(short_name(name), name)
-    known = {name: _known_name(name, by_short[short_name(name)]) for name in names if name not in nodes}
+    own = frozenset(nodes)
+    known = {name: _known_name(name, by_short[short_name(name)]) for name in names if name not in own}
     return tuple(
         dict.fromkeys(
             event

@@ -251,7 +251,7 @@ class Services:
             tasks.append(PeriodicTask(undeliverable, periodic.UNDELIVERABLE_MESSAGES_S, name="undeliverable messages"))
         if (asking := self.second_reader) is not None:
             tasks.append(PeriodicTask(asking, second_readings.EVERY_S, name="second reader"))
-        with running(tasks):
+        with running(tasks, self.telemetry.task_success):
             yield
 
     @cached_property

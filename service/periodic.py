@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from prometheus_client import Gauge
+
 from service.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -27,9 +29,13 @@ UNDELIVERABLE_MESSAGES_S: Final = 60.0
 
 
 class PeriodicTask:
-    """Calls `action` every `interval_s` seconds in its own thread until closed; errors are logged under `name`."""
+    """Calls `action` every `interval_s` seconds in its own thread until closed; errors are logged under `name`.
+
+    `succeeded` is set to the time of the start and of each call without an error, under the label `name`.
+    """
 
     def __init__(self, action: Callable[[], object], interval_s: float = 5.0, *, name: str) -> None:
+        self.succeeded: Gauge | None = None
         self._name = name
         self._action = action
         self._interval_s = interval_s
@@ -38,6 +44,7 @@ class PeriodicTask:
 
     def start(self) -> None:
         """Start the thread."""
+        self._note_success()
         self._thread.start()
 
     def close(self) -> None:
@@ -49,16 +56,22 @@ class PeriodicTask:
         while not self._end.wait(self._interval_s):
             try:
                 self._action()
+                self._note_success()
             except Unavailable as error:
                 log.info("%s is retried later: %s", self._name, error.detail)
             except Exception:
                 log.exception("%s failed and will be retried", self._name)
 
+    def _note_success(self) -> None:
+        if self.succeeded is not None:
+            self.succeeded.labels(self._name).set_to_current_time()
+
 
 @contextmanager
-def running(tasks: Sequence[PeriodicTask]) -> Iterator[None]:
-    """Run tasks during the `with` block."""
+def running(tasks: Sequence[PeriodicTask], succeeded: Gauge) -> Iterator[None]:
+    """Run tasks during the `with` block, with the metric of their last successes."""
     for task in tasks:
+        task.succeeded = succeeded
         task.start()
     try:
         yield

@@ -105,6 +105,12 @@ class Telemetry:
             ["cluster"],
             registry=self.registry,
         )
+        self.task_success = Gauge(
+            "faultline_task_success_timestamp_seconds",
+            "When a periodic task last ended without an error in this process, at first when the process began",
+            ["task"],  # retention, sealing of verdicts, ...
+            registry=self.registry,
+        )
         self.database_up = Gauge(
             "faultline_database_up",
             "1 while the database answers the consumer, 0 while it does not, NaN in a process that does not consume",

@@ -244,7 +244,10 @@ class LineAttribution:
                 yield found["pid"], int(found["rank"])
 
     def _stream_rank_if_named(self, pid: str) -> int | None:
-        return self._rank if re.search(rf"(?<!\d){pid}(?!\d)", self._both_ends()) is not None else None
+        text = self._both_ends()
+        # The pattern alone reads the whole text slowly, once for each process that node events name.
+        named = pid in text and re.search(rf"(?<!\d){pid}(?!\d)", text) is not None
+        return self._rank if named else None
 
     def _rank_beside(self, pid: str) -> int | None:
         """The rank of the first line that names the process id and a rank."""

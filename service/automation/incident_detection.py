@@ -9,6 +9,7 @@ from service.automation.job_ends import DiagnosedAttempt
 from service.automation.time_limits import INCIDENT_FAILURE_AGE
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident, NewIncident, NewSignal, Signal
+from service.incidents.repository.signals import LATEST
 from service.incidents.shared_resources import RESOURCE_ORDER, SharedResource
 from service.recommend.incident_rules import RecentFailure, SharedFailures, detect_incidents
 from service.recommend.policy import Policy
@@ -16,6 +17,9 @@ from service.recommend.policy import Policy
 # A request that is held for one of these reasons is held by the incident instead.
 _REPLACED_HOLDS = frozenset({"repair", "rate", "window", "storm"})
 _RANK = {kind: rank for rank, kind in enumerate(RESOURCE_ORDER)}
+_BEFORE_NODES = _RANK["node"] - 1
+# So many failing nodes of one switch or rack are its failure (judgement: two may fail by chance).
+_NODES = 3
 
 
 @dataclass(slots=True)
@@ -125,12 +129,29 @@ def _recent_signals(
         for resource, attempts in by_resource.items()
     }
     latest = work.incident_signals.latest(since)
+    for resource, attempts in by_resource.items():
+        latest[resource.key] += _not_among(latest[resource.key], attempts, since[resource.key], now)
     return {
         resource: latest[resource.key]
         for resource, limits in settings.items()
         if len(latest[resource.key]) >= limits.jobs
         and len({signal.user for signal in latest[resource.key]}) >= limits.users
     }
+
+
+def _not_among(
+    read: Sequence[Signal], attempts: Sequence[DiagnosedAttempt], since: datetime, now: datetime
+) -> list[Signal]:
+    """The signals of this batch that the limit of the query left out.
+
+    Without them, these failures would open further incidents over their racks, nodes and messages.
+    """
+    if len(read) < LATEST:
+        return []
+    ends = {one.failure_id: one.event for one in attempts if min(one.event.ended_at, now) >= since}
+    for one in read:
+        ends.pop(one.failure_id, None)
+    return [Signal(failure_id, min(event.ended_at, now), event.user or "") for failure_id, event in ends.items()]
 
 
 def _detected(
@@ -141,8 +162,8 @@ def _detected(
         return []
     failure_ids = {signal.failure_id for members in signals.values() for signal in members}
     lineages = work.lineages.of_failures(failure_ids)
-    # The same order in every transaction: two that open the same incidents wait for each other without a deadlock.
-    ordered = sorted(signals, key=lambda resource: (_RANK[resource.kind], resource.key))
+    shared = _places_of_several_nodes(signals)
+    ordered = sorted(signals, key=lambda one: (_BEFORE_NODES if one in shared else _RANK[one.kind], *_order(one)))
     candidates = [
         SharedFailures(
             resource.key,
@@ -158,11 +179,27 @@ def _detected(
         one.key: set(one.failure_ids)
         for one in detect_incidents(candidates, work.incidents.open_incident_of(failure_ids))
     }
+    # The same order in every transaction: two that open the same incidents wait for each other without a deadlock.
     return [
         (resource, [signal for signal in signals[resource] if signal.failure_id in found[resource.key]])
-        for resource in ordered
+        for resource in sorted(signals, key=_order)
         if resource.key in found
     ]
+
+
+def _order(resource: SharedResource) -> tuple[int, str]:
+    return _RANK[resource.kind], resource.key
+
+
+def _places_of_several_nodes(signals: Mapping[SharedResource, Sequence[Signal]]) -> set[SharedResource]:
+    """The switches and racks that fail several nodes, each of which alone would be an incident."""
+    members = {resource: {signal.failure_id for signal in found} for resource, found in signals.items()}
+    nodes = [failures for resource, failures in members.items() if resource.kind == "node"]
+    return {
+        resource
+        for resource, failures in members.items()
+        if resource.kind in {"switch", "rack"} and sum(2 * len(one & failures) > len(one) for one in nodes) >= _NODES
+    }
 
 
 def _store_assignment(

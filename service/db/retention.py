@@ -24,10 +24,12 @@ from service.failures.tables import (
 from service.feedback.tables import audit_samples, feedback, labels
 from service.fixes.tables import applied_fixes
 from service.good_runs.tables import good_runs
-from service.groups.tables import group_deltas
+from service.groups.tables import group_deltas, group_hours
 from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import counters, jobs, retired_events
+from service.nodes.repository import suspicion
+from service.nodes.tables import blames
 from service.portions import in_portions
 from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
@@ -49,6 +51,7 @@ class PurgeResult:
     dead_letters: int = 0
     outbox: int = 0
     log_objects: int = 0
+    nodes: int = 0
 
 
 Transaction = Callable[[], AbstractContextManager[Connection]]
@@ -64,6 +67,7 @@ def purge(
 ) -> PurgeResult:
     """See `Store.purge`."""
     removed_jobs = removed_failures = removed_logs = removed_bodies = removed_letters = removed_messages = 0
+    removed_nodes = 0
     if logs_before is not None:
         removed_logs = _purge_logs(transaction, utc(logs_before))
         with transaction() as connection:  # a row for each job name, and small: no batches
@@ -77,6 +81,11 @@ def purge(
     if rows_before is not None:
         rows = _Rows(utc(rows_before))
         removed_jobs, removed_failures = _each(transaction, rows), rows.failures
+        with transaction() as connection:  # once, since they are found by their age alone
+            for table, at in ((lineages, "at"), (lineage_marks, "at"), (group_hours, "hour")):
+                connection.execute(delete(table).where(table.c[at] < utc(rows_before)))
+        with transaction() as connection:
+            removed_nodes = suspicion.remove_unused(connection, rows_before)
     if done_before is not None:
         removed_messages = _each(transaction, _Done(utc(done_before)))
         removed_letters = _each(transaction, _Letters(utc(done_before)))
@@ -85,7 +94,15 @@ def purge(
             # PostgreSQL collects statistics itself; SQLite's planner has none until PRAGMA optimize is run.
             connection.exec_driver_sql("PRAGMA analysis_limit = 1000")
             connection.exec_driver_sql("PRAGMA optimize")
-    return PurgeResult(removed_jobs, removed_failures, removed_logs, removed_bodies, removed_letters, removed_messages)
+    return PurgeResult(
+        removed_jobs,
+        removed_failures,
+        removed_logs,
+        removed_bodies,
+        removed_letters,
+        removed_messages,
+        nodes=removed_nodes,
+    )
 
 
 def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:
@@ -236,7 +253,7 @@ class _Rows:
         ended = connection.execute(gone).scalars().all()
         self.failures += len(ended)
         mark_stale(connection, [*(row.ended_at for row in old), *ended])
-        for table in (failure_nodes, verdicts, logs, log_bodies, pending_logs, input_measures):
+        for table in (failure_nodes, verdicts, logs, log_bodies, pending_logs, input_measures, blames):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
         # Feedback is removed with its failure; the counts of groups include removed failures.
@@ -245,8 +262,6 @@ class _Rows:
         # Advice and requests are removed too; outcomes of resubmissions are only counted over the last months.
         for table in (advice_history, requests, incident_jobs):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
-        for table in (lineages, lineage_marks):
-            connection.execute(delete(table).where(table.c.at < self._before))
         search.remove(connection, ids)
         connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
         return len(ids)

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 UNSUBSCRIBE = "unsubscribe"
 ROUTE_BATCH = 500
 ROUTE_LEASE_S = 30.0
-DIGEST_BATCH = 1_000  # what waits for the same digest is leased together: what is left out waits for the next one
+DIGEST_BATCH = 5_000  # what waits for the same digest is leased together: what is left out waits for the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Drain:
             outcome = _send(target, part)
             if target.digest_s and outcome.kind != "sent":
                 with self._store.unit_of_work() as work:
-                    work.digests.forget(name, digest_key(part[0]))
+                    work.digests.forget(name, digest_key(part[0], by_owner=target.to_owner))
             if len(part) > 1 and outcome.kind == "refused" and not target.digest_s:
                 for one in part:  # a failing message must not stop the others
                     self._record_outcome(target, [one], _send(target, [one]), probe_pause)
@@ -189,7 +189,8 @@ class Drain:
                 if one.type == REPORT_SUBSCRIPTION:
                     user = one.payload.get("user")
                 named = replace(one, payload={**one.payload, "user": user})
-                parts.setdefault(digest_key(named) if target.digest_s else str(one.message_id), []).append(named)
+                key = digest_key(named, by_owner=target.to_owner) if target.digest_s else str(one.message_id)
+                parts.setdefault(key, []).append(named)
             last = work.digests.last_until_now(target.name, parts)
             for key, part in list(parts.items()):
                 due = last[key] + timedelta(seconds=target.digest_s) if key in last else now
@@ -200,7 +201,7 @@ class Drain:
 
     def _begin_digest(self, target: Target, part: Sequence[DueDelivery]) -> bool:
         """Whether no other process has sent a message of this digest meanwhile; otherwise these wait for the next."""
-        now, key = self._clock.now(), digest_key(part[0])
+        now, key = self._clock.now(), digest_key(part[0], by_owner=target.to_owner)
         with self._store.unit_of_work() as work:
             work.endpoints.lock(target.name, target.address_sha256)
             last = work.digests.last_until_now(target.name, [key]).get(key)
@@ -244,7 +245,7 @@ class Drain:
             if outcome.kind == "sent":
                 work.deliveries.sent(self._owner, name, ids)
                 if target.digest_s:
-                    work.digests.record_sent(name, digest_key(part[0]))
+                    work.digests.record_sent(name, digest_key(part[0], by_owner=target.to_owner))
                 return self._close_circuit(work.endpoints.put, state, later_pause)
             if outcome.kind == "refused":
                 work.deliveries.give_up(self._owner, name, ids, outcome.detail)
@@ -297,12 +298,13 @@ class Drain:
         return replace(state, failures=failures, paused_until=until, detail=outcome.detail)
 
 
-def digest_key(message: DueDelivery) -> str:
-    """The key of a digest: the owner and the kind of failure; other messages are not combined."""
+def digest_key(message: DueDelivery, *, by_owner: bool) -> str:
+    """The key of a digest: the kind of failure and, where each owner gets one, the owner; other messages are single."""
     verdict = message.payload.get("verdict")
     if not isinstance(verdict, Mapping):
         return f"{message.type}\n{message.key}\n{message.message_id}"
-    return f"{message.payload.get('user') or ''}\n{verdict.get('fingerprint') or message.key}"
+    owner = (message.payload.get("user") or "") if by_owner else ""
+    return f"{owner}\n{verdict.get('fingerprint') or message.key}"
 
 
 def _send(target: Target, part: Sequence[DueDelivery]) -> Outcome:

@@ -14,13 +14,20 @@ import urllib3
 from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 
-from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, RequestRefused, VersionExpired
+from service.kubernetes.errors import (
+    AlreadyExists,
+    AnswerTooLarge,
+    ClusterUnavailable,
+    ObjectNotFound,
+    RequestRefused,
+    VersionExpired,
+)
 from service.kubernetes.paths import Object
 
 CONNECT_S = 5.0
 ANSWER_S = 30.0
 RETRY_AFTER_LONGEST_S = 3600.0  # longest accepted value
-# etcd stores objects of up to 1.5 MiB; a page of 500 small objects may be larger than one large object.
+# etcd stores objects of up to 1.5 MiB; a page of many small objects may be larger than one large object.
 OBJECT_BYTES = 8 << 20
 ANSWER_BYTES = 64 << 20
 _PIECE = 64 << 10
@@ -157,7 +164,7 @@ def _read(response: urllib3.HTTPResponse, path: str, most: int) -> bytes:
         for piece in response.stream(_PIECE, decode_content=True):
             found += piece
             if len(found) > most:
-                raise ClusterUnavailable(f"Kubernetes: {path}: more than {most} bytes")
+                raise AnswerTooLarge(f"Kubernetes: {path}: more than {most} bytes")
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise _away(path, error) from None
     return found

@@ -13,6 +13,10 @@ class ClusterUnavailable(Unavailable):
         self.retry_after_s = retry_after_s
 
 
+class AnswerTooLarge(ClusterUnavailable):
+    """The answer has more bytes than are read, such as a page of many large objects."""
+
+
 class VersionExpired(FaultlineError):
     """410: the resource version or continue token has expired; list again."""
 

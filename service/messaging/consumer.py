@@ -87,6 +87,7 @@ class Consumer:
         self._lost: set[TopicPartition] = set()  # revoked since the last poll that returned records
         self._due: dict[TopicPartition, int] = {}  # stored, but not yet committed
         self._next_lag = clock.monotonic()
+        self._measured: frozenset[str] = frozenset()  # topics whose lag is in the metrics
 
     def run(self, stop: ShutdownFlag) -> None:
         """Consume until `stop` is set; the current batch is stored and committed before the source is closed.
@@ -115,6 +116,7 @@ class Consumer:
             pause = self._backoff.next()
             log.warning("%s; trying again in %.1f s", error.detail, pause)
             self._note_lost()
+            self._forget_lag()
             self._stop.wait(pause)
             return
         self._backoff.reset()
@@ -237,7 +239,17 @@ class Consumer:
             return
         self._next_lag = self._clock.monotonic() + LAG_EVERY_S
         try:
-            for topic, records in self._source.lag().items():
-                self._telemetry.lag.labels(topic).set(records)
+            lag = self._source.lag()
         except Unavailable as error:
             log.info("%s", error.detail)
+            self._forget_lag()
+            return
+        for topic, records in lag.items():
+            self._telemetry.lag.labels(topic).set(records)
+        self._measured = frozenset(lag)
+
+    def _forget_lag(self) -> None:
+        """Remove the metric until the broker answers: an alert asks whether it is missing."""
+        for topic in self._measured:
+            self._telemetry.lag.remove(topic)
+        self._measured = frozenset()

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from service.backoff import Backoff
-from service.kubernetes.errors import ClusterUnavailable, RequestRefused, VersionExpired
+from service.kubernetes.errors import AnswerTooLarge, ClusterUnavailable, RequestRefused, VersionExpired
 from service.kubernetes.paths import Object, collection
 from service.shutdown import ShutdownFlag
 
 log = logging.getLogger(__name__)
 
-PAGE = 500
+PAGE = 200  # several collections are listed at the same time; a node or pod has 10 to 40 KB
 # The server ends a watch after this time, so that a dead connection is noticed and bookmarks are received.
 WATCH_S = 300
 SILENCE_S = WATCH_S + 30.0
@@ -123,7 +123,13 @@ def _listed(api: Api, of: Collection) -> Iterator[Observation]:
     query: dict[str, Any] = {"limit": PAGE, "labelSelector": of.labels, "fieldSelector": of.fields}
     yield Observation("list_begins", of, {})
     while True:
-        page = api.get(of.path, query)
+        try:
+            page = api.get(of.path, query)
+        except AnswerTooLarge:
+            if query["limit"] == 1:
+                raise
+            query["limit"] = max(1, query["limit"] // 8)
+            continue
         for obj in page.get("items") or ():
             yield Observation("listed", of, _kinded(obj, of))
         meta = page.get("metadata") or {}

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import service.telemetry
 from service import settings
@@ -52,6 +53,15 @@ def test_the_chart_has_the_same_alerts() -> None:
     """A chart installs only files of its own folder, so that it needs a copy."""
     copy = DEPLOY / "kubernetes" / "faultline" / "files" / "alerts.yaml"
     assert copy.read_bytes() == (DEPLOY / "prometheus" / "alerts.yaml").read_bytes()
+
+
+def test_the_broker_of_the_compose_file_keeps_its_data_in_its_volume() -> None:
+    """By default the image keeps them in the container, and they are lost when it is created again."""
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    kafka = compose["services"]["kafka"]
+    name, _, folder = kafka["volumes"][0].partition(":")
+    assert name in compose["volumes"]
+    assert kafka["environment"].get("KAFKA_LOG_DIRS") == folder
 
 
 def test_the_service_takes_the_sample_environment() -> None:

@@ -133,6 +133,36 @@ def test_each_pod_has_a_network_policy_that_denies_what_it_does_not_need() -> No
 
 
 @pytest.mark.lab
+@pytest.mark.parametrize(("replicas", "budgets"), [(1, 0), (2, 1)])
+def test_a_single_web_pod_stops_no_drain_of_its_node(replicas: int, budgets: int) -> None:
+    objects = rendered((*EVERYTHING, f"web.replicas={replicas}"))
+    found = [
+        one for one in objects if one["kind"] == "PodDisruptionBudget" and one["metadata"]["name"].endswith("-web")
+    ]
+    assert len(found) == budgets
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ((), {"requests": {"cpu": "1", "memory": "512Mi"}, "limits": {"memory": "1024Mi"}}),
+        (("worker.processes=4",), {"requests": {"cpu": "4", "memory": "2048Mi"}, "limits": {"memory": "2944Mi"}}),
+        (
+            ("worker.processes=4", "worker.resources.limits.memory=3Gi"),
+            {"requests": {"cpu": "4", "memory": "2048Mi"}, "limits": {"memory": "3Gi"}},
+        ),
+    ],
+)
+def test_the_resources_of_a_worker_grow_with_its_processes(
+    values: Sequence[str], expected: Mapping[str, Mapping[str, str]]
+) -> None:
+    pods = pod_specs([one for one in rendered((*EVERYTHING, *values)) if "spec" in one])
+    [worker] = next(pod["containers"] for name, pod in pods.items() if name.endswith("-worker"))
+    assert worker["resources"] == expected
+
+
+@pytest.mark.lab
 def test_the_metrics_of_all_processes_of_a_worker_can_be_read() -> None:
     """Most alerts depend on them."""
     objects = rendered((*EVERYTHING, "worker.processes=3"))

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, tuple_,
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.nodes.records import DaySums, FleetPrior, NodeDay, NodePlace, NodeRow, NodeSort, NodeSuspicion
+from service.nodes.repository.work_queue import COUNTING_LOCK
 from service.nodes.tables import failure_rate_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
@@ -270,6 +271,18 @@ class SuspicionRepository(SuspicionReader):
                 index_elements=["cluster"], set_={name: insert.excluded[name] for name in names}
             )
         )
+
+
+def remove_unused(connection: Connection, before: datetime) -> int:
+    """Remove the nodes that count no jobs any more, and without a failure, event or repair since a time.
+
+    Returns:
+        How many were removed.
+    """
+    bulk.lock(connection, [COUNTING_LOCK])
+    last = (nodes.c.last_failure_at, nodes.c.last_event_at, nodes.c.repaired_at)
+    old = (column.is_(None) | (column < utc(before)) for column in last)
+    return connection.execute(delete(nodes).where(nodes.c.jobs == 0, nodes.c.failures == 0, *old)).rowcount
 
 
 def _node(row: Row[Any]) -> NodeRow:

@@ -16,7 +16,7 @@ from service.sql.types import utc
 
 WorkKind = Literal["jobs", "failures", "events", "places"]
 # Held while counting, so that two processes do not wait for each other's rows one by one.
-_COUNTING_LOCK = 0x666C656574  # "fleet"
+COUNTING_LOCK = 0x666C656574  # "fleet"
 _LEASE = timedelta(minutes=2)
 
 
@@ -59,7 +59,7 @@ class NodeWorkRepository(NodeWorkReader):
 
     def take(self, limit: int) -> list[Work]:
         """The oldest work items, reserved for this transaction and removed by its commit."""
-        bulk.lock(self._connection, [_COUNTING_LOCK])
+        bulk.lock(self._connection, [COUNTING_LOCK])
         rows = self._connection.execute(select(node_work).order_by(node_work.c.id).limit(limit)).all()
         if rows:
             self._connection.execute(delete(node_work).where(node_work.c.id.in_([row.id for row in rows])))
@@ -71,7 +71,7 @@ class NodeWorkRepository(NodeWorkReader):
 
     def counting(self) -> None:
         """Lock the counts of nodes until this transaction ends."""
-        bulk.lock(self._connection, [_COUNTING_LOCK])
+        bulk.lock(self._connection, [COUNTING_LOCK])
 
     def recheck(self, failures: Mapping[int, datetime]) -> None:
         """Schedule the reassessment of these failures; for one that is scheduled already the earlier time counts."""

@@ -3,6 +3,7 @@
 import pytest
 
 from service.formats import node_events
+from service.incidents.repository.signals import LATEST
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport
@@ -44,3 +45,37 @@ def test_jobs_that_also_use_another_switch_are_no_incident_of_this_switch(here: 
 def test_places_of_another_cluster_do_not_count(here: World) -> None:
     reported(here, LEAVES, cluster="lyra")
     assert ("switch", "leaf3") not in failures(here, [(n, m) for n in range(1, 5) for m in range(5, 7)])
+
+
+def test_more_failures_of_a_batch_than_the_latest_that_are_read_are_one_incident(here: World) -> None:
+    """A switch that fails hundreds of jobs at once is one incident, not one more for each of its racks."""
+    count = LATEST + 40
+    line = "ncclRemoteError: connection reset by peer"
+    places = {f"gpu{n}": {"switch": "core1", "rack": f"r{n % 4}"} for n in range(count)}
+    here.tell(*(job(str(n), line, user=f"user{n}", nodes=[node], topology=places) for n, node in enumerate(places)))
+    with here.store.reading() as reading:
+        assert [(one.kind, one.value, one.jobs) for one in reading.incidents.opened()] == [("switch", "core1", count)]
+    assert len(here.messages("incident.opened")) == 1
+
+
+@pytest.mark.parametrize(("nodes", "expected"), [(4, [("switch", "leaf1")]), (2, [("node", "gpu0"), ("node", "gpu1")])])
+def test_many_small_jobs_on_several_nodes_of_one_switch_are_one_incident_of_this_switch(
+    here: World, nodes: int, expected: list[tuple[str, str]]
+) -> None:
+    """A leaf switch with eight jobs on each of its nodes is one incident, not one for each node."""
+    line = "ncclRemoteError: connection reset by peer"
+    here.tell(
+        *(
+            job(
+                f"{node}-{n}",
+                line,
+                user=f"user{n}",
+                nodes=[f"gpu{node}"],
+                topology={f"gpu{node}": {"switch": "leaf1", "rack": f"r{node // 2}"}},
+            )
+            for node in range(nodes)
+            for n in range(8)
+        )
+    )
+    with here.store.reading() as reading:
+        assert sorted((one.kind, one.value) for one in reading.incidents.opened()) == expected

@@ -1,5 +1,6 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage
 from service.errors import NotFound
 from service.failures.records import PendingLog
+from service.groups.tables import group_hours
+from service.nodes.records import FailureWeights, NodeRow
 from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded
@@ -101,3 +104,62 @@ def test_delivered_messages_and_dead_letters_are_removed(store: Store, clock: Fr
     with store.reading() as reading:
         assert reading.statistics.health(clock.at).outbox_waiting == 1
         assert [found.place for found in reading.dead_letters.page().items] == ["jobs/0/2"]
+
+
+def test_nodes_that_are_no_longer_there_are_removed(store: Store) -> None:
+    """Where each new machine has a new name, there would be more of them every day."""
+    before = NOON - timedelta(days=30)
+    nodes = [
+        node("gone"),
+        node("gone-too", last_failure_at=OLD, last_event_at=OLD),
+        node("busy", jobs=3, exposure_h=0.5),
+        node("failed", last_failure_at=NOON),
+        node("reported", last_event_at=NOON),
+        node("repaired"),
+    ]
+    with store.unit_of_work() as work:
+        work.suspicion.put(nodes)
+        work.repairs.note("orion", "repaired", at=NOON, by=None, text=None)
+    assert store.purge(logs_before=before, done_before=before) == PurgeResult()
+    assert store.purge(rows_before=before) == PurgeResult(nodes=2)
+    with store.reading() as reading:
+        left = [row.node for row in reading.suspicion.page(sort="node").items]
+    assert left == ["busy", "failed", "repaired", "reported"]
+
+
+def test_hourly_counts_of_groups_go_with_their_failures(store: Store) -> None:
+    with engine_of(store).begin() as connection:
+        for at in (OLD, NOON):
+            connection.execute(group_hours.insert().values(fingerprint="1:a", hour=at, failures=1, gpu_hours_lost=0.0))
+    store.purge(rows_before=NOON - timedelta(days=30))
+    with engine_of(store).connect() as connection:
+        assert [row.hour for row in connection.execute(group_hours.select())] == [NOON]
+
+
+def test_what_a_failure_added_to_its_nodes_goes_with_it(aged: Store) -> None:
+    """Whatever the age of other rows: an attempt of a clock that is ahead stays for years."""
+    with aged.reading() as reading:
+        numbers = {name: reading.jobs.attempts("orion", name)[0].failure_id or 0 for name in ("old0", "old4", "new0")}
+    with aged.unit_of_work() as work:
+        work.failure_facts.put_weights([FailureWeights(one, "orion", OLD, {"gpu1": 1.0}) for one in numbers.values()])
+    aged.purge(rows_before=NOON)
+    with aged.reading() as reading:
+        assert set(reading.failure_facts.weights(numbers.values())) == {numbers["new0"]}
+
+
+def node(name: str, **values: Any) -> NodeRow:
+    """A node without jobs."""
+    plain: dict[str, Any] = {field.name: None for field in fields(NodeRow)}
+    numbers: dict[str, Any] = {"rate_ratio": 1.0, "low": 0.0, "high": 1.0, "exposure_h": 0.0, "blame": 0.0}
+    return NodeRow(
+        **{
+            **plain,
+            **numbers,
+            "cluster": "orion",
+            "node": name,
+            "jobs": 0,
+            "failures": 0,
+            "computed_at": NOON,
+            **values,
+        }
+    )

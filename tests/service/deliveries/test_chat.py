@@ -123,3 +123,17 @@ def test_without_a_digest_each_owner_gets_mail_at_once(
         result.route()
         assert result.deliver("owners") == 1
         assert len(box.mails) == number
+
+
+def test_a_channel_gets_the_failures_of_all_owners_in_one_digest(
+    store: Store, clock: FrozenClock, inbox: tuple[Inbox, str]
+) -> None:
+    """What fails the jobs of hundreds of people is not hundreds of messages for their operators."""
+    box, url = inbox
+    failures = put_failures(store, [job(str(number), user=f"user{number}") for number in range(1, 5)])
+    here = Target("ops", (), channel(url), url, digest_s=3600)
+    result = drain(store, clock, [here])
+    put(store, *(one.failure_id or 0 for one in failures))
+    result.route()
+    result.deliver("ops")
+    assert [str(one["subject"]).partition(":")[0] for one in box.mails] == ["4 failures of one kind"]

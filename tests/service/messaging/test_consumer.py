@@ -329,3 +329,17 @@ def test_measures_how_far_behind_it_is() -> None:
 
     scene.run(until=level)
     assert set(behind) == {5, 0}
+
+
+def test_the_lag_is_unknown_while_the_broker_does_not_answer() -> None:
+    """An alert asks whether the metric is missing: its last value would stay for as long as the outage lasts."""
+    scene = Scene()
+    scene.put(event("a"))
+
+    def unknown() -> bool:
+        lag = scene.telemetry.registry.get_sample_value("faultline_consumer_lag_records", {"topic": "jobs"})
+        scene.broker.up = scene.broker.up and lag != 0
+        scene.clock.sleep(30)
+        return lag is None and not scene.broker.up
+
+    scene.run(until=unknown)

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from service.backoff import Backoff
-from service.kubernetes.errors import ClusterUnavailable, VersionExpired
+from service.kubernetes.errors import AnswerTooLarge, ClusterUnavailable, VersionExpired
 from service.kubernetes.paths import Object
 from service.watch import reflector
 from service.watch.reflector import Collection, follow
@@ -98,6 +98,23 @@ def test_history_that_was_removed_causes_a_new_list() -> None:
 def test_a_list_that_breaks_off_begins_again() -> None:
     api = Scripted([page("9", pod("a"), more="x"), VersionExpired("the token is too old"), page("12", pod("a"))], [])
     assert [what for what, _ in seen(api, 5)] == ["list_begins", "listed", "list_begins", "listed", "all_listed"]
+
+
+def test_a_page_of_large_objects_that_is_refused_is_asked_for_in_parts() -> None:
+    """Otherwise the list would never end, and no end of a job would be reported."""
+    large = AnswerTooLarge("more than 67108864 bytes")
+    api = Scripted([page("9", pod("a"), more="x"), large, page("9", pod("b"), more="y"), page("9", pod("c"))], [])
+    whats = ["list_begins", "listed", "listed", "listed", "all_listed"]
+    assert [what for what, _ in seen(api, 5)] == whats
+    assert [one["continue"] for one in api.asked[1:4]] == ["x", "x", "y"]
+    sizes = [one["limit"] for one in api.asked[:4]]
+    assert sizes[0] == sizes[1] > sizes[2] == sizes[3]
+
+
+def test_one_object_that_is_too_large_is_waited_for() -> None:
+    large = AnswerTooLarge("more than 67108864 bytes")
+    api = Scripted([*[large] * 10, page("9", pod("a"))], [])
+    assert [what for what, _ in seen(api, 5)] == ["list_begins"] * 3 + ["listed", "all_listed"]
 
 
 def test_an_api_server_that_is_away_is_waited_for() -> None:

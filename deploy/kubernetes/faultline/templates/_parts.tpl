@@ -53,6 +53,14 @@ securityContext:
   capabilities: { drop: [ALL] }
 {{- end }}
 
+{{/* What the values leave open, in proportion to the processes: a limit for one would kill several under load. */}}
+{{- define "faultline.workerResources" -}}
+{{- $count := int .processes }}
+{{- $requests := dict "cpu" (toString $count) "memory" (printf "%dMi" (mul 512 $count)) }}
+{{- $limits := dict "memory" (printf "%dMi" (add 384 (mul 640 $count))) }}
+{{- toYaml (merge (deepCopy .resources) (dict "requests" $requests "limits" $limits)) }}
+{{- end }}
+
 {{- define "faultline.settings" -}}
 - name: FAULTLINE_DATABASE_URL_FILE
   value: /run/secrets/faultline-database/{{ .Values.database.key }}
