@@ -271,9 +271,15 @@ def _reported_exit(evidence: SuspectEvidence) -> int | None:
     ):
         if one.rank is not None and (one.signal != SIGTERM or one.reported_first):
             return one.rank
-        if one.local_rank is not None and len(evidence.raw.job.nodes) <= 1:
+        if one.local_rank is not None and not _has_several_nodes(evidence):
             return one.local_rank
     return None
+
+
+def _has_several_nodes(evidence: SuspectEvidence) -> bool:
+    """Whether the job has more than one node, or a launcher marks lines with the hosts that it started processes on."""
+    marked = any(attribution.prefix_style.name == "host" for attribution in evidence.attributions)
+    return len(evidence.raw.job.nodes) > 1 or marked
 
 
 def _first_complaint(evidence: SuspectEvidence) -> int | None:
