@@ -14,7 +14,9 @@ from classifiers.extraction.line_prefixes import MOST_RANKS, pod_rank
 _SUFFIX: Final = re.compile(
     r"(?i)(?:\.(?:log|err|out|txt|stderr|stdout|trace|gz|bz2|xz|lzma|zst|zstd|previous|current))+$"
 )
-_TORCHRUN: Final = re.compile(r"(?:^|/)attempt_(?P<attempt>\d{1,4})/(?P<rank>\d{1,5})/(?:std(?:out|err))(?:\.log)?\b")
+_TORCHRUN: Final = re.compile(
+    r"(?:^|/)attempt_(?P<attempt>\d{1,4})/(?P<rank>\d{1,5})/(?:(?:std(?:out|err))(?:\.log)?\b|error\.json$)"
+)
 _RANK: Final = re.compile(
     r"(?i)(?:^|[/_.@+-])(?:(?:global|world|local)[_-]?)?(?:rank|task|proc(?:ess)?|trainer|replica)[_.=-]{0,2}"
     r"0{0,4}(?P<rank>\d{1,5})(?![\d:])"
