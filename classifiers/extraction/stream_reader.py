@@ -253,6 +253,7 @@ class StreamReader:
             rank = self._stream_rank
         if rank is None and role in {"initiating", "cascade"}:
             rank = self.attribution.infer_rank(line.text, header)
+            rank = self.attribution.rank_of_ray_task(line.offset) if rank is None else rank
         return rank, rank is not None and header.rank is None and in_message is None
 
     def _read_exits(self, line: ScannedLine, item: EvidenceItem, findings: StreamFindings) -> None:
