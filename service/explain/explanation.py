@@ -190,7 +190,7 @@ def prepare(
 
 def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str, ...]]:
     """Return the logs with their writers, and what is skipped and why: logs of torchrun's earlier attempts, no text."""
-    found = _with_writers([one for one in logs if one.is_text and one.kind is None])
+    found = _without_idle(_with_writers([one for one in logs if one.is_text and one.kind is None]))
     found += _with_writers([one for one in logs if one.kind is not None])
     last = max((one.writer.attempt or 0 for one in found), default=0)
     of_last_attempt = tuple(one for one in found if one.writer.attempt is None or one.writer.attempt == last)
@@ -207,6 +207,12 @@ def _with_writers(logs: Sequence[ReadLog]) -> list[LogSource]:
     """Return logs with their writers; a diagnostic file is a stream named for its kind."""
     found = zip(logs, writers([one.name for one in logs]), strict=True)
     return [LogSource(log, replace(writer, stream=log.kind or writer.stream)) for log, writer in found]
+
+
+def _without_idle(found: Sequence[LogSource]) -> list[LogSource]:
+    """Return logs without the empty ones that say nothing: of no rank, or of one that printed elsewhere."""
+    printed = {one.writer.rank for one in found if one.log.text.strip()} | {None}
+    return [one for one in found if one.log.text.strip() or one.writer.rank not in printed]
 
 
 def _stream(source: LogSource) -> LogStream:

@@ -26,6 +26,7 @@ FILES_MOST: Final = 2_000  # of a folder
 _LOG_NAME: Final = re.compile(
     r"(?i)(?:\.(?:log|err|out|txt|stderr|stdout|trace)(?:\.\d+)?|(?:^|[._-])(?:stderr|stdout|console)[\w.-]*)$"
 )
+_NO_LOG_NAME: Final = re.compile(r"(?i)^(?:(?:requirements|constraints)[\w.-]*|readme|licen[cs]e|cmakelists)\.txt$")
 _MAY_BE_DIAGNOSTIC: Final = re.compile(r"(?i)(?:\.(?:json|pickle|pkl|dump)|^[^.]+)$")
 _COMPRESSED: Final = re.compile(r"(?i)\.(?:gz|bz2|xz|lzma|zst|zstd)$")
 _SAMPLE: Final = 16 * 1024
@@ -94,12 +95,16 @@ def _logs_of_folder(folder: Path) -> list[LogFile]:
         files += [Path(place) / one for one in sorted(names) if not one.startswith(".")]
         if len(files) > FILES_MOST:
             raise ConfigurationError(f"{folder}: more than {FILES_MOST:,} files in this folder; name the logs")
-    of_logs = {path for path in files if _LOG_NAME.search(_COMPRESSED.sub("", path.name))}
+    of_logs = {path for path in files if _is_named_like_log(_COMPRESSED.sub("", path.name))}
     logs = [path for path in files if path in of_logs or _is_diagnostic(path)] if of_logs else files
-    logs = [path for path in logs if path.is_file() and path.stat().st_size]
-    if not logs:
+    logs = [path for path in logs if path.is_file()]
+    if not any(path.stat().st_size for path in logs):
         raise ConfigurationError(f"{folder}: no log in this folder")
     return [LogFile(shown(str(path)), path, of_folder=True) for path in logs]
+
+
+def _is_named_like_log(name: str) -> bool:
+    return _LOG_NAME.search(name) is not None and _NO_LOG_NAME.search(name) is None
 
 
 def _is_diagnostic(path: Path) -> bool:
