@@ -77,3 +77,16 @@ def test_of_several_hosts_a_local_rank_is_no_rank() -> None:
     found = suspect_without_nodes("\n".join(lines) + "\n")
     assert found is not None
     assert (found.rank, found.node) == (None, "gpu-01")
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ("[vm:17127] [[11801,0],0] ORTE_ERROR_LOG: Out of resource in file show_help.c at line 501", None),
+        ("[vm:17127] PRTE ERROR: Out of resource in file show_help.c at line 501", None),
+        ("cleaning up", 0),
+    ],
+)
+def test_a_log_of_a_launcher_of_several_processes_is_not_that_of_rank_0(line: str, rank: int | None) -> None:
+    found = suspect_without_nodes(f"reading the deck\nFatal: input deck: negative time step -0.5\n{line}\n")
+    assert (None if found is None else found.rank) == rank
