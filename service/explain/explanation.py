@@ -164,7 +164,9 @@ def prepare(
 ) -> ExplainRequest:
     """Build the event and the log streams; what is not given is guessed from names and texts of the logs."""
     sources, skipped = _sources(logs)
-    guessed = job_facts.guess(one.log.text for one in sources if one.log.kind is None)
+    accounts = (job_facts.of_accounting(one.log.text) for one in sources if one.log.kind == "sacct")
+    recorded = next(filter(None, accounts), None)
+    guessed = recorded or job_facts.guess(one.log.text for one in sources if one.log.kind is None)
     end = guessed
     given: set[str] = set()
     if status is not None:
