@@ -41,8 +41,9 @@ class ClockOfLogs:
     Most logs give local times without a zone. Their last line and the end of the job are the same moment, but for some
     minutes, and so are their first line and its start: whole half hours between both are the zone. A job may hang long
     after its last line, and a tail of a log begins long after the job: where the two differ, no shift counts first,
-    then that of the starts if it is next to whole half hours, as that of a tail seldom is, then that of the ends.
-    A zone that the times name counts, if it fits the start or the end. `is_aligned` is false where neither fits; the times of the logs then cannot be compared with instants.
+    then that of the starts if it is next to whole half hours, as that of a tail seldom is, then that of the ends. A
+    zone that the times name counts, if it fits the start or the end. `is_aligned` is false where none fits; the times
+    of the logs then cannot be compared with instants.
     """
 
     def __init__(self, raw: RawCase, streams: Sequence[StreamText]) -> None:
