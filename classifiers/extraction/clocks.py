@@ -1,7 +1,7 @@
 """The clocks of a case: that of the job's logs beside that of its events, and those of nodes that are set otherwise."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -19,6 +19,11 @@ _OFFSET: Final = re.compile(
 _EVENT_RANGE: Final = 300
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0}
 _AHEAD: Final = frozenset({"ahead", "fast"})
+# The zone that a time names, where it is the only time of its line: a collector's may stand before the program's own.
+_ZONE: Final = re.compile(
+    r"[\[({\"]{0,2}20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?:(?P<utc>Z)|(?P<sign>[+-])(?P<h>[01]\d):?(?P<m>[0-5]\d))\b(?![^\n]{0,60}\d\d:\d\d:\d\d)"
+)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
 _HALF_HOUR_S: Final = 1_800
 _LARGEST_ZONE_S: Final = 14 * 3_600
@@ -33,11 +38,12 @@ Reporter = tuple[str | None, str | None]
 class ClockOfLogs:
     """Turns instants into seconds into the year by the clock that the logs use.
 
-    Logs give local times without a zone. Their last line and the end of the job are the same moment, but for some
+    Most logs give local times without a zone. Their last line and the end of the job are the same moment, but for some
     minutes, and so are their first line and its start: whole half hours between both are the zone. A job may hang long
     after its last line, and a tail of a log begins long after the job: where the two differ, no shift counts first,
-    then that of the starts if it is next to whole half hours, as that of a tail seldom is, then that of the ends.
-    `is_aligned` is false where neither fits; the times of the logs then cannot be compared with instants.
+    then that of the starts if it is next to whole half hours, as that of a tail seldom is, then that of the ends. A
+    zone that the times name counts, if it fits the start or the end. `is_aligned` is false where none fits; the times
+    of the logs then cannot be compared with instants.
     """
 
     def __init__(self, raw: RawCase, streams: Sequence[StreamText]) -> None:
@@ -50,6 +56,9 @@ class ClockOfLogs:
             if time is not None and at is not None
         ]
         zones = [(zone, behind - zone) for behind in pairs if (zone := _zone(behind)) is not None]
+        named = {zone for text in texts for zone in _named_zones(text)}
+        if len(named) == 1 and any(abs(behind - min(named)) <= _LOG_ENDS_WITHIN_S for behind in pairs):
+            zones = [(min(named), 0.0)]
         self.is_aligned = bool(zones) or not pairs
         begins_at_once = bool(zones) and abs(zones[0][1]) <= _AT_ONCE_S
         best = min(zones if begins_at_once else zones[::-1], key=lambda found: found[0] != 0, default=(0.0, 0.0))
@@ -88,6 +97,16 @@ def last_time(text: str) -> float | None:
 def _first_time(text: str) -> float | None:
     lines = text[:_END_RANGE].split("\n")
     return next((time for time in map(time_of, lines) if time is not None), None)
+
+
+def _named_zones(text: str) -> Iterator[float]:
+    """The zones that the first and the last lines with a time name, in seconds east of UTC."""
+    for lines in (text[:_END_RANGE].split("\n"), reversed(text[-_END_RANGE:].split("\n"))):
+        line = next((line for line in lines if time_of(line) is not None), "")
+        found = _ZONE.match(line)
+        if found is not None:
+            seconds = 0.0 if found["utc"] else 3_600.0 * int(found["h"]) + 60.0 * int(found["m"])
+            yield -seconds if found["sign"] == "-" else seconds
 
 
 def clock_offsets(events: Iterable[NodeEvent]) -> dict[Reporter, float]:

@@ -170,7 +170,8 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     logs = extraction.log_texts
     chars = sum(map(len, logs))
     first, closing = first_failing_line(items), extraction.closing_offset
-    short, earlier = _short_log_lines(extraction, first, closing) if _is_short(logs, chars) else ((), ())
+    is_read_whole = _is_short(logs, chars) and not _begins_elsewhere(items)
+    short, earlier = _short_log_lines(extraction, first, closing) if is_read_whole else ((), ())
     return ExtractedCase(
         case=case,
         items=items,
@@ -187,6 +188,12 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         landmarks=frozenset().union(*[one.landmarks for one in extraction.streams]),
         only_losses=shows_only_losses(items, findings.exits, extraction.progress, len(raw.job.nodes)),
     )
+
+
+def _begins_elsewhere(items: Sequence[EvidenceItem]) -> bool:
+    """Whether dumps or diagnostic files show the beginning: then the logs' lines are those of a run as any other."""
+    first = next((item for item in items if item.role == "initiating"), None)
+    return first is not None and first.derived
 
 
 def _is_short(logs: Sequence[str], chars: int) -> bool:

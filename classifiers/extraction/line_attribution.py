@@ -36,6 +36,11 @@ _LOCAL_RANK: Final = re.compile(
     r"\[default(?P<l1>\d{1,4})\]:[^\n]{0,60}?\[rank ?(?P<r1>\d{1,6})\]"
     r"|\brank +: (?P<r2>\d{1,6}) \(local_rank: (?P<l2>\d{1,4})\)"
 )
+_LOCAL_TAG: Final = re.compile(r"^[^\n\[]{0,60}\[default(\d{1,4})\]:", re.MULTILINE)
+# What a driver prints of an error in a task: the process first, then its frames and the error.
+_RAY_TASK: Final = re.compile(
+    r"\bray::[^\n]{1,200}?\(pid=(?P<pid>\d{2,8})\b[^\n]{0,400}\n(?:[ \t][^\n]{0,400}\n){1,80}$"
+)
 # NCCL names the device of a process in the head of its lines, and its rank once, when a group of ranks is set up.
 _NCCL_RANK: Final = re.compile(
     r"(?P<host>[\w.-]{1,120}):\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO [^\n]{0,120}?"
@@ -49,6 +54,7 @@ _NEAR: Final = 48_000
 _END_LENGTH: Final = 200_000
 _MENTIONS: Final = 12  # of a process id
 _PID_RANGE: Final = 160
+_RAY_RANGE: Final = 8_000
 _LINE_RANGE: Final = 300
 _LINE_LENGTH: Final = 400
 _CUT_LENGTH: Final = 200
@@ -113,9 +119,13 @@ class LineAttribution:
     def known_ranks(self) -> frozenset[int]:
         """The ranks known to take part, by the prefixes read so far and the world size that the log states."""
         ranks = self._style.ranks if self._style is not None else frozenset()
-        found = _WORLD_SIZE.search(self._text, 0, _WORLD_RANGE)
-        size = int(next(group for group in found.groups() if group)) if found is not None else 0
+        size = self._stated_size()
         return ranks | frozenset(range(size)) if size <= MOST_RANKS else ranks
+
+    def _stated_size(self) -> int:
+        """The number of ranks that the log states, 0 without one."""
+        found = _WORLD_SIZE.search(self._text, 0, _WORLD_RANGE)
+        return int(next(group for group in found.groups() if group)) if found is not None else 0
 
     @property
     def has_several_ranks(self) -> bool:
@@ -187,7 +197,7 @@ class LineAttribution:
         return self._ends
 
     def ranks_by_local_rank(self) -> dict[int, int]:
-        """Ranks by local rank, where the log shows those of exactly one node."""
+        """Ranks by local rank, where the log shows those of exactly one node, or one node has all ranks."""
         if self._ranks_by_local_rank is None:
             text = self._both_ends()
             has_both = "[default" in text or "(local_rank: " in text  # far cheaper than the search
@@ -195,6 +205,8 @@ class LineAttribution:
                 int(found["r1"] or found["r2"]) - int(found["l1"] or found["l2"])
                 for found in (_LOCAL_RANK.finditer(text) if has_both else ())
             }
+            if not offsets and "[default" in text and len(set(_LOCAL_TAG.findall(text))) == self._stated_size():
+                offsets = {0}
             base = offsets.pop() if len(offsets) == 1 else None
             self._ranks_by_local_rank = (
                 {} if base is None else {local: local + base for local in range(_MOST_LOCAL_RANKS)}
@@ -242,6 +254,12 @@ class LineAttribution:
         for pattern in patterns:
             for found in pattern.finditer(text):
                 yield found["pid"], int(found["rank"])
+
+    def rank_of_ray_task(self, offset: int) -> int | None:
+        """The rank of the task whose error, as Ray's driver prints it, ends in the line at an offset."""
+        begin = self._text.rfind("ray::", max(0, offset - _RAY_RANGE), offset)
+        found = _RAY_TASK.match(self._text, begin, offset) if begin >= 0 else None
+        return None if found is None else self.rank_of_process(found["pid"])
 
     def _stream_rank_if_named(self, pid: str) -> int | None:
         text = self._both_ends()

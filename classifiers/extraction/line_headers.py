@@ -63,7 +63,8 @@ _LABELLED_SHARE: Final = 0.6
 _COLLECTED_WITHIN_S: Final = 1_500  # judgement; times of different zones differ by half an hour and more
 
 _MPI_TAG: Final = re.compile(
-    r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"
+    r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?:mpirank:)?(?P<rank>\d{1,6})(?:,[\w-]{1,60})?\]"
+    r"(?:<(?:stdout|stderr|stddiag)>)?:? ?"
     r"|\[(?P<rank2>\d{1,6})\]<(?:stdout|stderr)>: ?"
 )
 _STAMPED_TAG: Final = re.compile(r"\[?[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]?(?=\[\d{1,6}[\],])")

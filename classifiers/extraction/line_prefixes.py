@@ -214,9 +214,14 @@ def _middle_lines(text: str) -> list[str]:
 
 
 def _are_replicas(names: Iterable[str]) -> bool:
-    """Whether the numbers of names count up from 0 or 1, as those of replicas do and those of hosts rarely."""
-    found = (_POD_NUMBER.search(name) for name in names)
-    numbers = {int(one["n"]) for one in found if one is not None}
+    """Whether the numbers of names count up from 0 or 1, as those of replicas do and those of hosts rarely.
+
+    Kubernetes writes no zero before a number.
+    """
+    written = {one["n"] for name in names if (one := _POD_NUMBER.search(name)) is not None}
+    numbers = set(map(int, written))
+    if any(len(number) > 1 and number.startswith("0") for number in written):
+        return False
     return bool(numbers) and min(numbers) <= 1 and max(numbers) < 2 * len(numbers) + 2
 
 

@@ -97,6 +97,8 @@ _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 _BY_STRENGTH: Final = {
     "decisive": Onset.DECISIVE_ENTRY, "strong": Onset.STRONG_ENTRY, "weak": Onset.WEAK_ENTRY,
 }  # fmt: skip
+# The error that pytest prints below the source line that raised it, which it marks with ">".
+_PYTEST_ERROR: Final = re.compile(r"\n[^\n]{0,60}?\bE {3,12}\S")
 # How far into a line an expression is searched, in characters (judgement: the reason stands near the front).
 _RETRY_RANGE: Final = 300
 _RANGE: Final = 400
@@ -321,7 +323,7 @@ def _names_exception(message: str) -> bool:
 
 
 def is_source_code(text: str, offset: int, line: str, *, stamped: bool = False) -> bool:
-    """Whether a line without its header is a frame of a traceback or the source line printed below a frame.
+    """Whether a line without its header is a frame of a traceback, or the source line printed with a frame.
 
     Args:
         text: the log.
@@ -330,6 +332,8 @@ def is_source_code(text: str, offset: int, line: str, *, stamped: bool = False) 
         stamped: whether it has a header, which may have taken its indentation.
     """
     message = line.lstrip()
+    if message.startswith("> ") and _PYTEST_ERROR.search(text, offset + len(line), offset + len(line) + _RANGE):
+        return True
     if message.startswith(_TRACEBACK_PARTS):
         return shape_of(message) is None
     if (message == line and not stamped) or _names_exception(message):

@@ -8,7 +8,7 @@ from classifiers.extraction import training_progress
 from classifiers.extraction.benign_lines import is_harmless_item, is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
-from classifiers.extraction.line_shapes import names_timeout, relays_timeout
+from classifiers.extraction.line_shapes import is_crash, names_timeout, relays_timeout
 from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.relevance.entry_groups import ended_by_request
@@ -118,7 +118,7 @@ def _least_odds(leading: EvidenceItem, log_odds: LogOdds) -> float | None:
     if leading.onset > Onset.TELLING_WORDS:
         return None if leading.onset in _CLEAR_SIGNS else max(0.0, log_odds(leading.message) or 0.0)
     lead = _LEAD.get(leading.onset)
-    if lead is None or leading.line_number is None or leading.from_scheduler:
+    if lead is None or leading.line_number is None or leading.from_scheduler or is_crash(leading.message.lstrip()):
         return None
     own = log_odds(leading.message) or 0.0
     return max(0.0, own + lead) if own < 0.0 else None

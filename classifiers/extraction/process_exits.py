@@ -1,7 +1,7 @@
 """Process exits as launchers report them: which process ended, and by which exit code or signal.
 
-Sources: PyTorch elastic (agent line and root-cause report), Slurm `srun`, Open MPI and PRRTE, DeepSpeed, Lightning,
-`torch.multiprocessing`, Horovod, Composer.
+Sources: PyTorch elastic (agent line and root-cause report), Slurm `srun`, Open MPI and PRRTE, MPICH and Intel MPI,
+DeepSpeed, Lightning, `torch.multiprocessing`, Horovod, Composer.
 """
 
 import re
@@ -27,7 +27,7 @@ _SRUN: Final = re.compile(
     r"(?P<how>[A-Z][^\n]{0,60})"
 )
 _MPI_SIGNAL: Final = re.compile(
-    rf"process rank (?P<rank>{_RANK}) with PID \d+ on node (?P<node>\S+) exited on signal (?P<signal>{_RANK})"
+    rf"process rank (?P<rank>{_RANK}) with PID \d+ on node (?P<node>\S+) exited on\ssignal (?P<signal>{_RANK})"
 )
 _MPI_NAME: Final = re.compile(
     rf"Process name: (?:\[(?:\[\d+,\d+\]|[^\[\]]{{1,80}}),(?P<mpi>{_RANK})\]|(?P<plain>{_RANK})[ \t]*$)", re.MULTILINE
@@ -40,6 +40,12 @@ _LIGHTNING: Final = re.compile(
 )
 _HOROVOD: Final = re.compile(rf"\bProcess (?P<rank>\d{{1,5}}) exit with status code (?P<code>{_CODE})")
 _MPICH: Final = re.compile(rf"^=\s{{1,8}}EXIT CODE: (?P<code>{_CODE})")
+_MPICH_NOTICE: Final = "BAD TERMINATION OF ONE OF YOUR"
+_MPICH_PROCESS: Final = re.compile(
+    rf"^=\s{{1,8}}(?:RANK (?P<rank>{_RANK}) )?PID \d+ RUNNING AT (?P<node>[\w.-]{{1,200}})\s{{1,8}}"
+    rf"^=\s{{1,8}}(?:EXIT (?:CODE|STATUS): (?P<code>{_CODE})|KILLED BY SIGNAL: (?P<signal>{_RANK}))",
+    re.MULTILINE,
+)
 _SPAWN: Final = re.compile(
     r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with "
     rf"(?:(?P<sig>signal \w+)|exit code (?P<code>{_CODE})|the following)"
@@ -64,6 +70,7 @@ _SIGNAL_BASE: Final = 128
 _SIGNAL_END: Final = 160
 # Characters after a line that belong to its notice, and of a root-cause report (judgement).
 _NOTICE_RANGE: Final = 300
+_SIGNAL_RANGE: Final = 40
 _ROOT_CAUSE_RANGE: Final = 1_500
 _MAX_RANKS: Final = 4_096  # larger ranges are no lists of tasks (judgement)
 
@@ -164,8 +171,11 @@ def _parse_reason(reason: str) -> tuple[int | None, int | None]:
     return code, signal_of(code)
 
 
-def _mpi_signal(line: str, _following: str) -> Sequence[ProcessExit] | None:
-    hit = _MPI_SIGNAL.search(line) if "exited on signal" in line else None
+def _mpi_signal(line: str, following: str) -> Sequence[ProcessExit] | None:
+    """The notice of Open MPI, which versions from 5.0 on break before the signal."""
+    if "exited on" not in line:
+        return None
+    hit = _MPI_SIGNAL.search(line) or _MPI_SIGNAL.search(line + following[:_SIGNAL_RANGE])
     if hit is None:
         return None
     return (_first_exit(int(hit["rank"]), node=hit["node"], signal=int(hit["signal"])),)
@@ -219,6 +229,16 @@ def _mpich(line: str, _following: str) -> Sequence[ProcessExit] | None:
     return None if hit is None else (ProcessExit(exit_code=int(hit["code"])),)
 
 
+def _mpich_notice(line: str, following: str) -> Sequence[ProcessExit] | None:
+    """The notice of MPICH and Intel MPI, which name the process below it."""
+    hit = _MPICH_PROCESS.search(following[:_NOTICE_RANGE]) if _MPICH_NOTICE in line else None
+    if hit is None:
+        return None
+    code = int(hit["code"]) if hit["code"] else None
+    number = int(hit["signal"]) if hit["signal"] else signal_of(code)
+    return (ProcessExit(int(hit["rank"]) if hit["rank"] else None, None, hit["node"], code, number),)
+
+
 def _spawn(line: str, _following: str) -> Sequence[ProcessExit] | None:
     """`torch.multiprocessing`. Beyond ASCII, letters of other alphabets may match where case is ignored."""
     hit = _SPAWN.search(line) if not line.isascii() or "terminated with " in line.lower() else None
@@ -242,8 +262,13 @@ def _plain(line: str, _following: str) -> Sequence[ProcessExit] | None:
 
 # The first that knows a line decides.
 _READERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
-    _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _spawn, _plain,
+    _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _mpich_notice, _spawn, _plain,
 )  # fmt: skip
+
+
+def is_heading_of_exit(line: str) -> bool:
+    """Whether a line is the headline of a notice that reports an exit, and says itself nothing of how it ended."""
+    return _MPICH_NOTICE in line
 
 
 def is_root_cause_report(line: str) -> bool:

@@ -118,7 +118,7 @@ class ProgressLines:
 
     def _time_at(self, offset: int) -> float | None:
         begin = self._text.rfind("\n", 0, offset) + 1
-        return time_of(self._text[begin : begin + _TIME_RANGE])
+        return time_of(self._text[begin : begin + _TIME_RANGE].partition("\n")[0])
 
 
 def _shape_of(line: str) -> Shape:

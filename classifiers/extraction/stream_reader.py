@@ -19,7 +19,13 @@ from classifiers.extraction.line_roles import LineFacts, applicable_hits, classi
 from classifiers.extraction.line_shapes import is_crash
 from classifiers.extraction.lost_nodes import lost_node
 from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
-from classifiers.extraction.process_exits import ProcessExit, find_exits, is_root_cause_report, root_cause_exit
+from classifiers.extraction.process_exits import (
+    ProcessExit,
+    find_exits,
+    is_heading_of_exit,
+    is_root_cause_report,
+    root_cause_exit,
+)
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
@@ -247,6 +253,7 @@ class StreamReader:
             rank = self._stream_rank
         if rank is None and role in {"initiating", "cascade"}:
             rank = self.attribution.infer_rank(line.text, header)
+            rank = self.attribution.rank_of_ray_task(line.offset) if rank is None else rank
         return rank, rank is not None and header.rank is None and in_message is None
 
     def _read_exits(self, line: ScannedLine, item: EvidenceItem, findings: StreamFindings) -> None:
@@ -262,9 +269,11 @@ class StreamReader:
         end = line.offset + len(line.text)
         following = text[end : end + _NOTICE_LENGTH]
         exits = resolve_local_ranks(find_exits(line.text, following), self.attribution)
-        findings.exits += map(self._with_node, exits)
+        findings.exits += [self._with_node(one, item.node) for one in exits]
         item.missing_ranks = tuple(find_missing_ranks(line.text, following))
         findings.missing += item.missing_ranks
+        if is_heading_of_exit(line.text):
+            return
         item.reports_exit = any(one.signal != SIGTERM for one in exits)
         item.reports_kill = any(one.is_violent for one in exits)
         item.exited_ranks = exited_ranks(exits)
@@ -272,9 +281,9 @@ class StreamReader:
             # A process that aborts itself says why: the launcher's report of it comes afterwards.
             item.role, item.onset = "teardown", Onset.NEUTRAL
 
-    def _with_node(self, one: ProcessExit) -> ProcessExit:
-        """An exit with the node of the log, where the launcher of one node reports that a process of it was killed."""
-        node = self._stream.source.node
+    @staticmethod
+    def _with_node(one: ProcessExit, node: str | None) -> ProcessExit:
+        """An exit with the node of its line, where the launcher of one node reports that a process of it was killed."""
         if node is None or one.node is not None or one.sees_all_ranks or not one.is_violent:
             return one
         return replace(one, node=node)

@@ -87,11 +87,15 @@ def parse_traceback(text: str, offset: int, first_line: str, *, parse: ParseHead
         first_line: that line.
         parse: reads the header of a line; lines of other writers are skipped.
     """
-    indent = _indent(indented_message(first_line, parse(first_line)))
+    message = indented_message(first_line, parse(first_line))
+    indent = _indent(message)
+    # The head of a program that logs the output of another one, such as "INFO | ".
+    logged = message[: max(0, message.find("Traceback"))] if not message.lstrip().startswith("Traceback") else ""
     frame = _InnermostFrame()
     foreign = 0
     first: Traceback | None = None
-    for begin, line, message in _lines_of_writer(text, offset, first_line, parse):
+    for begin, line, whole in _lines_of_writer(text, offset, first_line, parse):
+        message = whole.removeprefix(logged)
         words = message.strip()
         if not words:
             continue

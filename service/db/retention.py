@@ -29,7 +29,7 @@ from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import counters, jobs, retired_events
 from service.nodes.repository import suspicion
-from service.nodes.tables import blames
+from service.nodes.tables import failure_weights
 from service.portions import in_portions
 from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
@@ -253,7 +253,7 @@ class _Rows:
         ended = connection.execute(gone).scalars().all()
         self.failures += len(ended)
         mark_stale(connection, [*(row.ended_at for row in old), *ended])
-        for table in (failure_nodes, verdicts, logs, log_bodies, pending_logs, input_measures, blames):
+        for table in (failure_nodes, verdicts, logs, log_bodies, pending_logs, input_measures, failure_weights):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
         # Feedback is removed with its failure; the counts of groups include removed failures.

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from classifiers.contracts import LogStream
+from classifiers.contracts import FLIGHT_RECORDER, LogStream
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.scan import ERROR_WORDS, tidy
 from classifiers.taxonomy import Role
 from service.contracts.event import JobCompletion, NodeEventIn, Status
 from service.contracts.verdict import EvidenceLine, VerdictBody
-from service.explain import job_facts
+from service.explain import diagnostic_kinds, job_facts
 from service.explain.file_names import Writer, writers
 from service.explain.job_facts import JobEnd
 from service.explain.read_logs import ReadLog
@@ -87,7 +87,11 @@ class Explanation:
         return self.end.status is not Status.FAILED or any(
             line.role != "context"
             and not _is_fact(line)
-            and (line.signature is not None or contains_any(line.text.lower(), ERROR_WORDS))
+            and (
+                line.signature is not None
+                or line.stream in diagnostic_kinds.TITLES
+                or contains_any(line.text.lower(), ERROR_WORDS)
+            )
             for line in self.body.evidence
         )
 
@@ -160,7 +164,9 @@ def prepare(
 ) -> ExplainRequest:
     """Build the event and the log streams; what is not given is guessed from names and texts of the logs."""
     sources, skipped = _sources(logs)
-    guessed = job_facts.guess(one.log.text for one in sources)
+    accounts = (job_facts.of_accounting(one.log.text) for one in sources if one.log.kind == "sacct")
+    recorded = next(filter(None, accounts), None)
+    guessed = recorded or job_facts.guess(one.log.text for one in sources if one.log.kind is None)
     end = guessed
     given: set[str] = set()
     if status is not None:
@@ -186,8 +192,8 @@ def prepare(
 
 def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str, ...]]:
     """Return the logs with their writers, and what is skipped and why: logs of torchrun's earlier attempts, no text."""
-    texts = [one for one in logs if one.is_text]
-    found = [LogSource(log, writer) for log, writer in zip(texts, writers([one.name for one in texts]), strict=True)]
+    found = _without_idle(_with_writers([one for one in logs if one.is_text and one.kind is None]))
+    found += _with_writers([one for one in logs if one.kind is not None])
     last = max((one.writer.attempt or 0 for one in found), default=0)
     of_last_attempt = tuple(one for one in found if one.writer.attempt is None or one.writer.attempt == last)
     left = len(found) - len(of_last_attempt)
@@ -199,8 +205,23 @@ def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str,
     return of_last_attempt, tuple(skipped)
 
 
+def _with_writers(logs: Sequence[ReadLog]) -> list[LogSource]:
+    """Return logs with their writers; a diagnostic file is a stream named for its kind."""
+    found = zip(logs, writers([one.name for one in logs]), strict=True)
+    return [LogSource(log, replace(writer, stream=log.kind or writer.stream)) for log, writer in found]
+
+
+def _without_idle(found: Sequence[LogSource]) -> list[LogSource]:
+    """Return logs without the empty ones that say nothing: of no rank, or of one that printed elsewhere."""
+    printed = {one.writer.rank for one in found if one.log.text.strip()} | {None}
+    return [one for one in found if one.log.text.strip() or one.writer.rank not in printed]
+
+
 def _stream(source: LogSource) -> LogStream:
     windows = source.log.windows
+    if source.log.kind == FLIGHT_RECORDER:
+        place = source.writer
+        return LogStream(source.log.text, place.rank, place.node, FLIGHT_RECORDER, None, missing=source.log.note)
     return LogStream(
         text=source.log.text,
         rank=source.writer.rank,
@@ -233,14 +254,24 @@ def _shown_lines(evidence: Sequence[EvidenceLine], sources: Sequence[LogSource])
         if left[line.role] <= 0 or _is_fact(line) or _WORD.search(line.text) is None:
             continue
         left[line.role] -= 1
+        number = line.line
         if line.stream in _NO_LOG:
             name, log = "node event" if line.stream == "node" else line.stream, None
+        elif line.stream in diagnostic_kinds.TITLES:  # what several files show together, or not as they write it
+            name, log, number = _diagnostic_name(line, sources), None, None
         else:
             log = _log_of(line, sources)
             name = "log" if log is None else log.name
-        raised_at = None if log is None or line.line is None else _raised_at(log, line.line)
-        shown.append(ShownLine(name, line.line, line.role, line.text, line.rank, line.node, raised_at))
+        raised_at = None if log is None or number is None else _raised_at(log, number)
+        shown.append(ShownLine(name, number, line.role, line.text, line.rank, line.node, raised_at))
     return sorted(shown, key=lambda one: list(_SHOWN).index(one.role))
+
+
+def _diagnostic_name(line: EvidenceLine, sources: Sequence[LogSource]) -> str:
+    """Return the file that shows a finding; where several may, what they are."""
+    files = [one for one in sources if one.log.kind == line.stream and one.writer.rank in {line.rank, None}]
+    is_joint = line.stream == FLIGHT_RECORDER or len(files) != 1
+    return diagnostic_kinds.TITLES[line.stream] if is_joint else files[0].log.name
 
 
 def _is_fact(line: EvidenceLine) -> bool:
@@ -250,6 +281,7 @@ def _is_fact(line: EvidenceLine) -> bool:
 
 def _log_of(line: EvidenceLine, sources: Sequence[LogSource]) -> ReadLog | None:
     """Return the log that has a line of evidence: the one whose text at this number is the line's."""
+    sources = [one for one in sources if one.log.kind is None]
     if len(sources) == 1:
         return sources[0].log
     own = [one for one in sources if one.writer.stream == line.stream and one.writer.rank in {line.rank, None}]

@@ -14,7 +14,9 @@ from classifiers.extraction.line_prefixes import MOST_RANKS, pod_rank
 _SUFFIX: Final = re.compile(
     r"(?i)(?:\.(?:log|err|out|txt|stderr|stdout|trace|gz|bz2|xz|lzma|zst|zstd|previous|current))+$"
 )
-_TORCHRUN: Final = re.compile(r"(?:^|/)attempt_(?P<attempt>\d{1,4})/(?P<rank>\d{1,5})/(?:std(?:out|err))(?:\.log)?\b")
+_TORCHRUN: Final = re.compile(
+    r"(?:^|/)attempt_(?P<attempt>\d{1,4})/(?P<rank>\d{1,5})/(?:(?:std(?:out|err))(?:\.log)?\b|error\.json$)"
+)
 _RANK: Final = re.compile(
     r"(?i)(?:^|[/_.@+-])(?:(?:global|world|local)[_-]?)?(?:rank|task|proc(?:ess)?|trainer|replica)[_.=-]{0,2}"
     r"0{0,4}(?P<rank>\d{1,5})(?![\d:])"
@@ -30,6 +32,7 @@ _NODE: Final = re.compile(
 _STREAM: Final = re.compile(r"(?i)(?:^|[/_.-])(?P<stream>stderr|stdout|err|out)(?=$|[/_.-])")
 _SLURM: Final = re.compile(r"(?:^|/)slurm[-_](?P<job>\d{1,10})\b")
 _ROTATED: Final = re.compile(r"\.(?:log|err|out|txt)\.\d{1,3}(?:\.\w+)?$")
+_RANDOM_END: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?=\.\w{1,9}$|$)")  # as Kubernetes names pods
 _NUMBER: Final = re.compile(r"\d+")
 
 
@@ -85,10 +88,10 @@ def _numbers_that_differ(names: Sequence[str]) -> dict[str, int]:
     plain = [name for name in names if not _ROTATED.search(name)]
     groups: dict[str, list[str]] = {}
     for name in plain:
-        groups.setdefault(_NUMBER.sub("#", name), []).append(name)
+        groups.setdefault(_NUMBER.sub("#", _RANDOM_END.sub("", name)), []).append(name)
     ranks: dict[str, int] = {}
     for group in groups.values():
-        columns = list(zip(*(map(int, _NUMBER.findall(name)) for name in group), strict=True))
+        columns = list(zip(*(map(int, _NUMBER.findall(_RANDOM_END.sub("", name))) for name in group), strict=True))
         counting = [column for column in columns if sorted(column) == list(range(len(group)))]
         if len(counting) == 1 and len(group) > 1:
             ranks |= dict(zip(group, counting[0], strict=True))

@@ -14,6 +14,7 @@ from service.contracts.event import Status
 
 _END: Final = 256 * 1024  # characters: these lines are at the end of a log
 _MOST: Final = 255
+_LAST_SIGNAL: Final = 64  # of Linux; Slurm records its own reasons above it
 
 _STATUS: Final = (
     (re.compile(r"(?i)\bCANCELLED AT \S+ DUE TO TIME LIMIT\b"), Status.TIMEOUT),
@@ -67,6 +68,27 @@ def guess(texts: Iterable[str]) -> JobEnd:
         signal, code = -code, None
     is_slurm = "slurmstepd: " in whole or "srun: " in whole
     return JobEnd(status, code, signal, "slurm" if is_slurm else None)
+
+
+def of_accounting(text: str) -> JobEnd | None:
+    """Return how a job ended by `sacct --parsable2`: its first row, which is of the job itself; None if not failed."""
+    from service.formats.slurm.job import STATES  # noqa: PLC0415 - start-up: few logs come with such a file
+
+    header, _, rows = text.lstrip("\ufeff\r\n").partition("\n")
+    row = dict(zip(header.strip().split("|"), rows.partition("\n")[0].strip().split("|"), strict=False))
+    words = row.get("State", "").split()
+    state = words[0].removesuffix("+") if words else ""
+    status = next((found for name, found in STATES.items() if state and name.startswith(state)), Status.SUCCEEDED)
+    if status is Status.SUCCEEDED:
+        return None
+    code, _, signal = row.get("ExitCode", "").partition(":")
+    number = int(signal) if re.fullmatch(r"\d{1,3}", signal, re.ASCII) and status is not Status.NODE_FAIL else 0
+    return JobEnd(
+        status,
+        exit_code=int(code) if re.fullmatch(r"[1-9]\d{0,2}", code, re.ASCII) and int(code) <= _MOST else None,
+        signal=number if 0 < number <= _LAST_SIGNAL else None,
+        scheduler="slurm",
+    )
 
 
 def _reported_code(text: str) -> int | None:

@@ -17,13 +17,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
+from classifiers.contracts import FLIGHT_RECORDER
 from service.errors import ConfigurationError
+from service.explain.diagnostic_kinds import kind_of
 
 STANDARD_INPUT: Final = "-"
 FILES_MOST: Final = 2_000  # of a folder
 _LOG_NAME: Final = re.compile(
     r"(?i)(?:\.(?:log|err|out|txt|stderr|stdout|trace)(?:\.\d+)?|(?:^|[._-])(?:stderr|stdout|console)[\w.-]*)$"
 )
+_NO_LOG_NAME: Final = re.compile(r"(?i)^(?:(?:requirements|constraints)[\w.-]*|readme|licen[cs]e|cmakelists)\.txt$")
+_MAY_BE_DIAGNOSTIC: Final = re.compile(r"(?i)(?:\.(?:json|pickle|pkl|dump)|^[^.]+)$")
 _COMPRESSED: Final = re.compile(r"(?i)\.(?:gz|bz2|xz|lzma|zst|zstd)$")
 _SAMPLE: Final = 16 * 1024
 _CONTROL: Final = bytes(code for code in range(32) if code not in {7, 8, 9, 10, 11, 12, 13, 27}) + b"\x7f"
@@ -48,11 +52,13 @@ class OpenedLog:
         file: its text as bytes, in UTF-8 or in an unknown encoding of one byte a character.
         size: its length in bytes if `file` can seek, None otherwise (a pipe, or a compressed or converted file).
         modified: when the file was changed last, None for a pipe.
+        kind: the kind of a diagnostic file, None of a plain log.
     """
 
     file: IO[bytes]
     size: int | None
     modified: datetime | None
+    kind: str | None = None
 
 
 class NotText(ConfigurationError):
@@ -61,6 +67,8 @@ class NotText(ConfigurationError):
 
 def find(names: Sequence[str]) -> list[LogFile]:
     """Return the logs of the names, each once: a file is taken as it is, of a folder all that look like logs.
+
+    Diagnostic files of a folder are taken too.
 
     Raises:
         ConfigurationError: a name does not exist, or a folder holds no log.
@@ -87,11 +95,27 @@ def _logs_of_folder(folder: Path) -> list[LogFile]:
         files += [Path(place) / one for one in sorted(names) if not one.startswith(".")]
         if len(files) > FILES_MOST:
             raise ConfigurationError(f"{folder}: more than {FILES_MOST:,} files in this folder; name the logs")
-    logs = [path for path in files if _LOG_NAME.search(_COMPRESSED.sub("", path.name))] or files
-    logs = [path for path in logs if path.is_file() and path.stat().st_size]
-    if not logs:
+    of_logs = {path for path in files if _is_named_like_log(_COMPRESSED.sub("", path.name))}
+    logs = [path for path in files if path in of_logs or _is_diagnostic(path)] if of_logs else files
+    logs = [path for path in logs if path.is_file()]
+    if not any(path.stat().st_size for path in logs):
         raise ConfigurationError(f"{folder}: no log in this folder")
     return [LogFile(shown(str(path)), path, of_folder=True) for path in logs]
+
+
+def _is_named_like_log(name: str) -> bool:
+    return _LOG_NAME.search(name) is not None and _NO_LOG_NAME.search(name) is None
+
+
+def _is_diagnostic(path: Path) -> bool:
+    """Return whether a file that is not named like a log is a diagnostic file."""
+    if _MAY_BE_DIAGNOSTIC.search(path.name) is None or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return kind_of(file.read(_SAMPLE)) is not None
+    except OSError:
+        return False
 
 
 def shown(name: str) -> str:
@@ -116,13 +140,13 @@ def opened(log: LogFile, standard_input: IO[bytes]) -> Iterator[OpenedLog]:
                 sample = text.peek(_SAMPLE)[:_SAMPLE]
             except damage_errors() as error:
                 raise NotText(f"{log.name}: the compressed data is damaged ({error})") from None
-            encoding = _utf16_encoding(sample)
-            if encoding is None and is_binary(sample):
+            encoding, kind = _utf16_encoding(sample), kind_of(sample)
+            if encoding is None and kind != FLIGHT_RECORDER and is_binary(sample):
                 raise NotText(f"{log.name}: not a text file")
             if encoding is not None:
                 text = io.BufferedReader(_Utf8Reader(text, encoding))
             size = found.st_size if found is not None and text is raw and raw.seekable() else None
-            yield OpenedLog(text, size, modified)
+            yield OpenedLog(text, size, modified, kind)
     except OSError as error:
         raise ConfigurationError(f"{log.name}: {error.strerror or error}") from None
 

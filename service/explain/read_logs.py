@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import IO, Final
 
+from classifiers.contracts import FLIGHT_RECORDER
+from classifiers.flight_recorder.dump import MOST_BYTES as DUMP_BYTES
+from classifiers.flight_recorder.streams import dump_stream
 from classifiers.redaction import redact
 from service.errors import ConfigurationError
 from service.explain.log_files import LogFile, NotText, OpenedLog, damage_errors, opened
@@ -34,6 +37,7 @@ class ReadLog:
         note: what was left out, None if nothing was.
         modified: when the file was changed last, None for standard input.
         is_text: false for a file of a folder that is no text, such as a program: it is left out.
+        kind: the kind of a diagnostic file, None of a plain log.
     """
 
     name: str
@@ -43,6 +47,7 @@ class ReadLog:
     note: str | None = None
     modified: datetime | None = None
     is_text: bool = True
+    kind: str | None = None
 
 
 def read(logs: Sequence[LogFile], standard_input: IO[bytes] | None = None) -> list[ReadLog]:
@@ -73,12 +78,21 @@ def _read_if_text(log: LogFile, budget: int, standard_input: IO[bytes]) -> ReadL
 
 def _read(log: LogFile, budget: int, standard_input: IO[bytes]) -> ReadLog:
     with opened(log, standard_input) as source:
+        if source.kind == FLIGHT_RECORDER:
+            return _read_dump(log, source)
         if source.size is not None and source.size > SCAN_BYTES:
             windows, size, note = _ends(source, source.size, budget)
         else:
             windows, size, note = _excerpt(source, budget)
     text, places = _joined(windows)
-    return ReadLog(log.name, text, places, size, note, source.modified)
+    return ReadLog(log.name, text, places, size, note, source.modified, kind=source.kind)
+
+
+def _read_dump(log: LogFile, source: OpenedLog) -> ReadLog:
+    """Read a Flight Recorder dump; `note` says why it can't be read."""
+    data = source.file.read(DUMP_BYTES + 1)
+    stream = dump_stream(data)
+    return ReadLog(log.name, stream.text, (), len(data), stream.missing, source.modified, kind=FLIGHT_RECORDER)
 
 
 def _excerpt(source: OpenedLog, budget: int) -> tuple[list[Window], int, str | None]:

@@ -17,8 +17,9 @@ from typing import Any, Final
 import orjson
 
 from classifiers.extraction.envelopes import prefixes
+from classifiers.extraction.envelopes.record_errors import with_error
 
-# Where a record holds the line, its time, its level, its rank, and the text of an exception. The first one counts.
+# Where a record holds the line, its time, its level and its rank. The first one counts.
 _MESSAGE: Final = ("log", "message", "msg", "textPayload", "MESSAGE", "event", "line", "text")
 _NESTED: Final = ("jsonPayload", "fields", "body", "record")
 _TIME: Final = ("time", "ts", "timestamp", "@timestamp", "asctime", "eventTime")
@@ -26,7 +27,6 @@ _LEVEL: Final = ("level", "levelname", "severity", "log_level", "lvl")
 _RANK: Final = ("rank", "global_rank", "process_index")
 _WRITTEN_RANK: Final = re.compile(r"\d{1,6}")
 _LARGEST_RANK: Final = 999_999
-_EXCEPTION: Final = ("exc_info", "exception", "exc_text", "traceback", "stack_trace", "stack")
 _LOGFMT: Final = re.compile(
     r'(?:[\w.@-]{1,40}=(?:"(?:[^"\\]|\\.)*"|[^\s"]*) +){1,12}msg=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S*))'
 )
@@ -125,14 +125,20 @@ def _record_of(fields: Mapping[str, Any] | None, prefix: str) -> Record | None:
     if fields is None or message is None:
         return None
     inner = _record_of(_json_fields(message), "") if message.startswith("{") else None
-    exception = _first_text(fields, _EXCEPTION)
-    text = message if not exception or exception in message else f"{message}\n{exception}"
+    text = with_error(message, fields)
     rank = next((fields[name] for name in _RANK if _is_rank(fields.get(name))), None)
-    level = _LEVEL_NAMES.get(next((fields[name] for name in _LEVEL if isinstance(fields.get(name), str)), "").lower())
+    level = _LEVEL_NAMES.get(_level_of(fields).lower())
     if inner is not None:
         text, level = inner.text, inner.level or level
         rank = rank if inner.rank is None else inner.rank
     return Record(text.rstrip("\r\n"), prefix, _time(fields), level, rank)
+
+
+def _level_of(fields: Mapping[str, Any]) -> str:
+    """The level of a record as it is written, empty if unknown; loguru's is an object with a name."""
+    values = (fields.get(name) for name in _LEVEL)
+    named = (value.get("name") if isinstance(value, dict) else value for value in values)
+    return next((value for value in named if isinstance(value, str)), "")
 
 
 def _is_rank(value: Any) -> bool:

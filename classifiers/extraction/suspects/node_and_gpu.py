@@ -42,6 +42,9 @@ def suspect_node(
         of_rank += [process_exit.node for process_exit in exits if process_exit.rank == rank]
         if any(of_rank):
             return next(node for node in of_rank if node)
+    of_exits = {process_exit.node for process_exit in exits if process_exit.node} if rank is None else set()
+    if len(of_exits) == 1:
+        return of_exits.pop()
     return nodes[0] if len(nodes) == 1 else None
 
 

@@ -13,7 +13,7 @@ from signal import SIGABRT, SIGTERM
 from typing import Final
 
 from classifiers.contracts import Suspect
-from classifiers.extraction.line_shapes import names_timeout, relays_timeout
+from classifiers.extraction.line_shapes import contains_any, names_timeout, relays_timeout
 from classifiers.extraction.observations.only_losses import place_of_losses
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.process_exits import ProcessExit
@@ -45,6 +45,7 @@ _RANK_MENTION: Final = re.compile(
 # Characters of a line that are searched (judgement).
 _RANGE: Final = 600
 _SEQUENCE_RANGE: Final = 2_000
+_LAUNCHERS: Final = ("ORTE_ERROR_LOG", "PRTE ERROR", "PMIX ERROR")  # of Open MPI, which start all ranks
 _NODE_SIZES: Final = frozenset({2, 4, 8})  # devices of a node, as vendors build them
 _PAIR: Final = 2
 _NO_TIME: Final = 1e12  # sorts last
@@ -271,9 +272,15 @@ def _reported_exit(evidence: SuspectEvidence) -> int | None:
     ):
         if one.rank is not None and (one.signal != SIGTERM or one.reported_first):
             return one.rank
-        if one.local_rank is not None and len(evidence.raw.job.nodes) <= 1:
+        if one.local_rank is not None and not _has_several_nodes(evidence):
             return one.local_rank
     return None
+
+
+def _has_several_nodes(evidence: SuspectEvidence) -> bool:
+    """Whether the job has more than one node, or a launcher marks lines with the hosts that it started processes on."""
+    marked = any(attribution.prefix_style.name == "host" for attribution in evidence.attributions)
+    return len(evidence.raw.job.nodes) > 1 or marked
 
 
 def _first_complaint(evidence: SuspectEvidence) -> int | None:
@@ -321,6 +328,8 @@ def _only_process(evidence: SuspectEvidence) -> int | None:
     if len(raw.job.nodes) > 1 or (raw.job.gpus or 0) > 1 or len(texts) != 1 or evidence.exits:
         return None
     if any(attribution.known_ranks or attribution.has_several_ranks for attribution in evidence.attributions):
+        return None
+    if contains_any(texts[0].text, _LAUNCHERS):
         return None
     if any(hit.role in {"cascade", "teardown"} for item in evidence.items for hit in item.hits):
         return None

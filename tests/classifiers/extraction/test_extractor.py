@@ -338,3 +338,17 @@ def test_an_empty_log_changes_nothing_of_the_other_one() -> None:
     for events in ((), (event,)):
         alone = extract(log, events=events)
         assert extract(log, LogStream("", rank=0, stream="stdout"), events=events).evidence == alone.evidence
+
+
+def test_where_a_dump_shows_the_beginning_the_lines_of_logs_are_those_of_any_run() -> None:
+    stack = 'Process 4{}: python t.py\nPython v3.12.3 (/usr/bin/python3.12)\n\nThread 4{} (active): "MainThread"\n{}\n'
+    waits, reads = "    all_reduce (torch/distributed/distributed_c10d.py:2501)", "    read (data.py:88)"
+    dumps = [
+        {"rank": rank, "kind": "py_spy", "tail": stack.format(rank, rank, reads if rank == 2 else waits)}
+        for rank in range(4)
+    ]
+    logs = [{"rank": rank, "tail": "step 1 loss 2\n"} for rank in range(4)]
+    found = EXTRACTOR.extract(build_case({"status": "failed", "logs": [*logs, *dumps]}))
+    assert found.case.evidence[0].text.startswith("py-spy: rank 2 is in read")
+    assert found.short_log_lines == ()
+    assert EXTRACTOR.extract(build_case({"status": "failed", "logs": logs})).short_log_lines

@@ -250,3 +250,17 @@ def test_what_the_file_system_itself_reports_leads_an_error_that_it_explains() -
 
     assert first_line(f"step 3\n{report}\n{effect}\n", log_odds=prefers_effect) == report
     assert first_line(f"step 3\nbeegfs: metadata target is ready: 7\n{effect}\n", log_odds=prefers_effect) == effect
+
+
+def test_the_source_line_that_pytest_marks_is_no_beginning() -> None:
+    text = (
+        "    @pytest.fixture\n    def db():\n"
+        '>       raise RuntimeError("no database")\nE       RuntimeError: no database\n\ntest_a.py:5: RuntimeError\n'
+    )
+    assert first_line(text) == "E RuntimeError: no database"
+    assert first_line("> error: no database\nstopped\n") == "> error: no database"
+
+
+def test_no_words_overrule_the_first_line_of_a_crash() -> None:
+    lines = ["test tests::mean ... FAILED", "thread 'tests::mean' (7) panicked at a.rs:4:2:", "assertion failed"]
+    assert first_line("\n".join(lines), log_odds=lambda line: 4.0 if "FAILED" in line else -3.0) == lines[1]

@@ -12,6 +12,7 @@ from classifiers.extraction import line_headers
     [
         ("[rank3]: RuntimeError: x", 3, "RuntimeError: x"),
         ("[1,12]<stderr>:Traceback", 12, "Traceback"),
+        ("[1,mpirank:12,algo-2]<stderr>:Traceback", 12, "Traceback"),  # SageMaker
         ("2026-01-02T16:13:44.884Z: [1,5]<stdout>:boom", 5, "boom"),
         ("[default1]:error", 1, "error"),
         ("[rank: 2] Child process", 2, "Child process"),

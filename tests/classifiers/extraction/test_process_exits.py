@@ -123,3 +123,25 @@ def test_an_mpi_error_gives_the_rank_of_its_process() -> None:
     assert [
         one.rank for one in process_exits.find_exits(line, "\n[gpu4:32050] *** reported by process [3970760705,2]\n")
     ] == [2]
+
+
+def test_a_signal_may_stand_on_the_next_line() -> None:
+    line = "prterun noticed that process rank 3 with PID 4123 on node node-b exited on"
+    [found] = process_exits.find_exits(line, "\nsignal 11 (Segmentation fault).\n")
+    assert (found.rank, found.node, found.signal, found.reported_first) == (3, "node-b", 11, True)
+
+
+@pytest.mark.parametrize(
+    ("notice", "rank", "node", "signal", "code"),
+    [
+        ("\n=   PID 40321 RUNNING AT gpu-02\n=   EXIT CODE: 9\n", None, "gpu-02", None, 9),
+        ("\n=   RANK 5 PID 40321 RUNNING AT node02\n=   KILLED BY SIGNAL: 9 (Killed)\n", 5, "node02", 9, None),
+        ("\n=   RANK 2 PID 40321 RUNNING AT node02\n=   EXIT STATUS: 134\n", 2, "node02", 6, 134),
+    ],
+    ids=("MPICH", "Intel MPI, signal", "Intel MPI, status"),
+)
+def test_a_bad_termination_names_its_node(
+    notice: str, rank: int | None, node: str, signal: int | None, code: int | None
+) -> None:
+    [found] = process_exits.find_exits("=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", notice)
+    assert (found.rank, found.node, found.signal, found.exit_code) == (rank, node, signal, code)

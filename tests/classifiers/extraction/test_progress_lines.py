@@ -126,3 +126,11 @@ def test_the_latest_time_is_that_of_the_very_last_line_of_progress() -> None:
     assert latest == time_of("2026-09-01 08:59:00 x")
     assert about is not None
     assert about < (latest or 0.0)
+
+
+def test_progress_lines_without_times_do_not_take_the_time_of_a_line_below() -> None:
+    steps = "".join(f"step {number} loss 2\n" for number in range(60))
+    progress = progress_of(f"{steps}[E1120 09:59:58.1 ProcessGroupNCCL.cpp:632] Watchdog caught collective timeout\n")
+    assert progress.last_offset() > 0
+    assert progress.last_time() is None
+    assert progress.latest_time() is None

@@ -1,7 +1,10 @@
+from functools import partial
+
 import pytest
 
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.tracebacks import exception_type, mark_chains, parse_traceback
 
 CHAINED = """Traceback (most recent call last):
@@ -122,3 +125,16 @@ def test_a_traceback_whose_lines_have_different_times_is_one(stamp: str) -> None
     found = parse_traceback(text, 0, text.split("\n", maxsplit=1)[0])
     assert found is not None
     assert found.final_line.endswith(CAUSE)
+
+
+def test_a_logger_of_another_program_may_stand_before_each_line_of_a_traceback() -> None:
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "train.py", line 210, in <module>',
+        "    main()",
+        "RuntimeError: shape '[8, 512, -1]' is invalid",
+    ]
+    text = "".join(f"2: 2026-11-28 10:01:11 | INFO | {line}\n" for line in lines)
+    found = parse_traceback(text, 0, text.partition("\n")[0], parse=partial(parse_header, labelled=True))
+    assert found is not None
+    assert (found.exception, found.raised_at) == ("RuntimeError", "<module>: main()")

@@ -3,7 +3,7 @@
 import pytest
 
 from service.formats import node_events
-from service.incidents.repository.signals import LATEST
+from service.incidents.repository.incident_signals import LATEST
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport

@@ -275,3 +275,21 @@ def test_lines_that_a_good_run_printed_too_are_not_the_cause(explain: Explain, t
     assert "Not new     1 line that the good run printed too, set aside" in output
     lines = [line["text"] for line in explain.json(failing, "--good", good)["lines"] if line["role"] == "initiating"]
     assert lines == ["KeyError: 'lr_5'"]
+
+
+@pytest.mark.parametrize("case", ["dead_rank", "missing_rank", "mismatched_operations", "mismatched_sizes"])
+def test_a_folder_of_flight_recorder_dumps_names_the_rank(explain: Explain, case: str) -> None:
+    folder = Path(__file__).parents[2] / "data" / "flight_recorder" / case
+    found = explain.json(folder)
+    first = found["lines"][0]
+    assert (first["file"], first["role"], first["rank"]) == ("Flight Recorder", "initiating", 2)
+    assert found["verdict"]["suspect"]["rank"] == 2
+    assert found["shows_failure"]
+
+
+def test_an_error_file_of_torchrun_is_named(explain: Explain, tmp_path: Path) -> None:
+    message = {"message": "KeyError: 'lr'", "extraInfo": {"py_callstack": KEY_ERROR.replace("lr_5", "lr")}}
+    log(tmp_path / "attempt_0" / "0" / "stderr.log", "step 1 loss 2.1\n")
+    error_file = log(tmp_path / "attempt_0" / "1" / "error.json", orjson.dumps({"message": message}))
+    first = explain.json(tmp_path)["lines"][0]
+    assert (first["file"], first["rank"], first["line"]) == (str(error_file), 1, None)

@@ -41,3 +41,8 @@ def test_ranks(names: list[str], ranks: list[int | None]) -> None:
 )
 def test_nodes_streams_and_jobs(name: str, writer: Writer) -> None:
     assert writers([name]) == [writer]
+
+
+def test_pods_of_an_indexed_job_have_ranks_whatever_their_random_ends() -> None:
+    names = ["train-workers-0-0-bb2df.log", "train-workers-0-1-xk2mn.log", "train-workers-0-2-qq9rt.log"]
+    assert [one.rank for one in writers(names)] == [0, 1, 2]

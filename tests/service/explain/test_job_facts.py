@@ -1,7 +1,7 @@
 import pytest
 
 from service.contracts.event import Status
-from service.explain.job_facts import JobEnd, guess
+from service.explain.job_facts import JobEnd, guess, of_accounting
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,21 @@ from service.explain.job_facts import JobEnd, guess
 )
 def test_the_end_of_a_job_is_read_from_launchers_and_shells(text: str, end: JobEnd) -> None:
     assert guess([f"step 1 loss 2\n{text}\n"]) == end
+
+
+@pytest.mark.parametrize(
+    ("row", "end"),
+    [
+        ("77|OUT_OF_MEMORY|0:125", JobEnd(Status.OUT_OF_MEMORY, scheduler="slurm")),
+        ("77|OUT_OF_ME+|0:125", JobEnd(Status.OUT_OF_MEMORY, scheduler="slurm")),
+        ("77|CANCELLED by 1000|0:15", JobEnd(Status.CANCELLED, signal=15, scheduler="slurm")),
+        ("77|FAILED|3:0", JobEnd(exit_code=3, scheduler="slurm")),
+        ("77|TIMEOUT|0:0", JobEnd(Status.TIMEOUT, scheduler="slurm")),
+        ("77|NODE_FAIL|0:1", JobEnd(Status.NODE_FAIL, scheduler="slurm")),
+        ("77|COMPLETED|0:0", None),
+        ("77|²|9999:x", None),
+        ("", None),
+    ],
+)
+def test_the_end_of_a_job_is_read_from_the_accounting_of_slurm(row: str, end: JobEnd | None) -> None:
+    assert of_accounting(f"JobID|State|ExitCode\n{row}\n77.0|FAILED|9:0\n" if row else "JobID|State|ExitCode\n") == end

@@ -48,3 +48,42 @@ def test_the_logs_of_ranks_tell_their_nodes() -> None:
     found = suspect(launcher, *silent)
     assert found is not None
     assert (found.rank, found.node) == (12, "gpu018")
+
+
+def suspect_without_nodes(log: str) -> Suspect | None:
+    return EXTRACTOR.extract(build_case({"status": "failed", "logs": [{"tail": log}]})).case.suspect
+
+
+def test_a_killed_process_without_a_rank_has_the_node_of_the_notice() -> None:
+    log = (
+        "step 1\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 40321 RUNNING AT gpu-02\n"
+        "=   EXIT CODE: 9\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"
+    )
+    found = suspect_without_nodes(log)
+    assert found is not None
+    assert (found.rank, found.node) == (None, "gpu-02")
+
+
+def test_of_several_hosts_a_local_rank_is_no_rank() -> None:
+    """DeepSpeed's launcher of each host, whose lines pdsh marks with the host, knows local ranks only."""
+    started = "[2026-11-28 10:00:00,100] [INFO] [launch.py:256:main] process {} spawned with command: ['python']"
+    lines = [f"gpu-0{host}: {started.format(5000 + 10 * host + local)}" for host in range(2) for local in range(2)]
+    lines += [f"gpu-0{host}: step {step} loss 2.1" for step in range(4) for host in range(2)]
+    ended = "[2026-11-28 10:01:14,125] [ERROR] [launch.py:325:sigkill_handler] ['python', '--local_rank=1'] exits with"
+    lines += [f"gpu-01: {ended} return code = -9", "pdsh@gpu-00: gpu-01: ssh exited with exit code 247"]
+    found = suspect_without_nodes("\n".join(lines) + "\n")
+    assert found is not None
+    assert (found.rank, found.node) == (None, "gpu-01")
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ("[vm:17127] [[11801,0],0] ORTE_ERROR_LOG: Out of resource in file show_help.c at line 501", None),
+        ("[vm:17127] PRTE ERROR: Out of resource in file show_help.c at line 501", None),
+        ("cleaning up", 0),
+    ],
+)
+def test_a_log_of_a_launcher_of_several_processes_is_not_that_of_rank_0(line: str, rank: int | None) -> None:
+    found = suspect_without_nodes(f"reading the deck\nFatal: input deck: negative time step -0.5\n{line}\n")
+    assert (None if found is None else found.rank) == rank
