@@ -137,6 +137,8 @@ def test_a_label_does_not_reach_other_failures_by_what_a_launcher_reports(model:
         "run.sh: line 3:  4711 Killed                  python train.py",
         "Killed",
         "Exiting because a job execution failed. Look above for error message",
+        "slurmstepd: error: *** JOB 4711 ON gpu012 CANCELLED AT 2026-11-20T10:00:00 DUE TO TIME LIMIT ***",
+        "=>> PBS: job killed: walltime 86401 exceeded limit 86400",
     ],
 )
 def test_a_label_does_not_reach_other_failures_by_what_reports_the_end_of_a_process(model: Model, ended: str) -> None:
@@ -147,6 +149,22 @@ def test_a_label_does_not_reach_other_failures_by_what_reports_the_end_of_a_proc
     assert (alone.side, alone.cause, alone.confidence) == (before.side, before.cause, before.confidence)
     assert verdict(model, f"{line.format(n=93)}\n{ended}", layer).cause == "SYS.5"
     assert verdict(model, f"starting\n{ended}", layer).cause == verdict(model, f"starting\n{ended}").cause
+
+
+def test_a_label_does_not_reach_other_failures_by_the_scheduler_s_time_limit(model: Model) -> None:
+    ended = "slurmstepd: error: *** JOB 4711 ON gpu012 CANCELLED AT 2026-11-20T10:00:00 DUE TO TIME LIMIT ***"
+
+    def waiting(name: str, line: str) -> LabelledCase:
+        one = case(name, f"{line}\n{ended}", {"side": "system", "cause": "SYS.5"})
+        return replace(one, raw=replace(one.raw, job=replace(one.raw.job, status="timeout", reason="TimeLimit")))
+
+    line = "gridwarden: volume token of tenant {n} lapsed while mounting pool"
+    layer = fitted(model, waiting("token", line.format(n=4711))).layer
+    other = waiting("other", "vaultling: the table of leases for the corpus is not open any longer").raw
+    after, before = (Diagnoser(model, signatures.packaged(), one).diagnose([other])[0] for one in (layer, None))
+    assert (after.side, after.cause, after.confidence) == (before.side, before.cause, before.confidence)
+    again = waiting("again", line.format(n=93)).raw
+    assert Diagnoser(model, signatures.packaged(), layer).diagnose([again])[0].cause == "SYS.5"
 
 
 def test_an_error_that_a_build_tool_states_itself_is_recognised(model: Model) -> None:
