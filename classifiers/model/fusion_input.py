@@ -12,6 +12,7 @@ STRENGTHS: Final = ("decisive", "strong", "weak")
 # the scheduler's message where it is decisive or the log says nothing, the scheduler's message next to a log that does.
 PLACES: Final = ("first", "following", "consequence", "scheduler", "scheduler and log")
 GROUPS: Final = tuple(f"{strength}, {place}" for strength in STRENGTHS for place in PLACES)
+FIRST_LINE: Final = frozenset(number for number, group in enumerate(GROUPS) if group.endswith(", first"))
 _LEADING_LINES: Final = 3
 
 

@@ -285,7 +285,7 @@ class Feedback:
             before = work.feedback.label(failure_id)
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = facts(made) != facts(current)
-            held = label_review.held_because(work, row, detail.verdict or {}, labels, at_once=at_once)
+            held = label_review.held_because(work, row, detail.verdict or {}, labels, who=who, at_once=at_once)
             said = _given(labels, given)
             protected = (before is not None and before.golden) or _waits(held, before, who, said)
             if not protected and event is not None and (differs or row.source != "person"):

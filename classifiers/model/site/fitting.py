@@ -23,16 +23,13 @@ from classifiers.model.site import label_groups, platt_scaling
 from classifiers.model.site.label_groups import LabelledGroup
 from classifiers.model.site.layer import (
     CORRECTED_AXES,
-    KERNEL_POWER,
     SiteLayer,
     SupportCase,
-    inner_products,
-    is_similarity_feature,
-    postings,
     smoothed,
     supported_changes,
 )
 from classifiers.model.site.memory import Memory, keys_of
+from classifiers.model.site.similarity import FITTED, Similarities, is_similarity_feature, open_entries
 from classifiers.model.site.verdicts import SiteClassifier
 from classifiers.signatures import Catalogue
 
@@ -123,6 +120,7 @@ def fit(
         calibration,
         about,
         _changed_confidence(verdicts.changed),
+        FITTED,
     )
     return SiteFit(layer, fitted.penalties, tuple(sorted(conflicts)), fitted.doubtful())
 
@@ -173,8 +171,11 @@ class _Corrections:
         self._losses: dict[str, Any] = {}
         self._classes = packaged.fusion.classes
         self._features = [_strongest(group.representative.scores.rows[0]) for group in groups]
-        products = inner_products(self._features, postings(self._features), len(groups))
-        self.kernel = np.clip(products, 0.0, 1.0) ** KERNEL_POWER
+        self._entries = [
+            open_entries(group.representative.scores.inputs[0], packaged.catalogue, group.labels["side"])
+            for group in groups
+        ]
+        self.kernel = Similarities(self._features, self._entries, FITTED).of_known()
         for axis in CORRECTED_AXES:
             self._fit(axis)
 
@@ -237,6 +238,7 @@ class _Corrections:
                     }
                     for axis, weights in by_axis.items()
                 },
+                self._entries[number],
             )
             for number, group in enumerate(self.groups)
         )
@@ -335,7 +337,7 @@ class _CrossFitted:
 def _cross_fitted_verdicts(packaged: PackagedClassifier, fitted: _Corrections) -> _CrossFitted:
     found = _CrossFitted()
     for fold in range(FOLDS):
-        site = SiteClassifier(SiteLayer(support=fitted.support(fold)), packaged)
+        site = SiteClassifier(SiteLayer(support=fitted.support(fold), kernel=FITTED), packaged)
         for group, own in zip(fitted.groups, fitted.folds, strict=True):
             for member in group.members if own == fold else ():
                 if label_groups.is_random_sample(member.case):

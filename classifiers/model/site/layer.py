@@ -2,8 +2,9 @@
 
 The layer holds three parts, each of which does nothing where it rests on no label:
 
-- corrections: side and cause scores of failures that resemble labelled ones, a kernel logistic regression with the
-  packaged scores as offset (fitted by `fitting`); a verdict changes only where the labels support the change
+- corrections: side and cause scores of failures that resemble labelled ones (`similarity`), a kernel logistic
+  regression with the packaged scores as offset (fitted by `fitting`); a verdict changes only where the labels support
+  the change
 - memory: a recurrence of a labelled failure takes the label of its group (`memory`)
 - calibration: a straight line over the log odds of the confidence, fitted on audited failures only
 
@@ -15,6 +16,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -22,14 +24,13 @@ from numpy.typing import NDArray
 
 from classifiers.model.linear_model import Floats, softmax
 from classifiers.model.site.memory import Memory, MemoryEntry
+from classifiers.model.site.similarity import FEATURES_ALONE, KernelWeights, Similarities
 
 FORMAT: Final = "faultline-site/1"
 CORRECTED_AXES: Final = ("side", "cause")
 # Judgement: share of an even distribution that is mixed into the packaged scores before they are corrected, so that a
 # confident mistake can be corrected by a few labels. Confidence keeps the packaged scores.
 SMOOTHING: Final = 0.02
-# Held-out families: power of the cosine of two failures' features; above 1 a label acts on near failures only.
-KERNEL_POWER: Final = 2
 # Held-out programs: what a change of the likeliest class needs, see `supported_changes`.
 LEAST_LEAD: Final = 0.5
 LEAST_SIMILARITY: Final = 0.05
@@ -48,11 +49,13 @@ class SupportCase:
         case: the id of the labelled case.
         features: its features, scaled to length one.
         weights: by axis and class, how far the failure moves the scores of failures like it; empty without corrections.
+        entries: the catalogue entries of its first line that leave several sides open, the labelled one among them.
     """
 
     case: str
     features: Mapping[str, float]
     weights: Mapping[str, Mapping[str, float]]
+    entries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class SiteLayer:
         about: what the layer rests on: labels, labellers, data digest, base model, parents, fitted constants.
         changed_confidence: confidence of a verdict whose side corrections change; None where no random sample of
             failures tells it.
+        kernel: what entries and features count for the similarity of two failures.
     """
 
     support: tuple[SupportCase, ...] = ()
@@ -90,11 +94,14 @@ class SiteLayer:
     calibration: SiteCalibration = SiteCalibration()
     about: Mapping[str, Any] = field(default_factory=dict)
     changed_confidence: float | None = None
-    _postings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    kernel: KernelWeights = FEATURES_ALONE
     _weights: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_postings", postings([vector.features for vector in self.support]))
+    @cached_property
+    def similar(self) -> Similarities:
+        """Similarity of failures to the support cases."""
+        features, entries = [one.features for one in self.support], [one.entries for one in self.support]
+        return Similarities(features, entries, self.kernel)
 
     @property
     def is_empty(self) -> bool:
@@ -133,26 +140,22 @@ class SiteLayer:
             self._weights[axis] = np.array(rows).reshape(len(rows), len(classes))
         return self._weights[axis]
 
-    def similarities(self, rows: Sequence[Mapping[str, float]]) -> Floats:
-        """Similarity (0..1) of failures, by their features, to each support case: samples × support cases."""
-        products = inner_products(rows, self._postings, len(self.support))
-        lengths = np.array([length_of(row) for row in rows])
-        similar: Floats = np.clip(products / np.maximum(lengths, 1e-9)[:, np.newaxis], 0.0, 1.0) ** KERNEL_POWER
-        return similar
-
     def likeness(self, entry: MemoryEntry, row: Mapping[str, float]) -> float | None:
         """Cosine (0..1) of a failure's features and those of a remembered group; None where none of it are stored."""
         places = [place for place, one in enumerate(self.support) if one.case in entry.cases]
         if not places:
             return None
-        return float(self.similarities([row])[0, places].max() ** (1 / KERNEL_POWER))
+        return float(self.similar.cosines([row])[0, places].max())
 
     def text(self) -> str:
         """The layer as JSON."""
         # Without use: it is in the layers of earlier versions, whose ids are digests of their texts.
-        corrections: dict[str, Any] = {"bias": {}, "support": [_plain(asdict(vector)) for vector in self.support]}
-        if self.changed_confidence is not None:  # left out otherwise, so that a layer without it keeps its id
+        corrections: dict[str, Any] = {"bias": {}, "support": [_support_data(one) for one in self.support]}
+        # What earlier versions do not have is left out where it says nothing, so that their layers keep their ids.
+        if self.changed_confidence is not None:
             corrections["changed_confidence"] = round(self.changed_confidence, 4)
+        if self.kernel != FEATURES_ALONE:
+            corrections["kernel"] = asdict(self.kernel)
         body = {
             "format": FORMAT,
             "about": dict(self.about),
@@ -191,40 +194,20 @@ def parse(text: str) -> SiteLayer:
         changed = body["corrections"].get("changed_confidence")
         return SiteLayer(
             support=tuple(
-                SupportCase(one["case"], one["features"], one["weights"]) for one in body["corrections"]["support"]
+                SupportCase(one["case"], one["features"], one["weights"], tuple(one.get("entries", ())))
+                for one in body["corrections"]["support"]
             ),
             memory=Memory(tuple(entries)),
             memory_confidence=float(body["memory"]["confidence"]),
             calibration=SiteCalibration(**body["calibration"]),
             about=body["about"],
             changed_confidence=None if changed is None else float(changed),
+            kernel=KernelWeights(**body["corrections"].get("kernel", {})),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, SiteLayerError):
             raise
         raise SiteLayerError(f"not a site layer ({type(error).__name__}: {str(error)[:100]})") from error
-
-
-def postings(rows: Sequence[Mapping[str, float]]) -> dict[str, tuple[Any, Any]]:
-    """Of each feature the rows that have it, and its values there."""
-    found: dict[str, tuple[list[int], list[float]]] = {}
-    for number, row in enumerate(rows):
-        for name, value in row.items():
-            places, values = found.setdefault(name, ([], []))
-            places.append(number)
-            values.append(value)
-    return {name: (np.asarray(places), np.asarray(values)) for name, (places, values) in found.items()}
-
-
-def inner_products(rows: Sequence[Mapping[str, float]], known: Mapping[str, tuple[Any, Any]], count: int) -> Any:
-    """Inner products of rows with the `count` rows of `known` postings, rows × count."""
-    products = np.zeros((len(rows), count))
-    for number, row in enumerate(rows):
-        for name, value in row.items():
-            if name in known:
-                places, values = known[name]
-                products[number, places] += value * values
-    return products
 
 
 def supported_changes(scores: Floats, similar: Floats, weights: Any) -> NDArray[np.bool_]:
@@ -251,16 +234,6 @@ def supported_changes(scores: Floats, similar: Floats, weights: Any) -> NDArray[
     return supported
 
 
-def length_of(row: Mapping[str, float]) -> float:
-    """The Euclidean length of the features that count for similarity."""
-    return math.sqrt(sum(value * value for name, value in row.items() if is_similarity_feature(name)))
-
-
-def is_similarity_feature(name: str) -> bool:
-    """Whether a feature counts for the similarity of two failures; those of all failures do not."""
-    return name != "bias" and not name.startswith(("g:", "g1:", "g2:"))
-
-
 def smoothed(shares: Floats) -> Any:
     """Probabilities with a share of an even distribution, in double precision."""
     return (1 - SMOOTHING) * shares.astype(np.float64) + SMOOTHING / shares.shape[1]
@@ -278,6 +251,14 @@ def log_odds(share: float) -> float:
 def sigmoid(score: float) -> float:
     """The share with these log odds."""
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+def _support_data(one: SupportCase) -> dict[str, Any]:
+    """A support case as JSON data; entries are left out where there are none."""
+    data: dict[str, Any] = _plain(asdict(one))
+    if not one.entries:
+        del data["entries"]
+    return data
 
 
 def _plain(value: Any) -> Any:

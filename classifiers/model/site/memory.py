@@ -102,8 +102,10 @@ def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
 
 
 def _is_report(item: EvidenceItem) -> bool:
-    """Whether a line of a log reports that a process ended or was ended."""
-    if item.line_number is None or item.from_scheduler:
+    """Whether a line of a log, or the scheduler, reports that a process ended or was ended."""
+    if item.from_scheduler:
+        return _reports().search(item.message[:_REPORT_CHARACTERS]) is not None
+    if item.line_number is None:
         return False
     if item.reports_exit or item.onset == Onset.LAUNCHER_REPORT or item.role == "teardown":
         return True

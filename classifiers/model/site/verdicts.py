@@ -14,6 +14,7 @@ from classifiers.model.linear_model import Floats
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
 from classifiers.model.site.layer import CORRECTED_AXES, SiteLayer
 from classifiers.model.site.memory import PEOPLE_TO_OVERRULE, FailureKeys, MemoryEntry, allowed_labels, keys_of
+from classifiers.model.site.similarity import open_entries
 
 # From the most careful outlook of a retry to the least: a correction may only move a verdict to the left.
 OUTLOOKS_BY_CARE: Final = ("futile", "after_repair", "helps_elsewhere", "helps")
@@ -98,7 +99,9 @@ class SiteClassifier:
 
     def _supported(self, scores: PackagedScores) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Floats]]:
         """By axis whether corrected probabilities count for a case, and the corrected probabilities."""
-        classes, similar = self._packaged.fusion.classes, self._site.similarities(scores.rows)
+        classes = self._packaged.fusion.classes
+        entries = [open_entries(one, self._packaged.catalogue) for one in scores.inputs]
+        similar = self._site.similar.of(scores.rows, entries)
         found = {
             axis: self._site.corrected(axis, classes[axis], np.asarray(scores.fused[axis]), similar)
             for axis in CORRECTED_AXES

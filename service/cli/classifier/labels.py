@@ -10,6 +10,7 @@ import orjson
 
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.classifier import retrain
 from service.cli.files import check_readable, opened_output, read_input
 from service.errors import InvalidInput
 from service.feedback import label_export, withdrawal
@@ -38,11 +39,14 @@ def add_parser(commands: "Subparsers") -> None:
     undo = actions.add_parser("undo", help="withdraw one person's labels; the verdicts before them are current again")
     undo.add_argument("--who", required=True, help="the person")
     undo.add_argument("--since", required=True, help="an ISO 8601 date or time; no zone: UTC")
+    undo.add_argument(
+        "--retrain", action="store_true", help="then learn without them, and print the gate's answer and what changes"
+    )
     taken.add_argument("file", help="labelled-case/1 lines, - for standard input")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Export or import. Exit code 3: some lines of an import were bad; the others were imported.
+    """Export, import or withdraw. Exit code 3: some lines of an import were bad; the others were imported.
 
     Raises:
         FaultlineError: the database does not answer, or a file can't be read or written.
@@ -53,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         services.store.check_for_changes()
         if args.action == "undo":
-            return _undo(services, args.who, args.since)
+            return _undo(services, args.who, args.since, learn=args.retrain)
         return _export(services, args) if args.action == "export" else _import(services, args.file)
     finally:
         services.close()
@@ -71,7 +75,7 @@ def _export(services: compose.Services, args: argparse.Namespace) -> int:
     return 0
 
 
-def _undo(services: compose.Services, who: str, since: str) -> int:
+def _undo(services: compose.Services, who: str, since: str, *, learn: bool) -> int:
     try:
         start = datetime.fromisoformat(since)
     except ValueError:
@@ -80,7 +84,12 @@ def _undo(services: compose.Services, who: str, since: str) -> int:
     done = withdrawal.withdraw_labels(
         services.store, who, start, by=BY, revised=services.automation.withdraw_unsupported
     )
+    if not done.labels:
+        output.line(f"no label of {who} since {since}: nothing is withdrawn")
+        return exit_codes.OK
     output.line(f"{done.labels} labels of {who} withdrawn, {done.verdicts} verdicts returned to their earlier version")
+    if learn:
+        return retrain.learn(services)
     output.line("run faultline retrain to learn without them")
     return exit_codes.OK
 

@@ -11,6 +11,7 @@ from service.cli import output
 from service.cli.classifier import model_registry
 from service.cli.output import add_json_option, json_document
 from service.errors import InvalidInput, ModelUnavailable
+from service.learning.records import PACKAGED
 from service.signatures.reloading_diagnoser import load_model
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ def add_parser(commands: "Subparsers") -> None:
     add_json_option(listing)
     show = actions.add_parser("show", help="print a model's manifest as JSON, after checking its files")
     show.add_argument(
-        "folder", type=Path, nargs="?", help="the model's folder (FAULTLINE_MODEL_DIR), or the id of a site layer"
+        "folder",
+        type=Path,
+        nargs="?",
+        help="the model's folder (FAULTLINE_MODEL_DIR), the id of a site layer, or packaged",
     )
     seal = actions.add_parser("seal", help="seal a model with the key FAULTLINE_MODEL_KEY, after checking its digests")
     seal.add_argument(
@@ -59,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
             return 0
     finally:
         services.close()
-    folder = args.folder or in_use
+    is_packaged = str(args.folder) == PACKAGED and not args.folder.exists()
+    folder = in_use if args.folder is None or is_packaged else args.folder
     if args.action == "seal":
         _seal(folder, model_registry.key_of(configured))
         return 0

@@ -39,10 +39,19 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(settings.read())
     try:
         services.store.check()
-        made = services.retraining.retrain(BY, promote=not args.no_promote, progress=output.progress)
+        return learn(services, promote=not args.no_promote, as_json=args.format == "json")
     finally:
         services.close()
-    if args.format == "json":
+
+
+def learn(services: compose.Services, *, promote: bool = True, as_json: bool = False) -> int:
+    """Retrain, and print the result; returns the exit code.
+
+    Raises:
+        FaultlineError: the database does not answer, or there is no model.
+    """
+    made = services.retraining.retrain(BY, promote=promote, progress=output.progress)
+    if as_json:
         json_document(
             {
                 "id": made.layer_id,

@@ -137,6 +137,8 @@ def test_a_label_does_not_reach_other_failures_by_what_a_launcher_reports(model:
         "run.sh: line 3:  4711 Killed                  python train.py",
         "Killed",
         "Exiting because a job execution failed. Look above for error message",
+        "slurmstepd: error: *** JOB 4711 ON gpu012 CANCELLED AT 2026-11-20T10:00:00 DUE TO TIME LIMIT ***",
+        "=>> PBS: job killed: walltime 86401 exceeded limit 86400",
     ],
 )
 def test_a_label_does_not_reach_other_failures_by_what_reports_the_end_of_a_process(model: Model, ended: str) -> None:
@@ -147,6 +149,22 @@ def test_a_label_does_not_reach_other_failures_by_what_reports_the_end_of_a_proc
     assert (alone.side, alone.cause, alone.confidence) == (before.side, before.cause, before.confidence)
     assert verdict(model, f"{line.format(n=93)}\n{ended}", layer).cause == "SYS.5"
     assert verdict(model, f"starting\n{ended}", layer).cause == verdict(model, f"starting\n{ended}").cause
+
+
+def test_a_label_does_not_reach_other_failures_by_the_scheduler_s_time_limit(model: Model) -> None:
+    ended = "slurmstepd: error: *** JOB 4711 ON gpu012 CANCELLED AT 2026-11-20T10:00:00 DUE TO TIME LIMIT ***"
+
+    def waiting(name: str, line: str) -> LabelledCase:
+        one = case(name, f"{line}\n{ended}", {"side": "system", "cause": "SYS.5"})
+        return replace(one, raw=replace(one.raw, job=replace(one.raw.job, status="timeout", reason="TimeLimit")))
+
+    line = "gridwarden: volume token of tenant {n} lapsed while mounting pool"
+    layer = fitted(model, waiting("token", line.format(n=4711))).layer
+    other = waiting("other", "vaultling: the table of leases for the corpus is not open any longer").raw
+    after, before = (Diagnoser(model, signatures.packaged(), one).diagnose([other])[0] for one in (layer, None))
+    assert (after.side, after.cause, after.confidence) == (before.side, before.cause, before.confidence)
+    again = waiting("again", line.format(n=93)).raw
+    assert Diagnoser(model, signatures.packaged(), layer).diagnose([again])[0].cause == "SYS.5"
 
 
 def test_an_error_that_a_build_tool_states_itself_is_recognised(model: Model) -> None:
@@ -242,6 +260,35 @@ def test_labels_of_many_groups_move_failures_like_them(model: Model) -> None:
     assert verdict(model, "torch.OutOfMemoryError: CUDA out of memory", made.layer).side == "user"
 
 
+REFUSED = "tool{n}: {word}: ConnectionRefusedError: [Errno 111] Connection refused"
+
+
+def refused_labels(labels: Mapping[str, str | None]) -> list[LabelledCase]:
+    """Refused connections of many programs, with one label."""
+    words = ("ledger", "orchard", "harbour", "lantern", "meadow", "quarry", "saddle", "timber")
+    return [
+        case(f"{word}{n}x", REFUSED.format(n=f"{word}{n}", word=word), labels)
+        for word in words
+        for n in ("a", "b", "c")
+    ]
+
+
+def test_labels_decide_between_the_sides_that_an_entry_leaves_open(model: Model) -> None:
+    line = "vaultling cannot read its table\nurllib3.exceptions.NewConnectionError: [Errno 111] Connection refused"
+    assert verdict(model, line).side == "system"
+    layer = fitted(model, *refused_labels({"side": "user", "cause": "USER.1"})).layer
+    assert verdict(model, line, layer).side == "user"
+    assert layers.parse(layer.text()).text() == layer.text()
+    assert verdict(model, line, fitted(model, *refused_labels(SYSTEM)).layer).side == "system"
+
+
+def test_labels_reach_no_other_program_with_a_side_that_the_entry_rules_out(model: Model) -> None:
+    layer = fitted(model, *refused_labels({"side": "hardware", "cause": "HW.NET.4"})).layer
+    assert not any(one.entries for one in layer.support)
+    line = "vaultling cannot read its table\nurllib3.exceptions.NewConnectionError: [Errno 111] Connection refused"
+    assert verdict(model, line, layer).side == verdict(model, line).side
+
+
 def test_of_too_many_groups_the_newest_move_others_whatever_their_order(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,7 +328,8 @@ def test_a_layer_survives_its_file(model: Model) -> None:
 
 def test_a_layer_of_an_earlier_version_keeps_its_id(model: Model) -> None:
     stored = json.loads(fitted(model, case("licence", LICENCE.format(n=1), SYSTEM)).layer.text())
-    assert set(stored["corrections"]) == {"bias", "support"}, "what is not known is left out"
+    assert set(stored["corrections"]) == {"bias", "kernel", "support"}, "what is not known is left out"
+    del stored["corrections"]["kernel"]
     stored["corrections"]["support"] = []  # stored where there were no corrections
     text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     layer = layers.parse(text)

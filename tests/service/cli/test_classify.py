@@ -141,6 +141,14 @@ def test_models_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture
     assert main(["model", "list", str(tmp_path)]) == 4
 
 
+def test_the_packaged_model_is_shown_by_the_name_that_compare_takes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTLINE_MODEL_DIR", str(folder))
+    assert main(["model", "show", "packaged"]) == 0
+    assert '"cases": 70' in capsys.readouterr().out
+
+
 def test_evaluation_of_a_file_prints_figures_and_writes_the_report(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

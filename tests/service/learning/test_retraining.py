@@ -215,6 +215,22 @@ def test_a_label_against_earlier_labels_of_its_group_waits(world: World) -> None
     assert len(list(label_export.cases(world.store))) == 2
 
 
+def test_everybody_may_correct_their_own_earlier_labels_of_a_group(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(3)]
+    world.label(rows[0], "user", "USER.4")
+    assert world.label(rows[1], "system", "SYS.5").label.held is None
+    world.label(rows[0], "user", "USER.4", who="ben")  # two people agree: no longer the word of one
+    assert world.label(rows[2], "hardware", "HW.NODE.1", who="carla").label.held is not None
+
+
+def test_a_side_alone_contradicts_no_cause_of_this_side(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(3)]
+    for row in rows[:2]:
+        world.label(row, "user", "USER.4")
+    given = FeedbackInput("correct", Labels(side="user"))
+    assert world.feedback.add(rows[2].id, "ben", given).label.held is None
+
+
 def test_a_futile_failure_is_not_resubmitted_on_one_persons_word(world: World) -> None:
     before = world.fails(KEY.format(n=1))
     assert before.retry_outlook == "futile"
