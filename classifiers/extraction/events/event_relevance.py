@@ -55,6 +55,7 @@ _LIKELY: Final = 0.2
 _POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
+_NO_CAUSES: Final[frozenset[str]] = frozenset()
 _REPORTERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
@@ -133,11 +134,6 @@ def causes_of(hits: Iterable[Signature], least: float) -> frozenset[str]:
     return frozenset([code for hit in hits for code, share in hit.causes.items() if share >= least])
 
 
-def _is_refuted(hit: Signature) -> bool:
-    """Whether an entry says nothing of an event since another entry explains its words (`unless`)."""
-    return hit.role == "context" and bool(hit.unless)
-
-
 def _seriousness(hit: NodeHit) -> int:
     best = strongest(hit.hits)
     return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
@@ -149,8 +145,8 @@ class _EventsSeen:
     def __init__(self, raw: RawCase, clock: ClockOfLogs, suspects: Sequence[NodeHit]) -> None:
         self._events = raw.node_events
         self._clock = clock
-        self._entries = {one.index: tuple([hit.id for hit in one.hits if not _is_refuted(hit)]) for one in suspects}
-        self._causes = {one.index: causes_of(one.hits, _LIKELY) for one in suspects}
+        self._hits = {one.index: one.hits for one in suspects}
+        self._likely: dict[str, frozenset[str]] = {}  # causes by entry
         self._made: dict[int, MatchedEvent] = {}
         self._offsets = clock_offsets(raw.node_events)
 
@@ -158,17 +154,27 @@ class _EventsSeen:
         """The event at a place among those of the case."""
         made = self._made.get(index)
         if made is None:
-            one, entries = self._events[index], self._entries.get(index, ())
+            one, hits = self._events[index], self._hits.get(index, ())
             time = self._clock.of(one.at)
             if time is not None:
                 time -= blocked_for(one.text)
             if time is not None and self._offsets:
                 time -= self._offsets.get((one.node, one.source), 0.0)
-            made = MatchedEvent(
-                index, one.text, one.node, one.source, time, entries, self._causes.get(index, frozenset())
-            )
+            # An entry that is only context says nothing of an event since another one explains its words (`unless`).
+            entries = tuple([hit.id for hit in hits if not (hit.role == "context" and hit.unless)])
+            made = MatchedEvent(index, one.text, one.node, one.source, time, entries, self._causes_of(hits))
             self._made[index] = made
         return made
+
+    def _causes_of(self, hits: Sequence[Signature]) -> frozenset[str]:
+        """The causes for which the entries of an event stand; many events have the same entries."""
+        causes = _NO_CAUSES
+        for hit in hits:
+            of_entry = self._likely.get(hit.id)
+            if of_entry is None:
+                of_entry = self._likely[hit.id] = causes_of([hit], _LIKELY)
+            causes = causes | of_entry if causes else of_entry
+        return causes
 
     def events_beside(self) -> Iterator[MatchedEvent]:
         """The events that may report a recovery or concern other jobs."""
