@@ -162,10 +162,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One entry. `causes`, `categories`, `symptoms`: weights by code that sum to 1, empty where it is no evidence.
-
-    `is_conditional`: whether it applies only under conditions on the job or the rest of the case.
-    """
+    """One entry. `causes`, `categories`, `symptoms`: weights by code that sum to 1, empty where it is no evidence."""
 
     id: str
     title: str
@@ -184,10 +181,11 @@ class Signature:
     needs: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     family: str = field(default="")
-    is_conditional: bool = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "is_conditional", self.when is not None or bool(self.needs or self.unless))
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it applies only under conditions on the job or the rest of the case."""
+        return self.when is not None or bool(self.needs or self.unless)
 
     def matches(self, line: str) -> bool:
         """Whether the entry matches a line, without its conditions on the job."""

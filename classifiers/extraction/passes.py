@@ -113,7 +113,7 @@ def read_node_events(extraction: Extraction) -> None:
     shared = lost_by_several(extraction.raw.node_events, extraction.node_events)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
-        if line is not None and any([hit.is_conditional for hit in hits]):  # noqa: C419 - faster, and asked of each
+        if line is not None and line.is_conditional:
             present = entries.beside(event.node, hits)
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}

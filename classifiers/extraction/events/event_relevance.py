@@ -1,7 +1,7 @@
 """Judges a case's node events: collects what logs and scheduler show, and sets aside what did not begin the failure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
 from typing import Final
@@ -56,6 +56,7 @@ _POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
 _NO_CAUSES: Final[frozenset[str]] = frozenset()
+_LIKELY_CAUSES: Final[dict[str, tuple[Mapping[str, float], frozenset[str]]]] = {}  # by entry, with its weights
 _REPORTERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
@@ -139,6 +140,17 @@ def _seriousness(hit: NodeHit) -> int:
     return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
 
 
+def _likely_causes(hits: Sequence[Signature]) -> frozenset[str]:
+    """The causes for which the entries of an event stand; those of an entry are found once."""
+    causes = _NO_CAUSES
+    for hit in hits:
+        known = _LIKELY_CAUSES.get(hit.id)
+        if known is None or known[0] is not hit.causes:  # other catalogues may have an entry of this id
+            known = _LIKELY_CAUSES[hit.id] = (hit.causes, causes_of([hit], _LIKELY))
+        causes = causes | known[1] if causes else known[1]
+    return causes
+
+
 class _EventsSeen:
     """The node events of a case as they are judged; each is made once."""
 
@@ -146,7 +158,6 @@ class _EventsSeen:
         self._events = raw.node_events
         self._clock = clock
         self._hits = {one.index: one.hits for one in suspects}
-        self._likely: dict[str, frozenset[str]] = {}  # causes by entry
         self._made: dict[int, MatchedEvent] = {}
         self._offsets = clock_offsets(raw.node_events)
 
@@ -162,19 +173,9 @@ class _EventsSeen:
                 time -= self._offsets.get((one.node, one.source), 0.0)
             # An entry that is only context says nothing of an event since another one explains its words (`unless`).
             entries = tuple([hit.id for hit in hits if not (hit.role == "context" and hit.unless)])
-            made = MatchedEvent(index, one.text, one.node, one.source, time, entries, self._causes_of(hits))
+            made = MatchedEvent(index, one.text, one.node, one.source, time, entries, _likely_causes(hits))
             self._made[index] = made
         return made
-
-    def _causes_of(self, hits: Sequence[Signature]) -> frozenset[str]:
-        """The causes for which the entries of an event stand; many events have the same entries."""
-        causes = _NO_CAUSES
-        for hit in hits:
-            of_entry = self._likely.get(hit.id)
-            if of_entry is None:
-                of_entry = self._likely[hit.id] = causes_of([hit], _LIKELY)
-            causes = causes | of_entry if causes else of_entry
-        return causes
 
     def events_beside(self) -> Iterator[MatchedEvent]:
         """The events that may report a recovery or concern other jobs."""

@@ -23,15 +23,21 @@ def lost_by_several(events: Sequence[NodeEvent], lines: Sequence[tuple[str, Scan
         lines: the text of each, and what was found in it.
     """
     of_servers = _entries_of_servers()
-    by_server: dict[str, list[tuple[float, str, int]]] = {}
-    for index, (event, (text, line)) in enumerate(zip(events, lines, strict=True)):
+    reports: list[tuple[float, str, int]] = []
+    for index, (event, (_, line)) in enumerate(zip(events, lines, strict=True)):
         if line is None or of_servers.isdisjoint([hit.id for hit in line.hits]):
             continue
         if event.node is not None and event.at is not None:
-            objects = read_objects(text)
+            reports.append((event.at.timestamp(), short_name(event.node), index))
+    # What they name is read only of those next to which another node reports any server.
+    together = _together(sorted(reports))
+    by_server: dict[str, list[tuple[float, str, int]]] = {}
+    for report in reports:
+        if report[2] in together:
+            objects = read_objects(lines[report[2]][0])
             addresses = {name for name in objects.specific_names if name[:1].isdigit()}
             for name in objects.names | objects.filesystems | addresses:
-                by_server.setdefault(name, []).append((event.at.timestamp(), short_name(event.node), index))
+                by_server.setdefault(name, []).append(report)
     return frozenset(index for seen in by_server.values() for index in _together(sorted(seen)))
 
 
