@@ -70,6 +70,7 @@ class _EntryGroup:
 
     def __init__(self, entries: tuple[Signature, ...]) -> None:
         self.entries = entries
+        self.only_id = entries[0].id if len(entries) == 1 else None
         self.ids = frozenset([entry.id for entry in entries])
         self._match: Callable[[bytes], Sequence[int] | None] | None = None
         self._exact_up_to: list[int] = []  # by entry, how long a line is at most of which no second search is needed
@@ -300,14 +301,20 @@ class Scanner:
             if self._is_word[index]:
                 words.append(self._patterns[index])
             group = owners[index]
-            if group is None or group.ids <= tried:
+            if group is None:
+                continue
+            only_id = group.only_id  # of most groups, for which a set need not be compared
+            if (only_id in tried) if only_id is not None else group.ids <= tried:
                 continue
             found = group.matching(encoded)
             if group.reads_beginning and len(found) < len(group.entries):
                 found = _with_own_beginning(group, line, found)
             if found:
                 hits += [entry for entry in found if entry.id not in tried]
-            tried |= group.ids
+            if only_id is not None:
+                tried.add(only_id)
+            else:
+                tried |= group.ids
         error_words = frozenset(words) if words else _NO_WORDS
         return ScannedLine(base + begin, number, line, tuple(hits), error_words, self._traceback in indexes)
 

@@ -54,7 +54,7 @@ def exclusion_of(one: Candidate, events_of_node: "EventsOfNode", job: JobEvidenc
         reason = exclusion(one, job)
         if reason is not None:
             return reason
-    if _has_recovered(one, events_of_node.recoveries(one.event.node), job):
+    if _has_recovered(one, events_of_node, job):
         return Reason.RECOVERED
     return exclusion_by_time(one, job) or exclusion_by_log(one, job)
 
@@ -73,9 +73,9 @@ class EventsOfNode:
         self._job = job
         self._events = events
         self._by_node: dict[str | None, list[MatchedEvent]] | None = None
-        self._read: dict[int, EventObjects] = {}  # by place among the events of the case
-        self._recovered: list[_Read] | None = None  # of all nodes
-        self._recoveries: dict[str | None, list[_Read]] = {}
+        self._read: dict[str, EventObjects] = {}  # by text
+        self._recovered: list[MatchedEvent] | None = None  # of all nodes
+        self._recoveries: dict[str | None, list[MatchedEvent]] = {}
 
     def _events_by_node(self) -> Mapping[str | None, Sequence[MatchedEvent]]:
         if self._by_node is None:
@@ -91,22 +91,24 @@ class EventsOfNode:
         """The other events of the node at the time of an event: of most events, the text need not be read."""
         for other in self._events_of(one.node):
             if _is_beside(one, other):
-                objects = self._read.get(other.index)
-                if objects is None:
-                    objects = self._read[other.index] = read_objects(other.text)
-                yield other, objects
+                yield other, self.objects_of(other)
 
-    def recoveries(self, node: str | None) -> list[_Read]:
+    def objects_of(self, one: MatchedEvent) -> EventObjects:
+        """What the text of an event names."""
+        objects = self._read.get(one.text)
+        if objects is None:
+            objects = self._read[one.text] = read_objects(one.text)
+        return objects
+
+    def recoveries(self, node: str | None) -> list[MatchedEvent]:
         """The events of a node, or of a controller that names it, that report that something works again."""
         if node not in self._recoveries:
             if self._recovered is None:
                 events = (one for of_node in self._events_by_node().values() for one in of_node)
-                self._recovered = [(one, read_objects(one.text)) for one in events if reports_recovery(one.text)]
+                self._recovered = [one for one in events if reports_recovery(one.text)]
             name = None if node is None else short_name(node)
             self._recoveries[node] = [
-                (one, objects)
-                for one, objects in self._recovered
-                if one.node == node or (name is not None and is_word_in(name, one.text))
+                one for one in self._recovered if one.node == node or (name is not None and is_word_in(name, one.text))
             ]
         return self._recoveries[node]
 
@@ -237,9 +239,9 @@ def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
     return None
 
 
-def _has_recovered(one: Candidate, ends: Sequence[tuple[MatchedEvent, EventObjects]], job: JobEvidence) -> bool:
+def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidence) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
-    ends = [(end, objects) for end, objects in ends if _is_later(end, one)]
+    ends = [end for end in events_of_node.recoveries(one.event.node) if _is_later(end, one)]
     if not ends:  # most have none; how well the log fits an event is asked later then, or never
         return False
     failed = job.failed_or_ended
@@ -249,14 +251,15 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[MatchedEvent, EventObjec
         # No line tells when it failed: that may have been at once after its last progress.
         failed = job.latest_progress() or failed
     # Not later than the failure: it was down until then.
-    ends = [(end, objects) for end, objects in ends if end.time is None or failed is None or end.time <= failed]
+    ends = [end for end in ends if end.time is None or failed is None or end.time <= failed]
     if not ends:
         return False
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
     has_hit = (_is_just_before(one, failed) or _ended_progress(one, job)) and one.fits
-    for end, objects in ends:
+    for end in ends:
+        objects = events_of_node.objects_of(end)
         if has_hit and not objects.is_repair:
             continue
         if one.traits.unchecked and objects.is_check and not one.objects.shares(objects):

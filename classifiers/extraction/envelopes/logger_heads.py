@@ -67,9 +67,9 @@ _BLANKS: Final = re.compile(r" *")
 
 def of_text(text: str) -> Callable[[str], str | None] | None:
     """What takes the heads of a runner's logger off the lines of a log, None for a log without them."""
-    lines = [line for line in text.split("\n") if line.strip()] if _may_have_heads(text) else []
-    if not lines or _is_of_programs_own(lines[0], text):
+    if not _may_have_heads(text) or _is_of_programs_own(text):
         return None
+    lines = [line for line in text.split("\n") if line.strip()]
     heads = [_HEAD.match(line) for line in lines]
     keys = [None if head is None else _key(head) for head in heads]
     counted = Counter(key for key in keys if key is not None)
@@ -115,17 +115,15 @@ def _may_have_heads(text: str) -> bool:
     return True
 
 
-def _is_of_programs_own(first: str, text: str) -> bool:
+def _is_of_programs_own(text: str) -> bool:
     """Whether the heads are those of a program's own logger: a quick answer for most logs that have heads.
 
     The first line is below the level of errors, so that not all lines are errors, and nowhere behind a head stands what
     no program logs.
-
-    Args:
-        first: the first line of the log.
-        text: the log.
     """
-    head = _HEAD.match(first)
+    begin = text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
+    end = text.find("\n", begin)
+    head = _HEAD.match(text[begin : end if end >= 0 else len(text)])
     if head is None or _BELOW_ERROR.search(_key(head)) is None or not text.isascii():
         return False
     return not _MAY_BE_RAW.matches(text.encode())
