@@ -259,11 +259,13 @@ def parse_header(line: str, *, labelled: bool = False) -> LineHeader:
         labelled: whether `srun --label` wrote the stream, so that a number and a colon is a rank.
     """
     tags = _read_tags(line, labelled=labelled)
-    nccl = _NCCL_HEAD.match(line, tags.message_start)
+    start = tags.message_start
+    colon = line.find(":", start)  # of most lines it is clear without the expression
+    nccl = _NCCL_HEAD.match(line, start) if colon > start and line[colon + 1 : colon + 2].isdigit() else None
     if nccl is not None:
         return LineHeader(tags.rank, tags.is_local, nccl["pid"], nccl["host"], int(nccl["gpu"]), nccl.end())
-    if tags.rank is None:
-        pod = _POD_TAG.match(line, tags.message_start)
+    if tags.rank is None and ("r-" in line or "s-" in line):  # the end of each role
+        pod = _POD_TAG.match(line, start)
         if pod is not None:
             return _read_pod_tag(line, pod, tags)
     return tags
@@ -277,7 +279,7 @@ def _read_tags(line: str, *, labelled: bool) -> LineHeader:
     stamped = _STAMPED_TAG.match(line) if line[3:4] == " " else None
     at = stamped.end() if stamped is not None else 0
     for _ in range(_MOST_TAGS):
-        skipped = _TIMES.match(line, at)
+        skipped = None if line[at : at + 1].islower() else _TIMES.match(line, at)
         if skipped is not None and skipped.end() > at:
             at = skipped.end()
             continue

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Final
 
 from classifiers import line_hashes
@@ -19,12 +18,11 @@ from classifiers.extraction.demotion.unrelated_reports import (
     demote_unrelated,
 )
 from classifiers.extraction.events import event_relevance
-from classifiers.extraction.events.memory_tables import holds_more_than_killed, is_held_by_stranger
+from classifiers.extraction.events.event_entries import EntriesOfNodes, of_one_kind
 from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
-from classifiers.extraction.line_headers import is_information_of_daemon
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
@@ -34,10 +32,7 @@ from classifiers.extraction.stream_reader import StreamFindings, StreamReader, S
 from classifiers.extraction.suspects.evidence import SuspectEvidence
 from classifiers.extraction.suspects.search import find_suspect
 from classifiers.fleet_evidence.recent_changes import CHANGE, NO_CAUSE
-from classifiers.observation_names import MEMORY_HELD_BY_OTHERS, SERVER_LOST_BY_SEVERAL
-from classifiers.relevance.entry_groups import node_operations
-from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT
-from classifiers.relevance.own_names import is_of_foreign_pod
+from classifiers.observation_names import SERVER_LOST_BY_SEVERAL
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 
@@ -114,17 +109,16 @@ def leave_out_harmless_lines(extraction: Extraction) -> None:
 def read_node_events(extraction: Extraction) -> None:
     """Read the node events that the catalogue knows; the others are no evidence."""
     items, found, of_nodes = extraction.items, extraction.node_hits, len(extraction.streams)
-    by_node = _events_by_node(extraction)
-    entries_of_node = cache(lambda node: extraction.present | _entries_of_node(extraction, by_node[node]))
+    entries = EntriesOfNodes(extraction.raw, extraction.streams, extraction.node_events, extraction.present)
     shared = lost_by_several(extraction.raw.node_events, extraction.node_events)
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         hits: Sequence[Signature] = () if line is None else line.hits
-        if line is not None and any(hit.is_conditional for hit in hits):
-            present = entries_of_node(event.node).union([hit.id for hit in hits])
+        if line is not None and line.is_conditional:
+            present = entries.beside(event.node, hits)
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
-        hits = _of_one_kind(hits, text, is_change=event.source == CHANGE) if hits else hits
+        hits = of_one_kind(hits, text, is_change=event.source == CHANGE) if hits else hits
         if event.source == CHANGE and not hits:
             extraction.set_aside.append(
                 EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
@@ -132,46 +126,6 @@ def read_node_events(extraction: Extraction) -> None:
         if line is None or not hits:
             continue
         found.append(NodeHit(index, len(items) + len(found), text, event.node, tuple(hits), line.error_words))
-
-
-def _events_by_node(extraction: Extraction) -> dict[str | None, list[tuple[str, ScannedLine | None]]]:
-    """The texts of the events of each node, and what was found in them."""
-    by_node: dict[str | None, list[tuple[str, ScannedLine | None]]] = {}
-    for event, one in zip(extraction.raw.node_events, extraction.node_events, strict=True):
-        by_node.setdefault(event.node, []).append(one)
-    return by_node
-
-
-def _entries_of_node(extraction: Extraction, own: Sequence[tuple[str, ScannedLine | None]]) -> frozenset[str]:
-    """Ids of all entries that match an event of a node.
-
-    Args:
-        extraction: the case.
-        own: the texts of the node's events, and what was found in them.
-    """
-    job = [*(one.text for one in extraction.streams), extraction.raw.job.name or ""]
-    known = [line for text, line in own if line is not None and not is_of_foreign_pod(text, job)]
-    found = frozenset([hit.id for line in known for hit in line.hits])
-    texts = [text for text, _ in own]
-    is_others = holds_more_than_killed(texts) or is_held_by_stranger(texts, [one.text for one in extraction.streams])
-    return found | {MEMORY_HELD_BY_OTHERS} if is_others else found
-
-
-def _of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Sequence[Signature]:
-    """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
-
-    General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
-    event of that kind. What a daemon logs as information of its own work is no record of a change.
-    """
-    hits = tuple([hit for hit in hits if hit.id != NAMED_OBJECT]) or hits
-    if is_change:
-        done = tuple(hit for hit in hits if hit.id in node_operations())
-        return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
-    trouble = tuple([hit for hit in hits if not hit.id.startswith(CHANGES)])
-    trouble = tuple([hit for hit in trouble if hit.id == MANY_AFFECTED]) or trouble
-    if trouble or not hits or is_information_of_daemon(text):
-        return trouble
-    return tuple(hit for hit in hits if hit.id != ANY_CHANGE)
 
 
 def read_collectives(extraction: Extraction) -> None:

@@ -70,13 +70,27 @@ class _EntryGroup:
 
     def __init__(self, entries: tuple[Signature, ...]) -> None:
         self.entries = entries
+        self.only_id = entries[0].id if len(entries) == 1 else None
         self.ids = frozenset([entry.id for entry in entries])
         self._match: Callable[[bytes], Sequence[int] | None] | None = None
         self._exact_up_to: list[int] = []  # by entry, how long a line is at most of which no second search is needed
         self._is_plain = all(entry.pattern is None for entry in entries)
-        self.reads_beginning = any(
-            entry.pattern is not None and "^" in _NO_BEGINNING.sub("", entry.pattern.pattern) for entry in entries
+        self._beginnings = tuple(
+            [
+                entry
+                for entry in entries
+                if entry.pattern is not None and "^" in _NO_BEGINNING.sub("", entry.pattern.pattern)
+            ]
         )
+        self.reads_beginning = bool(self._beginnings)
+        self._of_beginnings: _EntryGroup | None = None  # until it is used first
+
+    def of_beginnings(self) -> "_EntryGroup":
+        """The group of its entries that ask how a line begins."""
+        if self._of_beginnings is None:
+            is_all = len(self._beginnings) == len(self.entries)
+            self._of_beginnings = self if is_all else _EntryGroup(self._beginnings)
+        return self._of_beginnings
 
     def matching(self, line: bytes) -> Sequence[Signature]:
         """Those that match a line, in order."""
@@ -115,7 +129,7 @@ class ScannedLine:
         starts_traceback: whether it is the first line of a Python traceback.
     """
 
-    __slots__ = ("error_words", "hits", "line_number", "offset", "starts_traceback", "text")
+    __slots__ = ("_is_conditional", "error_words", "hits", "line_number", "offset", "starts_traceback", "text")
 
     def __init__(
         self,
@@ -132,6 +146,14 @@ class ScannedLine:
         self.hits = hits
         self.error_words = error_words
         self.starts_traceback = starts_traceback
+        self._is_conditional: bool | None = None  # until it is asked for
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether an entry that matches it applies only under conditions; kept, as many cases have the same events."""
+        if self._is_conditional is None:
+            self._is_conditional = any(hit.is_conditional for hit in self.hits)
+        return self._is_conditional
 
     @property
     def is_severe(self) -> bool:
@@ -279,14 +301,22 @@ class Scanner:
             if self._is_word[index]:
                 words.append(self._patterns[index])
             group = owners[index]
-            if group is None or group.ids <= tried:
+            if group is None:
+                continue
+            only_id = group.only_id  # of most groups, for which a set need not be compared
+            if (only_id in tried) if only_id is not None else group.ids <= tried:
                 continue
             found = group.matching(encoded)
             if group.reads_beginning and len(found) < len(group.entries):
                 found = _with_own_beginning(group, line, found)
-            hits += [entry for entry in found if entry.id not in tried]
-            tried |= group.ids
-        return ScannedLine(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
+            if found:
+                hits += [entry for entry in found if entry.id not in tried]
+            if only_id is not None:
+                tried.add(only_id)
+            else:
+                tried |= group.ids
+        error_words = frozenset(words) if words else _NO_WORDS
+        return ScannedLine(base + begin, number, line, tuple(hits), error_words, self._traceback in indexes)
 
 
 def _with_own_beginning(group: _EntryGroup, line: str, found: Sequence[Signature]) -> Sequence[Signature]:
@@ -294,8 +324,15 @@ def _with_own_beginning(group: _EntryGroup, line: str, found: Sequence[Signature
     start = parse_header(line).message_start
     if not start:
         return found
-    more = [entry for entry in group.matching(line[start : start + MAX_LINE].encode()) if entry not in found]
-    return [*found, *more]
+    before = line[start - 1]
+    if len(line) <= MAX_LINE and not (before.isalnum() or before == "_"):
+        # The header ends no word and its loss adds no text, so that only what asks how a line begins may match now.
+        group = group.of_beginnings()
+    known = frozenset([entry.id for entry in found])
+    if group.ids <= known:
+        return found
+    more = [entry for entry in group.matching(line[start : start + MAX_LINE].encode()) if entry.id not in known]
+    return [*found, *more] if more else found
 
 
 def _is_unknown(indexes: list[int], owners: _Owners) -> bool:

@@ -197,9 +197,8 @@ class JobEvidence:
         return self.failed if self.failed is not None else self.ended
 
 
-@dataclass(slots=True)  # not frozen: hundreds are made for a case, and a frozen one takes three times as long
 class Judgement:
-    """Whether an event may have begun the failure.
+    """Whether an event may have begun the failure. Not a data class, as `MatchedEvent`.
 
     Attributes:
         index: its place among the events of the case.
@@ -209,11 +208,21 @@ class Judgement:
         leads: the places of other used events that it caused.
     """
 
-    index: int
-    reason: Reason | None = None
-    support: Support | None = None
-    explains: tuple[int, ...] = ()
-    leads: tuple[int, ...] = ()
+    __slots__ = ("explains", "index", "leads", "reason", "support")
+
+    def __init__(
+        self,
+        index: int,
+        reason: Reason | None = None,
+        support: Support | None = None,
+        explains: tuple[int, ...] = (),
+        leads: tuple[int, ...] = (),
+    ) -> None:
+        self.index = index
+        self.reason = reason
+        self.support = support
+        self.explains = explains
+        self.leads = leads
 
 
 class Fit(IntEnum):

@@ -10,7 +10,13 @@ from typing import Final
 from classifiers.relevance.event_candidates import Candidate, JobEvidence, Reason
 from classifiers.relevance.event_exclusion import EventsOfNode, exclusion_of
 from classifiers.relevance.event_places import names_other_node
-from classifiers.relevance.event_rules import explained_by_name, leads_stated, leads_to, shown_until_repair
+from classifiers.relevance.event_rules import (
+    all_led,
+    explained_by_name,
+    leads_stated,
+    leads_to,
+    shown_until_repair,
+)
 from classifiers.relevance.event_times import comes_before
 from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
@@ -25,12 +31,10 @@ _SHARED_WITHIN_S: Final = 3_600.0
 
 def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
     """The used events that an event caused: of its node or of its service's users, and not long after it."""
-    if not used:
+    if not used or not all_led(one.event.entries):
         return []
     caused, named = leads_to(one.event.entries), explained_by_name(one.event.entries)
     stated = leads_stated(one.event.entries)
-    if not caused and not named and not stated:
-        return []
     return [
         other
         for other in used

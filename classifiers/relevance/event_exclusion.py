@@ -1,8 +1,8 @@
 """Why a node event is set aside: by its words, node, process, device, recovery, time, or by the log."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Final
 
 from classifiers.node_names import short_name
@@ -19,6 +19,7 @@ from classifiers.relevance.event_times import (
     is_shown_until_repair,
 )
 from classifiers.relevance.words_in_text import is_word_in
+from classifiers.signatures import compile_set
 
 _Read = tuple[MatchedEvent, EventObjects]
 # Judgement: events of one node so close together may be of the same trouble.
@@ -39,6 +40,7 @@ _PARTS: Final = {
     "cooling": re.compile(r"(?i)\bfans?\b|\bfan tray|\bpump\b"),
     "memory": re.compile(r"(?i)\bdimms?\b"),
 }
+_KINDS: Final = tuple(_PARTS)
 # A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
 _KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
@@ -52,7 +54,7 @@ def exclusion_of(one: Candidate, events_of_node: "EventsOfNode", job: JobEvidenc
         reason = exclusion(one, job)
         if reason is not None:
             return reason
-    if _has_recovered(one, events_of_node.recoveries(one.event.node), job):
+    if _has_recovered(one, events_of_node, job):
         return Reason.RECOVERED
     return exclusion_by_time(one, job) or exclusion_by_log(one, job)
 
@@ -71,10 +73,9 @@ class EventsOfNode:
         self._job = job
         self._events = events
         self._by_node: dict[str | None, list[MatchedEvent]] | None = None
-        self._read: dict[str | None, list[_Read]] = {}
-        self._foreign: dict[str | None, list[_Read]] = {}
-        self._recovered: list[_Read] | None = None  # of all nodes
-        self._recoveries: dict[str | None, list[_Read]] = {}
+        self._read: dict[str, EventObjects] = {}  # by text
+        self._recovered: list[MatchedEvent] | None = None  # of all nodes
+        self._recoveries: dict[str | None, list[MatchedEvent]] = {}
 
     def _events_by_node(self) -> Mapping[str | None, Sequence[MatchedEvent]]:
         if self._by_node is None:
@@ -86,27 +87,28 @@ class EventsOfNode:
     def _events_of(self, node: str | None) -> Sequence[MatchedEvent]:
         return self._events_by_node().get(node, ())
 
-    def _of_node(self, node: str | None) -> list[_Read]:
-        if node not in self._read:
-            self._read[node] = [(one, read_objects(one.text)) for one in self._events_of(node)]
-        return self._read[node]
+    def _beside(self, one: MatchedEvent) -> Iterator[_Read]:
+        """The other events of the node at the time of an event: of most events, the text need not be read."""
+        for other in self._events_of(one.node):
+            if _is_beside(one, other):
+                yield other, self.objects_of(other)
 
-    def _of_other_jobs(self, node: str | None) -> list[_Read]:
-        if node not in self._foreign:
-            self._foreign[node] = [one for one in self._of_node(node) if _names_other_job(one[1], self._job)]
-        return self._foreign[node]
+    def objects_of(self, one: MatchedEvent) -> EventObjects:
+        """What the text of an event names."""
+        objects = self._read.get(one.text)
+        if objects is None:
+            objects = self._read[one.text] = read_objects(one.text)
+        return objects
 
-    def recoveries(self, node: str | None) -> list[_Read]:
+    def recoveries(self, node: str | None) -> list[MatchedEvent]:
         """The events of a node, or of a controller that names it, that report that something works again."""
         if node not in self._recoveries:
             if self._recovered is None:
                 events = (one for of_node in self._events_by_node().values() for one in of_node)
-                self._recovered = [(one, read_objects(one.text)) for one in events if reports_recovery(one.text)]
+                self._recovered = [one for one in events if reports_recovery(one.text)]
             name = None if node is None else short_name(node)
             self._recoveries[node] = [
-                (one, objects)
-                for one, objects in self._recovered
-                if one.node == node or (name is not None and is_word_in(name, one.text))
+                one for one in self._recovered if one.node == node or (name is not None and is_word_in(name, one.text))
             ]
         return self._recoveries[node]
 
@@ -116,22 +118,20 @@ class EventsOfNode:
             return None
         kinds = one.traits.objects
         if (one.objects.pids or "process" in kinds or "gpu" in kinds) and "node" not in kinds:
-            for other, objects in self._of_other_jobs(one.event.node):
-                same = one.objects.shares(objects)
-                if _is_beside(one.event, other) and (same or self._reports((other, objects), one)):
+            for other, objects in self._beside(one.event):
+                if _names_other_job(objects, self._job) and (
+                    one.objects.shares(objects) or self._reports((other, objects), one)
+                ):
                     return Reason.OTHER_PROCESS
-        for other, objects in self._of_node(one.event.node):
+        may_be_redundant, ends = _is_redundant(one), "ends" in one.traits.effects
+        for _, objects in self._beside(one.event):
+            if may_be_redundant and objects.is_redundant:
+                return Reason.OTHER_DEVICE
             # Corrected errors often come before the one that is not: they say nothing of an event that ends processes.
-            is_redundant = _is_redundant(one) and objects.is_redundant
-            of_nobody = (
-                is_redundant or objects.is_disclaimed or (objects.is_corrected and "ends" not in one.traits.effects)
-            )
-            same = (
-                is_redundant
-                or one.objects.shares(objects)
-                or not one.objects.filesystems.isdisjoint(objects.filesystems)
-            )
-            if of_nobody and same and _is_beside(one.event, other):
+            of_nobody = objects.is_disclaimed or (not ends and objects.is_corrected)
+            if of_nobody and (
+                one.objects.shares(objects) or not one.objects.filesystems.isdisjoint(objects.filesystems)
+            ):
                 return Reason.OTHER_DEVICE
         return None
 
@@ -147,8 +147,8 @@ class EventsOfNode:
         if other.time is not None and one.event.time is not None and other.time < one.event.time - _SAME_MOMENT_S:
             return False
         return not any(
-            named.pids and not named.jobs.isdisjoint(objects.jobs) and _is_beside(other, kill)
-            for kill, named in self._of_other_jobs(other.node)
+            named.pids and not named.jobs.isdisjoint(objects.jobs) and _names_other_job(named, self._job)
+            for _, named in self._beside(other)
         )
 
 
@@ -253,22 +253,27 @@ def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
     return None
 
 
-def _has_recovered(one: Candidate, ends: Sequence[tuple[MatchedEvent, EventObjects]], job: JobEvidence) -> bool:
+def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidence) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
+    ends = [end for end in events_of_node.recoveries(one.event.node) if _is_later(end, one)]
+    if not ends:  # most have none; how well the log fits an event is asked later then, or never
+        return False
     failed = job.failed_or_ended
     if failed is not None and job.stalled is not None:
         failed = min(failed, job.stalled)  # time-outs are reported long after what the ranks waited for
     elif job.failed is None and one.fits:
         # No line tells when it failed: that may have been at once after its last progress.
         failed = job.latest_progress() or failed
-    ends = [(end, objects) for end, objects in ends if _is_in_time(end, one, failed)]
-    if not ends:  # most have none; how well the log fits an event is asked later then, or never
+    # Not later than the failure: it was down until then.
+    ends = [end for end in ends if end.time is None or failed is None or end.time <= failed]
+    if not ends:
         return False
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
     has_hit = (_is_just_before(one, failed) or _ended_progress(one, job)) and one.fits
-    for end, objects in ends:
+    for end in ends:
+        objects = events_of_node.objects_of(end)
         if has_hit and not objects.is_repair:
             continue
         if one.traits.unchecked and objects.is_check and not one.objects.shares(objects):
@@ -276,8 +281,8 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[MatchedEvent, EventObjec
         if _is_of_nothing_else(end, one):
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
-        of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
         shares = one.objects.shares(objects)
+        of_other = bool(objects.names and one.objects.names) and not shares
         repaired = objects.is_repair and not of_other and (shares or not _is_of_other_part(end, one))
         same_mount = not one.objects.mounts.isdisjoint(objects.mounts)
         if repaired or whole_node or same_mount or shares or _is_unnamed_of(one, end):
@@ -287,16 +292,15 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[MatchedEvent, EventObjec
 
 def _is_of_nothing_else(end: MatchedEvent, one: Candidate) -> bool:
     """Whether a report that something is in order again is about a part that cannot be what failed."""
-    if _PAGE_TAKEN.search(end.text) is not None:
+    if "Memory failure" in end.text and _PAGE_TAKEN.search(end.text) is not None:
         return True
-    return _KUBELET_CONDITION.search(end.text) is not None and not any(map(_is_of_kubernetes, one.event.entries))
+    is_condition = "NodeHas" in end.text and _KUBELET_CONDITION.search(end.text) is not None
+    return is_condition and not any(map(_is_of_kubernetes, one.event.entries))
 
 
-def _is_in_time(end: MatchedEvent, one: Candidate, failed: float | None) -> bool:
-    """Whether a report of a recovery is later than an event, and not later than the failure: it was down until then."""
-    if end.index == one.event.index or comes_before(end, one.event):
-        return False
-    return end.time is None or failed is None or end.time <= failed
+def _is_later(end: MatchedEvent, one: Candidate) -> bool:
+    """Whether a report of a recovery is later than an event."""
+    return end.index != one.event.index and not comes_before(end, one.event)
 
 
 def _is_of_other_part(end: MatchedEvent, one: Candidate) -> bool:
@@ -312,7 +316,16 @@ def _is_of_other_part(end: MatchedEvent, one: Candidate) -> bool:
 
 @lru_cache(maxsize=4_096)  # each recovery is compared with many events
 def _parts_in(text: str) -> frozenset[str]:
-    return frozenset([kind for kind, words in _PARTS.items() if words.search(text) is not None])
+    if not text.isascii():  # of other letters, the engines know different ones
+        return frozenset([kind for kind, words in _PARTS.items() if words.search(text) is not None])
+    found = _parts()(text.encode())
+    return frozenset([_KINDS[place] for place in found]) if found else frozenset()
+
+
+@cache
+def _parts() -> Callable[[bytes], Sequence[int] | None]:
+    """What finds the kinds of parts that a text in ASCII names, by their places in `_KINDS`, in one pass."""
+    return compile_set([words.pattern for words in _PARTS.values()])
 
 
 def _is_of_kubernetes(entry: str) -> bool:

@@ -83,6 +83,9 @@ class EventFit:
         self._has_own_failure = bool(lines)
         self._own = frozenset().union(*lines) - general
         self._others = job.other_entries - general
+        self._telling_others = self._others - reported_consequences()
+        self._lost_nodes = job.other_entries & nodes_lost()
+        self._failed_of_program: bool | None = None  # until it is asked for
         self._is_unanswered = not job.other_entries.union(*job.own_entries).isdisjoint(peer_silent())
 
     def of(self, one: Candidate) -> Fit:
@@ -92,20 +95,31 @@ class EventFit:
     def _of_event(self, one: Candidate) -> Fit:
         job = self._job
         explained = explained_or_shown(one.event.entries)
-        is_explained = not self._own.isdisjoint(explained)
-        is_named = job.names_processes and any(map(job.knows_process, one.objects.pids))
-        is_shown = self._shows_at_once(one) or self._is_of_failure(one) or self._fits_at_once(one)
-        if is_explained or is_named or is_shown:
+        is_shown = (  # the cheapest question first
+            not self._own.isdisjoint(explained)
+            or (job.names_processes and any(map(job.knows_process, one.objects.pids)))
+            or self._shows_at_once(one)
+            or self._is_of_failure(one)
+            or self._fits_at_once(one)
+        )
+        if is_shown:
             return Fit.LINE
-        if _slowed_the_job(one, job) or _is_of_late_node(one, job):
+        if self._slowed_the_job(one) or _is_of_late_node(one, job):
             return Fit.SLOWER
         if _stopped_its_log(one, job):
             return Fit.LINE
         if any(job.status in rule.status for rule in one.rules) or _was_slow_from_the_start(one, job):
             return Fit.SCHEDULER
-        if self._has_own_failure and (self._own or self._others.isdisjoint(explained - reported_consequences())):
+        if self._has_own_failure and (self._own or self._telling_others.isdisjoint(explained)):
             return Fit.NONE
         return self._by_other_processes(one, explained)
+
+    def _slowed_the_job(self, one: Candidate) -> bool:
+        """Whether the steps took longer since an event, in a job that did not fail of an error of its program."""
+        if self._failed_of_program is None:
+            errors = program_errors() - peer_lost() if self._job.timed_out else program_errors()
+            self._failed_of_program = any(not entries.isdisjoint(errors) for entries in self._job.own_entries)
+        return not self._failed_of_program and _slowed_the_job(one, self._job)
 
     def _is_of_failure(self, one: Candidate) -> bool:
         """Whether an event of others quotes the failure, or is of the GPU that the lines of the failure name.
@@ -114,10 +128,10 @@ class EventFit:
         """
         if MANY_AFFECTED in one.event.entries:
             return quotes(one.event.text, self._job.failure_text())
-        gpus = one.objects.gpus if "gpu" in one.traits.objects else None
-        if not gpus or self._own.isdisjoint(explained_by_name(one.event.entries)):
+        if "gpu" not in one.traits.objects or self._own.isdisjoint(explained_by_name(one.event.entries)):
             return False
-        return self._job.failed_on(one.event.node) and not gpus.isdisjoint(self._job.failed_gpus())
+        gpus = one.objects.gpus
+        return bool(gpus) and self._job.failed_on(one.event.node) and not gpus.isdisjoint(self._job.failed_gpus())
 
     def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
         """How well what processes say of others fits an event, where none reports a known failure of its own."""
@@ -125,7 +139,7 @@ class EventFit:
         ports = [rule for rule in one.rules if rule.object == "port"] if self._is_unanswered else []
         ends_port = any(rule.effect in {"ends", "stalls"} for rule in ports)
         # That a whole node is gone says more than that a peer is: no event of another kind explains it.
-        is_lost_node = not (job.other_entries & nodes_lost()).isdisjoint(explained)
+        is_lost_node = not self._lost_nodes.isdisjoint(explained)
         if ends_port or is_lost_node or not self._others.isdisjoint(explained):
             return Fit.LINE
         if COLLECTIVES_DIFFER in job.other_entries:
@@ -142,7 +156,7 @@ class EventFit:
         shows = (self._is_of_changed, self._asked_to_end_then, self._ended_then, self._is_of_unknown_words)
         if any(ask(one) for ask in shows):
             return Fit.LINE
-        if _slowed_the_job(one, self._job):
+        if self._slowed_the_job(one):
             return Fit.SLOWER
         if not one.traits.stalls:
             return Fit.NONE
@@ -211,10 +225,10 @@ class EventFit:
         file in a directory that the event names; or no program is its cause, and the event ends or stalls jobs.
         """
         job = self._job
-        if not job.own_entries or not (is_at_once(one, job) or self._was_found(one)):
+        was_found = bool(job.own_entries) and self._was_found(one)
+        if not was_found and not (job.own_entries and is_at_once(one, job)):
             return False
         causes = {code for code in one.event.causes if not _is_of_user(code)}
-        was_found = self._was_found(one)
         may_end = was_found or not one.traits.effects.isdisjoint({"ends", "stalls"})
         if may_end and not causes.isdisjoint(job.own_causes):
             return True
@@ -287,12 +301,11 @@ def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint(_PARTS))
     stops = not traits.effects.isdisjoint(_STOPPING) and not traits.objects.isdisjoint(_OF_NODE)
     stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
-    is_own_change = "changes" in traits.effects and names_node_of(one, job)
-    if one.event.time is None or not (may_slow or stops or is_own_change or _may_slow_own_node(one, job)):
+    if one.event.time is None:
         return False
-    errors = program_errors() - peer_lost() if job.timed_out else program_errors()
-    if any(not entries.isdisjoint(errors) for entries in job.own_entries):
-        return False  # it failed of an error of its program, slow or not
+    is_own_change = "changes" in traits.effects and names_node_of(one, job)
+    if not (may_slow or stops or is_own_change or _may_slow_own_node(one, job)):
+        return False
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
     since = job.slowed()

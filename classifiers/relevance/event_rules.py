@@ -139,6 +139,7 @@ class EventTraits:
         stalls: whether they may stop for a while.
         unchecked: whether health checks of nodes do not look for it.
         found_later: whether it is a state that a test finds, mostly after the job.
+        lasts: whether it may last from before the start of a job: trouble of a service of all jobs or of file servers.
     """
 
     objects: frozenset[Object]
@@ -149,6 +150,7 @@ class EventTraits:
     stalls: bool
     unchecked: bool
     found_later: bool
+    lasts: bool
 
 
 @lru_cache(maxsize=4_096)
@@ -164,6 +166,7 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
         stalls=any(rule.disturbs == "stalls" for rule in rules),
         unchecked=bool(rules) and all(rule.unchecked for rule in rules),
         found_later=any(rule.found_later for rule in rules),
+        lasts=any(rule.shared or rule.object == "filesystem" for rule in rules),
     )
 
 
@@ -202,6 +205,12 @@ def explained_or_shown(entries: tuple[str, ...]) -> frozenset[str]:
 def leads_to(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries of other events that such an event causes."""
     return frozenset().union(*(rule.leads_to for rule in rules_of(entries)))
+
+
+@lru_cache(maxsize=4_096)
+def all_led(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries of all other events that such an event may cause, whatever has to be stated or named."""
+    return leads_to(entries) | explained_by_name(entries) | leads_stated(entries)
 
 
 @lru_cache(maxsize=4_096)

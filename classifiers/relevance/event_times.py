@@ -62,7 +62,7 @@ def exclusion_by_time(one: Candidate, job: JobEvidence) -> Reason | None:
     if "changes" in effects:
         return Reason.LONG_BEFORE if traits.within_s and time < failed - traits.within_s else None
     # Where it slowed the job down, the steps that took longer lie between it and the end.
-    if one.fit is Fit.SLOWER or traits.degrades_on or is_shown_until_repair(one, job):
+    if traits.degrades_on or is_shown_until_repair(one, job) or one.fit is Fit.SLOWER:
         return None
     within = traits.within_s or _DEFAULT_WITHIN_S
     goes_on_for = BUFFERED_S if effects & {"ends", "follows"} else READ_AHEAD_S if "stalls" in effects else within
@@ -70,13 +70,13 @@ def exclusion_by_time(one: Candidate, job: JobEvidence) -> Reason | None:
     when_stopped = last is not None and last - goes_on_for <= time <= _latest_progress(last, job) + _STOPPED_WITHIN_S
     waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
     # A service of all jobs that is away when a job starts is what the job meets first.
-    lasts = one.fits and any(rule.shared or rule.object == "filesystem" for rule in one.rules)
+    lasts = traits.lasts and one.fits
     is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S and not lasts
     began = failed if job.stalled is None else min(failed, job.stalled)
     if is_before_start or (time < began - within - waited and not when_stopped):
         return Reason.LONG_BEFORE
-    goes_on = (traits.slows and one.fit > Fit.WAITS) or is_of_absent_pod(one, job)
-    return Reason.SURVIVED if last is not None and time < last - goes_on_for and not goes_on else None
+    goes_on = last is None or time >= last - goes_on_for or (traits.slows and one.fit > Fit.WAITS)
+    return None if goes_on or is_of_absent_pod(one, job) else Reason.SURVIVED
 
 
 def was_when_written(one: Candidate, job: JobEvidence) -> bool:
@@ -100,9 +100,9 @@ def _is_found_later(one: Candidate, time: float, job: JobEvidence) -> bool:
 def _is_after_stop(one: Candidate, time: float, job: JobEvidence) -> bool:
     """Whether the run had stopped before an event that only waiting processes support."""
     last = job.last_progress
-    if last is None or one.fit is not Fit.WAITS:
+    if last is None or time <= max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S):
         return False
-    if time <= max(last + _STOPPED_WITHIN_S, (job.stalled or last) + CLOCK_SKEW_S):
+    if one.fit is not Fit.WAITS:
         return False
     return job.stalled is not None or time > _latest_progress(last, job) + _STOPPED_WITHIN_S
 
@@ -117,10 +117,9 @@ def _is_after_end(one: Candidate, time: float, job: JobEvidence) -> bool:
     """Whether an event is so much later than the job's end that it is none of its own."""
     if job.ended is None or time <= job.ended:
         return False
-    of_node = "node" in one.traits.objects
-    if not of_node and one.fit is Fit.NONE:
-        return True  # nothing but its time could support it
-    return time > job.ended + _latest_report(one)
+    if time > job.ended + _latest_report(one):
+        return True
+    return "node" not in one.traits.objects and one.fit is Fit.NONE  # nothing but its time could support it
 
 
 def _latest_report(one: Candidate) -> float:

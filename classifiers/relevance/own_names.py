@@ -153,9 +153,9 @@ def nodes_of_pods(events: Iterable[NodeEvent], is_own: Callable[[Iterable[str]],
     found: set[str] = set()
     for event in events:
         node = short_name(event.node) if event.node else None
-        if node is None or node in found or "pod" not in event.text or _NOT_PLACED.search(event.text) is not None:
+        if node is None or node in found or "pod" not in event.text or not is_own(read_objects(event.text).pods):
             continue
-        if is_own(read_objects(event.text).pods):
+        if _NOT_PLACED.search(event.text) is None:
             found.add(node)
     return frozenset(found)
 

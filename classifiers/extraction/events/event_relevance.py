@@ -1,7 +1,7 @@
 """Judges a case's node events: collects what logs and scheduler show, and sets aside what did not begin the failure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
 from typing import Final
@@ -57,6 +57,8 @@ _LIKELY: Final = 0.2
 _POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
+_NO_CAUSES: Final[frozenset[str]] = frozenset()
+_LIKELY_CAUSES: Final[dict[str, tuple[Mapping[str, float], frozenset[str]]]] = {}  # by entry, with its weights
 _REPORTERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
@@ -135,14 +137,20 @@ def causes_of(hits: Iterable[Signature], least: float) -> frozenset[str]:
     return frozenset([code for hit in hits for code, share in hit.causes.items() if share >= least])
 
 
-def _is_refuted(hit: Signature) -> bool:
-    """Whether an entry says nothing of an event since another entry explains its words (`unless`)."""
-    return hit.role == "context" and bool(hit.unless)
-
-
 def _seriousness(hit: NodeHit) -> int:
     best = strongest(hit.hits)
     return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
+
+
+def _likely_causes(hits: Sequence[Signature]) -> frozenset[str]:
+    """The causes for which the entries of an event stand; those of an entry are found once."""
+    causes = _NO_CAUSES
+    for hit in hits:
+        known = _LIKELY_CAUSES.get(hit.id)
+        if known is None or known[0] is not hit.causes:  # other catalogues may have an entry of this id
+            known = _LIKELY_CAUSES[hit.id] = (hit.causes, causes_of([hit], _LIKELY))
+        causes = causes | known[1] if causes else known[1]
+    return causes
 
 
 class _EventsSeen:
@@ -151,8 +159,7 @@ class _EventsSeen:
     def __init__(self, raw: RawCase, clock: ClockOfLogs, suspects: Sequence[NodeHit]) -> None:
         self._events = raw.node_events
         self._clock = clock
-        self._entries = {one.index: tuple([hit.id for hit in one.hits if not _is_refuted(hit)]) for one in suspects}
-        self._causes = {one.index: causes_of(one.hits, _LIKELY) for one in suspects}
+        self._hits = {one.index: one.hits for one in suspects}
         self._made: dict[int, MatchedEvent] = {}
         self._offsets = clock_offsets(raw.node_events)
 
@@ -160,15 +167,15 @@ class _EventsSeen:
         """The event at a place among those of the case."""
         made = self._made.get(index)
         if made is None:
-            one, entries = self._events[index], self._entries.get(index, ())
+            one, hits = self._events[index], self._hits.get(index, ())
             time = self._clock.of(one.at)
             if time is not None:
                 time -= blocked_for(one.text)
             if time is not None and self._offsets:
                 time -= self._offsets.get((one.node, one.source), 0.0)
-            made = MatchedEvent(
-                index, one.text, one.node, one.source, time, entries, self._causes.get(index, frozenset())
-            )
+            # An entry that is only context says nothing of an event since another one explains its words (`unless`).
+            entries = tuple([hit.id for hit in hits if not (hit.role == "context" and hit.unless)])
+            made = MatchedEvent(index, one.text, one.node, one.source, time, entries, _likely_causes(hits))
             self._made[index] = made
         return made
 

@@ -13,7 +13,8 @@ _ROW: Final = re.compile(
     r"\[ *(?P<pid>\d{1,9})\] +\d{1,10} +(?P<tgid>\d{1,9}) +\d{1,15} "
     r"+(?P<rss>\d{1,15}) [\d -]{1,120} (?P<name>\S[^\n]{0,40})"
 )
-_KILLED_WORDS: Final = "Killed process"
+KILLED_WORDS: Final = "Killed process"
+"""Part of what a kernel says of a process that it killed."""
 _KILLED: Final = re.compile(r"\bKilled process (?P<pid>\d{1,9}) \((?P<name>[^)\n]{1,40})\)")
 _HELD_BY_KILLED: Final = re.compile(r"\banon-rss:(?P<size>\d{1,15})kB")
 # What monitors and agents say of a program or pod: "ledger-db-0 (team-b) rss 1.2TiB", "java using 410 GiB".
@@ -31,7 +32,7 @@ _MORE: Final = 2.0  # judgement: so many times as much is no accident of the mom
 
 def _killed(text: str) -> re.Match[str] | None:
     """The process that a kernel says it killed."""
-    return _KILLED.search(text) if _KILLED_WORDS in text else None  # few events say so
+    return _KILLED.search(text) if KILLED_WORDS in text else None  # few events say so
 
 
 def holds_more_than_killed(texts: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
 """Which file servers several nodes miss at the same time: then the server is away, and no node has a fault."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from classifiers.contracts import NodeEvent
@@ -21,17 +22,29 @@ def lost_by_several(events: Sequence[NodeEvent], lines: Sequence[tuple[str, Scan
         events: the events of the case.
         lines: the text of each, and what was found in it.
     """
-    rules = load()
-    by_server: dict[str, list[tuple[float, str, int]]] = {}
-    for index, (event, (text, line)) in enumerate(zip(events, lines, strict=True)):
-        if line is None or event.node is None or event.at is None:
+    of_servers = _entries_of_servers()
+    reports: list[tuple[float, str, int]] = []
+    for index, (event, (_, line)) in enumerate(zip(events, lines, strict=True)):
+        if line is None or of_servers.isdisjoint([hit.id for hit in line.hits]):
             continue
-        if any((rule := rules.get(hit.id)) is not None and rule.id == _RULE for hit in line.hits):
-            objects = read_objects(text)
+        if event.node is not None and event.at is not None:
+            reports.append((event.at.timestamp(), short_name(event.node), index))
+    # What they name is read only of those next to which another node reports any server.
+    together = _together(sorted(reports))
+    by_server: dict[str, list[tuple[float, str, int]]] = {}
+    for report in reports:
+        if report[2] in together:
+            objects = read_objects(lines[report[2]][0])
             addresses = {name for name in objects.specific_names if name[:1].isdigit()}
             for name in objects.names | objects.filesystems | addresses:
-                by_server.setdefault(name, []).append((event.at.timestamp(), short_name(event.node), index))
+                by_server.setdefault(name, []).append(report)
     return frozenset(index for seen in by_server.values() for index in _together(sorted(seen)))
+
+
+@cache
+def _entries_of_servers() -> frozenset[str]:
+    """Ids of the catalogue entries of a file server or file system that does not answer."""
+    return frozenset([entry for entry, rule in load().items() if rule.id == _RULE])
 
 
 def _together(seen: Sequence[tuple[float, str, int]]) -> set[int]:

@@ -3,6 +3,7 @@
 import pytest
 
 from classifiers.contracts import LogStream
+from classifiers.extraction.envelopes import logger_heads
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
 
 SHELL = "run.sh: line 1: nvidia-smi: command not found"
@@ -32,6 +33,21 @@ def test_a_runner_logs_the_lines_of_its_child(head: str) -> None:
 @pytest.mark.parametrize("head", [head for head in HEADS if "INFO" in head])
 def test_one_line_shows_by_itself_that_no_program_logged_it(head: str) -> None:
     assert lines_of(head + SHELL) == [SHELL]
+
+
+@pytest.mark.parametrize("head", [head for head in HEADS if "INFO" in head])
+@pytest.mark.parametrize(
+    "line",
+    [
+        SHELL, *PROGRAM[1:], "E0524 12:00:00.000001 7 a.cc:1] x", "[2026-05-24 12:00:00] x", "[rank3]: x", '{"a": 1}',
+        "[1,0]<stderr>: x", "srun: error: x", "./a.sh: 17: x", '\x0bFile "a.py", line 3', "ERROR: x", "make: *** x",
+        "Segmentation fault", "a.b.CustomException: x", "terminate called after x", "panic: x",
+    ],
+)  # fmt: skip
+def test_one_line_among_many_shows_that_no_program_logged_them(head: str, line: str) -> None:
+    lines = [*(f"step {number} of 900 done" for number in range(30)), line, "ended"]
+    assert logger_heads.of_text("\n".join(head + one for one in lines)) is not None
+    assert logger_heads.of_text("\n".join(head + one for one in lines if one != line)) is None
 
 
 @pytest.mark.parametrize(
