@@ -21,12 +21,12 @@ LOST_CALIBRATION: Final = 0.02
 ONE_LABELLER: Final = 0.8
 LABELS_OF_MANY: Final = 10
 # Judgement: labels that contradict a confident verdict, and their share, from which a second person looks.
-OVERTURNED: Final = 5
+OVERTURNED: Final = 3
 OVERTURNED_SHARE: Final = 0.3
 CONFIDENT: Final = 0.89
 HELD_OUT_LABELS: Final = 20
 # Judgement: changed verdicts of a shadow run, and their share, from which a second person looks.
-CHANGED: Final = 10
+CHANGED: Final = 5
 CHANGED_SHARE: Final = 0.2
 
 

@@ -332,6 +332,7 @@ def facts(**changes: Any) -> LabelFacts:
     [
         (facts(labellers={"mallory": 30, "ana": 1}, labels=31), "30 of 31 labels are by mallory"),
         (facts(overturned=6), "6 of 10 labels contradict a verdict"),
+        (facts(labels=4, labellers={"mallory": 4}, overturned=4), "4 of 4 labels contradict a verdict"),
         (facts(conflicts=5), "5 of 10 labels contradict others of their group"),
     ],
 )
