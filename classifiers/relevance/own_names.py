@@ -29,7 +29,7 @@ _OBJECT: Final = re.compile(
 _OBJECT_PARTS: Final = ("job", "raycluster", "statefulset", "workflow", "appwrapper", "podgroup")
 # The number that a batch system gave a job, in its daemons' lines, in the environment of a process, in a report.
 _JOB_NUMBER: Final = re.compile(
-    r"(?i)\b(?:slurm_|pbs_|lsb_)?job(?:_?id)?[ =:#_\"']{1,4}(\d{3,12})\b|\bSTEP (\d{3,12})\.\w|\bStepId=(\d{3,12})\b"
+    r"(?i)\b(?:slurm_|pbs_|lsb_)?job(?:[ _]?id)?[ =:#_\"']{1,4}(\d{3,12})\b|\bSTEP (\d{3,12})\.\w|\bStepId=(\d{3,12})\b"
 )
 _STARTED: Final = re.compile(r"\b(?:Started|Created|Pulled) pod/(?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
 _BEGAN: Final = re.compile(r"\bStarted\b[^\n]{0,60}?\bpod[/ ](?:[\w.-]{1,60}/)?(?P<pod>[a-z0-9][a-z0-9.-]{2,80})")
