@@ -177,6 +177,11 @@ class JobEvidence:
         return self.mentions(pid) and any(self.mentions(form + pid) for form in PROCESS_FORMS)
 
     @property
+    def is_numbered(self) -> bool:
+        """Whether its id is a number, as batch systems give."""
+        return (self.job_id or "")[:1].isdigit()
+
+    @property
     def waits(self) -> bool:
         """Whether its processes report that another one is gone or late."""
         return not self.other_entries.isdisjoint(peer_lost())

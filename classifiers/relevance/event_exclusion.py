@@ -164,8 +164,8 @@ def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
     """
     if not objects.jobs or any(map(job.mentions, objects.jobs)):
         return False
-    if job.job_id is not None and job.job_id[:1].isdigit():
-        return not any(name in job.job_id for name in objects.jobs)
+    if job.is_numbered:
+        return not any(name in (job.job_id or "") for name in objects.jobs)
     return bool(job.job_numbers()) or not job.of_batch_system
 
 
@@ -201,8 +201,9 @@ def _is_of_other_process(one: Candidate, job: JobEvidence) -> bool:
         return False
     if _names_other_job(objects, job) or (objects.owners and _is_of_other_owner(objects, job)):
         return True
-    if kinds == {"process"} and objects.jobs and not any(map(job.mentions, objects.jobs)) and one.fit <= Fit.WAITS:
-        return not (job.job_id or "")[:1].isdigit()  # of a job that nothing shows to be this one
+    is_unknown = bool(objects.jobs) and not job.is_numbered and not any(map(job.mentions, objects.jobs))
+    if is_unknown and kinds == {"process"} and one.fit <= Fit.WAITS:
+        return True  # of a job that nothing shows to be this one
     return "service" not in kinds and _is_of_other_program(one, job)
 
 

@@ -118,12 +118,12 @@ def test_a_kill_in_a_session_of_a_login_is_none_of_the_job() -> None:
 
 
 def test_a_quota_of_somebody_else_explains_no_full_quota() -> None:
-    cut = event("quota of dmiller on /work lowered", entries=("changes.quota",), source="change")
+    cut = event("quota of dmiller on /proj lowered", entries=("changes.quota",), source="change")
     full: dict[str, Any] = {"own_entries": [frozenset({"python.quota"})]}
     assert judged(cut, job(**full)).reason is Reason.OTHER_PROCESS
-    assert judged(cut, job("/work/dmiller/run.pt", **full)).reason is None
+    assert judged(cut, job("/proj/dmiller/run.pt", **full)).reason is None
     assert judged(cut, job(owners=frozenset({"dmiller"}), **full)).reason is None
-    everybody = event("quota of all users on /work lowered", entries=("changes.quota",), source="change")
+    everybody = event("quota of all users on /proj lowered", entries=("changes.quota",), source="change")
     assert judged(everybody, job(**full)).reason is None
 
 
