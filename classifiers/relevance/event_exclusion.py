@@ -162,11 +162,16 @@ def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
 
     Where the job has no number as its id, its logs and the scheduler's message may name one.
     """
-    if not objects.jobs or any(map(job.mentions, objects.jobs)):
+    if not _names_unknown_jobs(objects, job):
         return False
     if job.is_numbered:
         return not any(name in (job.job_id or "") for name in objects.jobs)
     return bool(job.job_numbers()) or not job.of_batch_system
+
+
+def _names_unknown_jobs(objects: EventObjects, job: JobEvidence) -> bool:
+    """Whether an event names jobs, none of which the logs name."""
+    return bool(objects.jobs) and not any(map(job.mentions, objects.jobs))
 
 
 def _is_beside(one: MatchedEvent, other: MatchedEvent) -> bool:
@@ -201,7 +206,7 @@ def _is_of_other_process(one: Candidate, job: JobEvidence) -> bool:
         return False
     if _names_other_job(objects, job) or (objects.owners and _is_of_other_owner(objects, job)):
         return True
-    is_unknown = bool(objects.jobs) and not job.is_numbered and not any(map(job.mentions, objects.jobs))
+    is_unknown = not job.is_numbered and _names_unknown_jobs(objects, job)
     if is_unknown and kinds == {"process"} and one.fit <= Fit.WAITS:
         return True  # of a job that nothing shows to be this one
     return "service" not in kinds and _is_of_other_program(one, job)
