@@ -81,7 +81,7 @@ def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) ->
     other = policy.load(args.policy) if args.policy is not None else in_force
     effective = other.effective(cluster=past.cluster, queue=past.queue, team=past.team)
     advice = advise(past.verdict, past.job, past.facts, effective)
-    output.line(f"failure {past.failure_id}: then {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
+    output.line(f"failure {past.failure_id}: decided {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
     output.line(f"policy {advice.policy}: {advice.decision} ({advice.mode}), decided by: {advice.rule}")
     output.line()
     width = max(len(one.name) for one in advice.evaluated_rules)
