@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, item.path not in long))
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))  # its path
 
 
 def pytest_collection_finish() -> None:
