@@ -78,7 +78,7 @@ test: $(DEV_STAMP) $(MODEL)/.trained ## run the whole test suite; tests whose pa
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ALL_TESTS) $(PYTEST_ARGS)
 
 # Pytest compiles tests in a way of its own: once here, instead of by all workers at the same time.
-compile-tests: $(DEV_STAMP)
+compile-tests: $(DEV_STAMP) ## compile the tests once, before several workers run them
 	@$(BIN)/python -m pytest -q --collect-only $(ALL_TESTS) >/dev/null
 
 test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)
