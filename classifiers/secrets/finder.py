@@ -9,6 +9,7 @@ from typing import NamedTuple
 from classifiers.literal_search import Literals
 from classifiers.secrets.formats import base64_markers, secret_formats
 from classifiers.secrets.named_values import NAMES, NOT_A_SECRET, is_secret_value, pattern_of
+from classifiers.secrets.opaque import OpaqueWords
 
 PLACEHOLDER = "[redacted]"
 
@@ -128,6 +129,8 @@ class SecretFinder:
                 dotless = _end_of_dotless(text, start)
             if decode and start >= decoded and self._markers[index] in self._base64:
                 decoded = self._decoded(text, start, decoded, found)
+        if decode:
+            found += OpaqueWords(text, low).spans()
         return _merged(found)
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
