@@ -117,12 +117,13 @@ class OpaqueWords:
             return False
         begin = parts[0].begin
         prefix = None if _UUID.match(word) else _PREFIX.match(word)
-        if _HARMLESS_BEFORE.search(self._low[max(begin - _NEAR, 0) : begin]):
+        if prefix is not None and kind == "mixed":
+            return True  # in a path too
+        near = self._low[max(begin - _NEAR, 0) : begin]
+        if _HARMLESS_BEFORE.search(near) or (prefix is None and _is_part(word, self._text, begin, end)):
             return False
         if prefix is not None and (kind != "hexadecimal" or prefix[0].endswith("_")):
             return True
-        if prefix is None and (word.startswith("_Z") or _is_part(word, self._text, begin, end)):
-            return False
         if kind == "mixed" and (length >= _ALONE_LEAST or len(parts) > 1):
             return True
         is_long = prefix is not None or length >= {"mixed": _RANDOM_LEAST, "one case": _ALONE_LEAST}.get(kind, _MOST)
@@ -183,9 +184,9 @@ def _kind(piece: str, rate: float) -> Kind | None:
 
 
 def _is_part(word: str, text: str, begin: int, end: int) -> bool:
-    """Whether a word is a part of a file or path, or the id of an object in base64."""
+    """Whether a word is a part of a file or path, a symbol of a program, or the id of an object in base64."""
     after = text[end : end + 1]
-    if after in {"/", "+"}:
+    if after in {"/", "+"} or word.startswith("_Z"):
         return True
     if len(word) >= _WRAPPED and text[begin - 1 : begin] in {"", "\n"} and after in {"", "\n"}:
         return True

@@ -7,13 +7,62 @@ import pytest
 
 from classifiers.redaction import redact
 from classifiers.secrets.finder import PLACEHOLDER
+from tests.classifiers.secrets.samples import sample, without_lookarounds
 
 SMALL = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
 HEX = "0123456789abcdef"
 ALL = SMALL + SMALL.upper() + DIGITS
 RECALL = 0.97
+# Formats of services that need no entry of their own: their beginning, and what follows it.
+SERVICES = {
+    "Notion integration token, old form": ("secret_", r"[A-Za-z0-9]{43}"),
+    "Heroku API key, second form": ("HRKU-AA", r"[0-9a-zA-Z_-]{58}"),
+    "Scalingo API token": ("tk-us-", r"[\w-]{48}"),
+    "Prefect API key": ("pnu_", r"[A-Za-z0-9]{36}"),
+    "GitLab agent token": ("glagent-", r"[\w-]{50,80}"),
+    "GitLab OAuth secret": ("gloas-", r"[\w-]{64}"),
+    "npm token": ("npm_", r"[A-Za-z0-9]{30,255}"),
+    "PyPI upload token": ("pypi-AgE", r"[\w-]{50,1000}"),
+    "Clojars token": ("CLOJARS_", r"[A-Za-z0-9]{60}"),
+    "Linear API key": ("lin_api_", r"[A-Za-z0-9]{40}"),
+    "Pinecone API key": ("pcsk_", r"[A-Za-z0-9]{5,8}_[A-Za-z0-9]{50,70}"),
+    "Jina API key": ("jina_", r"[A-Za-z0-9_-]{50,70}"),
+    "RunPod API key": ("rpa_", r"[A-Za-z0-9]{40,50}"),
+    "LlamaCloud API key": ("llx-", r"[A-Za-z0-9]{40,60}"),
+    "Apify API token": ("apify_api_", r"[A-Za-z0-9]{36}"),
+    "Xata API key": ("xau_", r"[A-Za-z0-9]{30,50}"),
+    "Mem0 API key": ("m0-", r"(?=[A-Za-z]{0,39}\d)[A-Za-z0-9]{40}\b"),
+    "Perplexity API key": ("pplx-", r"[A-Za-z0-9]{48}"),
+    "Replicate API token": ("r8_", r"[A-Za-z0-9]{37}"),
+    "xAI API key": ("xai-", r"[A-Za-z0-9]{60,120}"),
+    "NVIDIA API key": ("nvapi-", r"[\w-]{40,120}"),
+    "Grafana service account token": ("glsa_", r"[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}"),
+    "Adobe client secret": ("p8e-", r"[A-Za-z0-9]{32}"),
+    "Datadog personal access token": ("ddpat_", r"[A-Za-z0-9]{22}_[A-Za-z0-9]{40}"),
+    "Square OAuth secret": ("sq0csp-", r"[\w-]{43}"),
+    "PostHog personal API key": ("phx_", r"[A-Za-z0-9]{40,50}"),
+    "CircleCI personal token": ("CCIPAT_", r"[A-Za-z0-9]{22}_[a-f0-9]{40}"),
+    "CircleCI project token": ("CCIPRJ_", r"[A-Za-z0-9]{22}_[a-f0-9]{40}"),
+    "Segment API token": ("sgp_", r"[A-Za-z0-9]{64}"),
+    "Deno Deploy token": ("ddp_", r"[A-Za-z0-9]{36}"),
+    "CockroachDB Cloud key": ("CCDB1_", r"[A-Za-z0-9]{22}_[A-Za-z0-9]{40}"),
+    "Vercel personal token": ("vcp_", r"[A-Za-z0-9]{50,60}"),
+    "Vercel AI Gateway key": ("vck_", r"[A-Za-z0-9]{50,60}"),
+    "Slack refresh token": ("xoxe-", r"\d-[A-Za-z0-9]{140,180}"),
+    "Slack configuration token": ("xoxe.xox", r"[bp]-\d-[A-Za-z0-9]{160,180}"),
+    "Statsig secret key": ("secret-", r"(?=[A-Za-z0-9]{0,59}\d)(?=[A-Za-z0-9]{0,59}[A-Z])[A-Za-z0-9]{40,60}\b"),
+}
 NUMBER = 200
+CONTEXTS = (
+    "%s",
+    "https://a.example/%s/x",
+    '{"x": "%s"}',
+    "run id %s",
+    "one\\n%s\\ntwo",
+    "GET /v1?k=%s&b=1",
+    "[rank0]: X=%s.",
+)
 
 
 def drawn(chance: random.Random, letters: str, count: int) -> str:
@@ -39,6 +88,19 @@ def test_a_random_word_of_an_unknown_service_is_removed(before: str, letters: st
     bodies = [drawn(chance, letters, length) for _ in range(NUMBER)]
     left = [body for body in bodies if body[4:16] in redact(context % (before + body))]
     assert len(left) <= (1 - RECALL) * NUMBER, left
+
+
+def test_known_formats_without_an_entry_are_removed() -> None:
+    chance = random.Random(6)
+    left = []
+    total = 0
+    for number in range(60):
+        for name, (before, rest) in SERVICES.items():
+            text, _ = sample(without_lookarounds(rest), chance)
+            total += 1
+            if text[:12] in redact(CONTEXTS[number % len(CONTEXTS)] % (before + text)):
+                left.append(f"{name}: {before}{text}")
+    assert len(left) <= 0.01 * total, left
 
 
 @pytest.mark.parametrize(
