@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
+from classifiers.secrets.values import is_camel_case
+
 Kind = Literal["mixed", "one case", "hexadecimal"]
 
 _LEAST: Final = 20  # characters of a word
@@ -41,11 +43,12 @@ _PART_LEAST: Final = 7  # characters between hyphens, on average: 32 in random t
 _CHANGES: Final = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 _DIGIT: Final = re.compile(r"[0-9]")
 _HEXADECIMAL: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_HEXADECIMAL_KEY: Final = re.compile(r"_[0-9a-fA-F]{32,}(?:[_-][0-9a-zA-Z]{1,40})?\Z")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _COLOUR: Final = re.compile(r"\d{1,3}m")
-_REST_OF_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{0,4096}={0,2}")
+_REST_OF_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{0,512}={0,2}")
 _WORD_OF_PATH: Final = re.compile(r"(?:^|/)[a-z._-]{4,}(?:/|\Z)")
-_PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{1,11}[_-]")
+_PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{1,11}[_.-]")
 # Ids of requests, answers, jobs and files.
 _ID_PREFIX: Final = re.compile(
     r"(?i)(?:chatcmpl|cmpl|resp|req|request|msg|call|batch|run|job|task|file|step|trace|span|raysubmit|shard|ckpt"
@@ -61,7 +64,7 @@ _HARMLESS_BEFORE: Final = re.compile(
 )
 _AUTH_WORD: Final = re.compile(
     r"auth|token|secret|passw|credential|log(?:ged)?[ _-]?in\b|sign(?:ed|ing)?[ _-]in|\bapi\b|api[-_ ]?key|bearer"
-    r"|\b40[13]\b|account|client|\b(?:using|with|invalid|your|provided) (?:key|pat)\b|\bkey[:=]"
+    r"|\b40[13]\b|account|client|\b(?:using|with|invalid|your|provided) (?:key|pat)\b"
 )
 # The id of an object in base64, such as `ArtifactCollection:1234`.
 _OBJECT: Final = re.compile(rb"[A-Z][a-z]+[A-Z]\w{2,40}:")
@@ -98,12 +101,13 @@ class OpaqueWords:
                 span = self._secret(_after_escape(self._text, begin), end)
                 if span is not None:
                     yield span
+                    end = max(end, span[1])
             begin = words.find(_LONG, end)
 
     def _secret(self, begin: int, end: int) -> tuple[int, int] | None:
         """The span from the first random part of a word to the last, and the rest of its base64."""
         parts = _random_parts(self._text, begin, end)
-        if not parts or not self._is_secret(parts, end):
+        if not parts or not self._is_secret(parts, begin, end):
             return None
         last = parts[-1].begin + len(parts[-1].word)
         rest = _REST_OF_BASE64.match(self._text, end) if last == end else None
@@ -111,18 +115,17 @@ class OpaqueWords:
             last = rest.end()
         return parts[0].begin, last
 
-    def _is_secret(self, parts: list[_Random], end: int) -> bool:
-        kind, length, _, word = max(parts, key=lambda one: (one.kind == "mixed", one.length))
+    def _is_secret(self, parts: list[_Random], begin: int, end: int) -> bool:
+        kind, length, start, word = max(parts, key=lambda one: (one.kind == "mixed", one.length))
         if _ID_PREFIX.match(word):
             return False
-        begin = parts[0].begin
-        prefix = None if _UUID.match(word) else _PREFIX.match(word)
+        prefix = None if _UUID.match(word) else _PREFIX.match(word) or _PREFIX.fullmatch(self._text, begin, start)
         if prefix is not None and kind == "mixed":
             return True  # in a path too
         near = self._low[max(begin - _NEAR, 0) : begin]
         if _HARMLESS_BEFORE.search(near) or (prefix is None and _is_part(word, self._text, begin, end)):
             return False
-        if prefix is not None and (kind != "hexadecimal" or prefix[0].endswith("_")):
+        if prefix is not None and (kind != "hexadecimal" or _HEXADECIMAL_KEY.search(word)):
             return True
         if kind == "mixed" and (length >= _ALONE_LEAST or len(parts) > 1):
             return True
@@ -177,8 +180,8 @@ def _kind(piece: str, rate: float) -> Kind | None:
         return "hexadecimal" if len(piece) >= _HEXADECIMAL_LEAST else None
     characters = len(piece) / max(len(_CHANGES.findall(piece)), 1)
     if piece.upper() != piece != piece.lower():
-        has_digit = _DIGIT.search(piece) is not None
-        return "mixed" if characters <= rate and (has_digit or len(piece) >= _ONE_CASE_LEAST) else None
+        is_long = _DIGIT.search(piece) is not None or len(piece) >= _ONE_CASE_LEAST
+        return "mixed" if characters <= rate and is_long and not is_camel_case(piece) else None
     is_random = len(piece) >= _ONE_CASE_LEAST and characters <= _ONE_CASE_RATE
     return "one case" if is_random else None
 

@@ -11,6 +11,7 @@ NOT_A_SECRET: Final = re.compile(
 )
 LEAST: Final = 6  # characters of a secret
 LETTERS_LEAST: Final = 16  # the same, of a secret of letters alone
+_WORD_LEAST: Final = 8  # the same, of letters and digits where no sign assigns it
 TOKEN_LEAST: Final = 12  # characters; shorter values of these names are often words (judgement)
 HEXADECIMAL_KEY: Final = re.compile("[a-f0-9]{32,128}|[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}")
 
@@ -26,6 +27,8 @@ _CODE: Final = re.compile(
 )
 _SYMBOL: Final = re.compile(r"[^\w.:/()\[\]-]")
 _SMALL_THEN_CAPITAL: Final = re.compile("[a-z][A-Z]")
+_SMALL: Final = re.compile("[a-z]+")
+_SMALL_LEAST: Final = 3.0  # small letters in a row, on average: 1.7 in random text
 _DIGIT: Final = re.compile(r"\d")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _KEY_LIKE: Final = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
@@ -69,6 +72,12 @@ def has_mixed_characters(value: str) -> bool:
     return len(value) >= LETTERS_LEAST and len(_SMALL_THEN_CAPITAL.findall(value)) > len(value) / 6
 
 
+def is_camel_case(value: str) -> bool:
+    """Whether the small letters of a value stand in words, as in `V1beta2DeviceClass`."""
+    small = _SMALL.findall(value)
+    return sum(map(len, small)) >= _SMALL_LEAST * max(len(small), 1)
+
+
 def is_random(value: str) -> bool:
     """Whether a value is random text of at least 20 characters, with digits."""
     return _RANDOM.fullmatch(value) is not None and not _is_name(value)
@@ -76,16 +85,16 @@ def is_random(value: str) -> bool:
 
 def is_key(value: str) -> bool:
     """Whether a value is random text that is no hash: of small letters and capitals."""
-    if value in {value.lower(), value.upper()} or _is_name(value):
+    if value in {value.lower(), value.upper()} or _is_name(value) or is_camel_case(value):
         return False
     return _KEY_LIKE.fullmatch(value) is not None and has_mixed_characters(value)
 
 
 def looks_like_password(value: str) -> bool:
     """Whether a value is one word of letters and digits that is no measure, version, place or code."""
-    if len(value) < LEAST or " " in value or _DIGIT.search(value) is None or _LETTER.search(value) is None:
+    if " " in value or _DIGIT.search(value) is None or _LETTER.search(value) is None or is_measure(value):
         return False
-    return not is_measure(value)
+    return len(value) >= (LEAST if _SYMBOL.search(value) else _WORD_LEAST)
 
 
 def looks_like_token(value: str) -> bool:

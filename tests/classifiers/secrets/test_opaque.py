@@ -132,6 +132,8 @@ def test_a_random_word_that_is_a_hash_or_an_id_stays(line: str, letters: str, le
         "transformer_outputs: BaseModelOutputWithPastAndCrossAttentions = self.transformer(",
         "sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_kernel",
         "tokenizer Llama-2-7b-chat-hf-GPTQ-Int4-566, token budget Exp42-ViT-Large-Patch16-465",
+        "dask: mean_chunk-98a32cd9f4fadbed908fffb32e0c9679 <Future: key: add-8f6e709446674bad78ea8aeecfee188e>",
+        "kubernetes.client.models.v1beta1_device_class_list import V1beta1DeviceClassList, PyUnicode_AsUTF8String",
         "GPU-eac66d61-f7e1-1724-1bd4-d8426a3b721e token client",
         "bucket QXJ0aWZhY3RDb2xsZWN0aW9uOjEyMzQ1Njc4OTA= of the artifact",
     ],
@@ -144,7 +146,7 @@ def test_the_base64_of_a_random_word_goes_with_it() -> None:
     assert redact("using qzx_Aq81KzhP0xTm37Wv+Yt/Lk29sQ== now") == f"using {PLACEHOLDER} now"
 
 
-@pytest.mark.parametrize("word", ["%s ", "ab_%s ", "%s.", "login ab-%s ", "sha256:%s ", "%s+", "\u00e9%s"])
+@pytest.mark.parametrize("word", ["%s ", "ab_%s ", "%s.", "login ab-%s ", "sha256:%s ", "%s+", "\u00e9%s", "ab_%s/"])
 def test_a_text_of_random_words_alone_takes_time_in_proportion(word: str) -> None:
     chance = random.Random(5)
     text = "".join(word % drawn(chance, ALL, 21) for _ in range(10_000))
