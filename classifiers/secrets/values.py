@@ -28,7 +28,7 @@ _CODE: Final = re.compile(
 _SYMBOL: Final = re.compile(r"[^\w.:/()\[\]-]")
 _SMALL_THEN_CAPITAL: Final = re.compile("[a-z][A-Z]")
 _SMALL: Final = re.compile("[a-z]+")
-_SMALL_LEAST: Final = 3.0  # small letters in a row, on average: 1.7 in random text
+_SMALL_LEAST: Final = 3.5  # small letters in a row, on average: 1.7 in random text
 _DIGIT: Final = re.compile(r"\d")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _KEY_LIKE: Final = re.compile(r"[A-Za-z0-9+/_=-]{20,}")

@@ -133,7 +133,7 @@ def test_a_random_word_that_is_a_hash_or_an_id_stays(line: str, letters: str, le
         "sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_kernel",
         "tokenizer Llama-2-7b-chat-hf-GPTQ-Int4-566, token budget Exp42-ViT-Large-Patch16-465",
         "dask: mean_chunk-98a32cd9f4fadbed908fffb32e0c9679 <Future: key: add-8f6e709446674bad78ea8aeecfee188e>",
-        "kubernetes.client.models.v1beta1_device_class_list import V1beta1DeviceClassList, PyUnicode_AsUTF8String",
+        "kubernetes.client.models.v1beta1_device_class_list import V1beta1DeviceClassList, token PKCS12PrivateKeyTypes",
         "GPU-eac66d61-f7e1-1724-1bd4-d8426a3b721e token client",
         "bucket QXJ0aWZhY3RDb2xsZWN0aW9uOjEyMzQ1Njc4OTA= of the artifact",
     ],
