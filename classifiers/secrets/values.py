@@ -75,12 +75,12 @@ def has_mixed_characters(value: str) -> bool:
 def is_camel_case(value: str) -> bool:
     """Whether the small letters of a value stand in words, as in `V1beta2DeviceClass`."""
     small = _SMALL.findall(value)
-    return sum(map(len, small)) >= _SMALL_LEAST * max(len(small), 1)
+    return value != value.lower() and sum(map(len, small)) >= _SMALL_LEAST * max(len(small), 1)
 
 
 def is_random(value: str) -> bool:
     """Whether a value is random text of at least 20 characters, with digits."""
-    return _RANDOM.fullmatch(value) is not None and not _is_name(value)
+    return _RANDOM.fullmatch(value) is not None and not _is_name(value) and not is_camel_case(value)
 
 
 def is_key(value: str) -> bool:
