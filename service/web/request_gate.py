@@ -98,7 +98,9 @@ class RequestGate:
         request = Request(scope)
         _check_framing(request)
         kind = route_class(request.url.path)
-        principal = await to_thread.run_sync(self._identified, request, kind)
+        principal = None
+        if not (kind.public and self._answers_everybody(request)):
+            principal = await to_thread.run_sync(self._identified, request, kind)
         if principal is not None:
             request.state.identified = principal
         _check_length(request, kind.limit)
@@ -110,6 +112,11 @@ class RequestGate:
             content_type = request.headers.get("content-type", "")
             messages[0]["body"] = await to_thread.run_sync(without_secrets, messages[0]["body"], content_type)
         await self._app(scope, _replayed(messages, receive), send)
+
+    def _answers_everybody(self, request: Request) -> bool:
+        """Whether nothing has to be looked up for a public route, which also answers while all threads work."""
+        has_login = not self._services.loopback or self._services.people.logins
+        return has_login or not is_forwarded(request.headers)
 
     def _identified(self, request: Request, kind: RouteClass) -> Principal | None:
         if is_forwarded(request.headers) and not tokens_required(self._services):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from anyio import to_thread
 from starlette.types import Message
 
 from service.errors import TimedOut
@@ -104,3 +105,27 @@ def test_a_body_that_never_ends_is_given_up(guarded: World, path: str) -> None:
     scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
     with pytest.raises(TimedOut):
         asyncio.run(gate(scope, never, send))
+
+
+@pytest.mark.parametrize("forwarded", [False, True])
+def test_the_process_says_that_it_lives_while_all_threads_work(guarded: World, *, forwarded: bool) -> None:
+    """Otherwise whoever watches over it would kill it in the middle of the work."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        limiter = to_thread.current_default_thread_limiter()
+        for worker in range(int(limiter.total_tokens)):
+            limiter.acquire_on_behalf_of_nowait(worker)
+        headers = [(b"host", b"faultline.example")] + [(b"x-forwarded-for", b"192.0.2.1")] * forwarded
+        scope = {"type": "http", "method": "GET", "path": "/health/live", "headers": headers, "query_string": b""}
+        async with asyncio.timeout(5):
+            await guarded.app(scope | {"root_path": "", "http_version": "1.1", "scheme": "http"}, receive, send)
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 200
