@@ -63,8 +63,13 @@ def route_class(path: str) -> RouteClass:
 
 
 def is_forwarded(headers: Mapping[str, str]) -> bool:
-    """Whether a request came through a proxy."""
+    """Whether a request says that it came through a proxy."""
     return any(name in FORWARDING or name.startswith(FORWARDING_PREFIX) for name in headers)
+
+
+def _may_be_forwarded(request: Request) -> bool:
+    """Whether it says so, or has the protocol that nginx uses by default, which adds no header."""
+    return is_forwarded(request.headers) or request.scope.get("http_version") == "1.0"
 
 
 class RequestGate:
@@ -116,11 +121,11 @@ class RequestGate:
     def _answers_everybody(self, request: Request) -> bool:
         """Whether nothing has to be looked up for a public route, which also answers while all threads work."""
         has_login = not self._services.loopback or self._services.people.logins
-        return has_login or not is_forwarded(request.headers)
+        return has_login or not _may_be_forwarded(request)
 
     def _identified(self, request: Request, kind: RouteClass) -> Principal | None:
-        if is_forwarded(request.headers) and not tokens_required(self._services):
-            expected = "no header of a proxy, because this service has no token and no account yet"
+        if _may_be_forwarded(request) and not tokens_required(self._services):
+            expected = "HTTP/1.1 and no header of a proxy, because this service has no token and no account yet"
             raise Forbidden(
                 "a service without a login answers requests of its own machine only: create a token first "
                 "(faultline token create NAME --purpose admin)",

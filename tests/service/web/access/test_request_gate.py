@@ -29,6 +29,23 @@ def test_a_service_without_a_login_refuses_what_a_proxy_forwards(world: World, h
         assert {path: client.get(path, headers=bearer).status_code for path in paths} == dict.fromkeys(paths, 200)
 
 
+def test_a_service_without_a_login_refuses_the_protocol_of_a_proxy_that_does_not_name_itself(world: World) -> None:
+    """By default, nginx adds no header, sets the Host to that of the server, and uses HTTP/1.0."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/api/v1/stats", "query_string": b"", "scheme": "http"}
+    scope |= {"headers": [(b"host", b"127.0.0.1:8080"), (b"connection", b"close")], "root_path": ""}
+    for version in ("1.0", "1.1"):
+        asyncio.run(world.app(scope | {"http_version": version}, receive, send))
+    assert [one["status"] for one in sent if "status" in one] == [403, 200]
+
+
 def test_headers_of_programs_are_not_those_of_a_proxy() -> None:
     assert not is_forwarded({"host": "localhost", "user-agent": "curl", "x-user": "ana", "x-forward": "x"})
 
