@@ -124,7 +124,8 @@ def test_a_file_that_a_stopped_database_cuts_off_does_not_look_whole(
     world: World, server: Postgres, during: Callable[[Callable[[], object]], None], path: str, version: int
 ) -> None:
     label_all(world)
-    token = world.token("admin")  # without a login, HTTP/1.0 is refused
+    with world.services.store.unit_of_work() as work:
+        token = work.tokens.create("reader", ["admin"])[1]  # without a login, HTTP/1.0 is refused
     with serving(world.app) as address:
         status, content, whole = ask(address, path, version, token)
         assert (status, whole, len(set(rows(path, content)))) == (200, True, FAILURES)
