@@ -18,6 +18,7 @@ from service.learning.shadow_figures import (
     figures,
 )
 from service.learning.shadow_run import AT_ONCE
+from service.learning.shadow_watch import LEASE
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.killed_process import killed_at_each_step
 from tests.service.learning.test_retraining import KEY, LICENCE
@@ -145,6 +146,7 @@ def test_a_process_that_is_killed_while_it_watches_counts_no_failure_twice(
         now = candidate(world).gate.shadow
         assert now is not None
         assert now.read - known.read in {0, 1}
+        clock.sleep(LEASE.total_seconds() + 1)  # of the killed process
     after = candidate(world).gate.shadow
     assert after is not None
     assert after.read == known.read + 1
