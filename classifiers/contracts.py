@@ -160,7 +160,10 @@ class GoodRun:
 
 @dataclass(frozen=True, slots=True)
 class RawCase:
-    """A failed attempt before extraction: facts, redacted logs, node events, the last good run of the same job."""
+    """A failed attempt before extraction: facts, redacted logs, node events, the last good run of the same job.
+
+    `node_events_cut`: the number of earlier node events that were left out.
+    """
 
     job: JobFacts
     streams: tuple[LogStream, ...] = ()
@@ -168,6 +171,7 @@ class RawCase:
     collectives: CollectiveEvidence | None = None
     good_run: GoodRun | None = None
     diagnostics: DiagnosticEvidence | None = None
+    node_events_cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)

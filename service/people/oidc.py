@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import requests
@@ -19,6 +20,8 @@ from service.people.config import SCOPES, PendingLogin
 TIMEOUT_S = 10
 METADATA_S = 3600.0
 LEEWAY_S = 60
+# Logins that wait for the provider at once. Each takes a thread of the 40 that answer all requests.
+WAITING = 4
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
@@ -39,15 +42,17 @@ class Provider:
         self._redirect_uri = redirect_uri
         self._scopes = tuple(scopes)
         self._lock = threading.Lock()
+        self._waiting = threading.BoundedSemaphore(WAITING)
         self._known: tuple[float, dict[str, Any], KeySet] | None = None
 
     def start(self) -> PendingLogin:
         """Start a login.
 
         Raises:
-            Unavailable: the provider does not answer.
+            Unavailable: the provider does not answer, or other logins wait for it.
         """
-        metadata, _ = self._discovered()
+        with self._one_of_few():
+            metadata, _ = self._discovered()
         verifier, nonce = generate_token(64), generate_token(32)
         url, state = self._session().create_authorization_url(
             metadata["authorization_endpoint"], code_verifier=verifier, nonce=nonce
@@ -59,8 +64,12 @@ class Provider:
 
         Raises:
             Forbidden: the provider refuses the code, or its ID token is invalid.
-            Unavailable: the provider does not answer.
+            Unavailable: the provider does not answer, or other logins wait for it.
         """
+        with self._one_of_few():
+            return self._finished(code, nonce, verifier)
+
+    def _finished(self, code: str, nonce: str, verifier: str) -> dict[str, Any]:
         metadata, _ = self._discovered()
         try:
             answer = self._session().fetch_token(
@@ -85,6 +94,15 @@ class Provider:
             raise Forbidden(f"the identity provider's token is invalid: {_reason(error)}") from None
         self._check_party(token.claims)
         return dict(token.claims)
+
+    @contextmanager
+    def _one_of_few(self) -> Iterator[None]:
+        if not self._waiting.acquire(blocking=False):
+            raise Unavailable("other logins wait for the identity provider: try again in a few seconds")
+        try:
+            yield
+        finally:
+            self._waiting.release()
 
     def _decoded(self, signed: str) -> jwt.Token:
         """The token, by the provider's keys; they are read again if they do not fit, as they may have changed.

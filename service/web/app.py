@@ -1,6 +1,6 @@
 """The web application: the API under /api/v1, the pages and their protection."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import cast
@@ -8,7 +8,7 @@ from typing import cast
 from anyio import CapacityLimiter
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
@@ -65,6 +65,7 @@ from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
 
 PREFIX = "/api/v1"
+PIECE_BYTES = 32 * 1024  # of a long document that is sent without a login
 MAX_CONCURRENT_INTAKE = 4  # request bodies handled concurrently; others wait
 # Exports before failures: otherwise `export.csv` would match the failure id.
 API = (
@@ -167,5 +168,18 @@ def _operation(route: APIRoute) -> str:
 
 
 def _openapi(request: Request) -> Response:
-    """The OpenAPI document; public, because it contains no data."""
-    return JSONResponse(cast("FastAPI", request.app).openapi())
+    """The OpenAPI document; public, because it contains no data.
+
+    Sent in pieces of one copy, so that clients that ask for it and do not read it take no memory.
+    """
+    app = cast("FastAPI", request.app)
+    if not hasattr(app.state, "openapi_document"):
+        app.state.openapi_document = bytes(JSONResponse(app.openapi()).body)
+    document: bytes = app.state.openapi_document
+    length = {"Content-Length": str(len(document))}
+    return StreamingResponse(_pieces(document), media_type="application/json", headers=length)
+
+
+async def _pieces(document: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(document), PIECE_BYTES):
+        yield document[start : start + PIECE_BYTES]

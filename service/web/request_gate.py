@@ -63,8 +63,13 @@ def route_class(path: str) -> RouteClass:
 
 
 def is_forwarded(headers: Mapping[str, str]) -> bool:
-    """Whether a request came through a proxy."""
+    """Whether a request says that it came through a proxy."""
     return any(name in FORWARDING or name.startswith(FORWARDING_PREFIX) for name in headers)
+
+
+def _may_be_forwarded(request: Request) -> bool:
+    """Whether it says so, or has the protocol that nginx uses by default, which adds no header."""
+    return is_forwarded(request.headers) or request.scope.get("http_version") == "1.0"
 
 
 class RequestGate:
@@ -98,7 +103,9 @@ class RequestGate:
         request = Request(scope)
         _check_framing(request)
         kind = route_class(request.url.path)
-        principal = await to_thread.run_sync(self._identified, request, kind)
+        principal = None
+        if not (kind.public and self._answers_everybody(request)):
+            principal = await to_thread.run_sync(self._identified, request, kind)
         if principal is not None:
             request.state.identified = principal
         _check_length(request, kind.limit)
@@ -111,9 +118,14 @@ class RequestGate:
             messages[0]["body"] = await to_thread.run_sync(without_secrets, messages[0]["body"], content_type)
         await self._app(scope, _replayed(messages, receive), send)
 
+    def _answers_everybody(self, request: Request) -> bool:
+        """Whether nothing has to be looked up for a public route, which also answers while all threads work."""
+        has_login = not self._services.loopback or self._services.people.logins
+        return has_login or not _may_be_forwarded(request)
+
     def _identified(self, request: Request, kind: RouteClass) -> Principal | None:
-        if is_forwarded(request.headers) and not tokens_required(self._services):
-            expected = "no header of a proxy, because this service has no token and no account yet"
+        if _may_be_forwarded(request) and not tokens_required(self._services):
+            expected = "HTTP/1.1 and no header of a proxy, because this service has no token and no account yet"
             raise Forbidden(
                 "a service without a login answers requests of its own machine only: create a token first "
                 "(faultline token create NAME --purpose admin)",

@@ -44,6 +44,17 @@ def notice(services: Services, event: str, request: Request, **details: Any) -> 
     log.info("%s", orjson.dumps(record, default=str).decode())
 
 
+def refused(services: Services, event: str, request: Request) -> None:
+    """Log and count a refused request; if the caller is known, with the name, and some of each minute are stored."""
+    caller = getattr(request.state, "identified", None)  # by the request gate
+    if caller is None:
+        notice(services, event, request)
+    elif services.stored_refusals.exceeded(caller.sender) is None:
+        record(services, event, request, caller.name, request.url.path[:200])
+    else:
+        notice(services, event, request, who=caller.name)
+
+
 def record(services: Services, event: str, request: Request, who: str, subject: str, **details: Any) -> None:
     """Log and count an event, and add it to the audit log; a busy database does not refuse the request for it."""
     notice(services, event, request, who=who, subject=subject, **details)

@@ -4,6 +4,7 @@ from collections.abc import MutableMapping
 from http import HTTPStatus
 from typing import Any
 
+from anyio import to_thread
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.errors import Forbidden
 from service.web.exception_handler import respond
 from service.web.same_origin import check_host
-from service.web.security_events import notice
+from service.web.security_events import refused
 from service.web.services import Services
 
 CONTENT_SECURITY_POLICY = (
@@ -57,9 +58,12 @@ class SecurityMiddleware:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                refused = REFUSALS.get(message["status"])
-                if refused is not None:
-                    notice(self._services, refused, request)
+                refusal = REFUSALS.get(message["status"])
+                if refusal is not None:
+                    if hasattr(request.state, "identified"):  # it may be stored
+                        await to_thread.run_sync(refused, self._services, refusal, request)
+                    else:
+                        refused(self._services, refusal, request)
                 _add(message, secure=self._services.people.secure)
                 if message["status"] == HTTPStatus.BAD_REQUEST:  # what follows may be a part of the same message
                     message["headers"] = [*message["headers"], (b"connection", b"close")]

@@ -67,6 +67,7 @@ class ModelInfo:
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
 
+REFUSALS_STORED = 10  # of one caller in a minute, so that they do not fill the database
 Tallies = tuple[datetime, tuple[TallyRow, ...]]  # time of counting, and the counts
 
 
@@ -110,6 +111,7 @@ class Services:
         signatures: the signatures in use; None: the packaged ones.
         signature_hits: cache of the hits of signatures.
         token_addresses: tokens and the addresses that they were used from, as this process knows.
+        stored_refusals: limits how many refused requests of one caller are stored in a minute.
         session: the snapshot that all reads share; None: each read has its own. Set by `snapshot`.
     """
 
@@ -144,6 +146,7 @@ class Services:
     signatures: SignatureFolder | None = None
     signature_hits: StaleCache[tuple[datetime, HitCounts]] = field(default_factory=StaleCache)
     token_addresses: set[tuple[str, str]] = field(default_factory=set)
+    stored_refusals: IntakeLimit = field(default_factory=lambda: IntakeLimit(REFUSALS_STORED))
     session: ReadSession | None = None
 
     @contextmanager

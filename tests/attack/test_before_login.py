@@ -8,13 +8,14 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from service.web.limits.connections import HEADER_S
+from service.web.limits.connections import HEADER_S, STALLED_S
 from tests.attack.server import PROXY_SECRET, Server, request, response
 
 HOSTILE = 60
 LONGEST_WAIT_S = 2.0
 LOGGED_AFTER_S = 1.0
 PIECE = b"x" * 65_536
+UNREAD_KIB = 256  # of an answer in memory that a client does not read
 ROUTES = ("/api/v1/events", "/api/v1/policy:replay", "/api/v1/labels", "/login", "/failures/1/hold", "/api/v1/nothing")
 
 
@@ -79,6 +80,24 @@ def test_half_open_requests_do_not_lock_others_out(server: Server) -> None:
             )
         assert " 200 " in server.ask("/api/v1/stats", bearer)[:20]
     assert time.monotonic() - began < HEADER_S, "answered before the server gave up any of the half-open requests"
+
+
+def test_clients_that_read_no_answer_neither_lock_others_out_nor_fill_the_memory(server: Server) -> None:
+    """Requests in advance on one connection, for the largest document that needs no login."""
+    bearer = {"Authorization": f"Bearer {server.token}"}
+    server.ask("/api/v1/openapi.json")
+    idle = server.memory("VmRSS")
+    with ExitStack() as held:
+        for _ in range(2 * 40):
+            made = held.enter_context(socket.socket())
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            made.connect(("127.0.0.1", server.port))
+            made.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: faultline.example\r\n\r\n" * 20)
+        began = time.monotonic()
+        while " 200 " not in server.ask("/api/v1/stats", bearer)[:20]:  # it still sends to all of them
+            assert time.monotonic() - began < STALLED_S / 2, "answered before the server gave up any of them"
+            time.sleep(0.1)
+        assert server.memory("VmRSS") <= idle + 40 * UNREAD_KIB
 
 
 @pytest.mark.parametrize("known", [False, True])

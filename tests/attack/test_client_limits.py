@@ -3,6 +3,7 @@
 import http.client
 import socket
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from service.logs.fetch import LogFetcher
 from service.web.sessions import COOKIE, LIFETIME
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.service.web.world import event, make_world
+
+JUDGED_S = 20.0  # of processor time; a tenth of it is usual
 
 
 def test_of_an_event_with_thousands_of_logs_only_some_are_read_and_the_note_says_so() -> None:
@@ -55,6 +58,21 @@ def test_lines_of_a_failure_are_bounded_and_the_verdict_says_so(monkeypatch: pyt
     extraction = EXTRACTOR.extract(case)
     assert 0 < made <= 100 + 2  # and the scheduler's own line
     assert any("400 lines in the middle of logs" in one for one in extraction.case.missing), extraction.case.missing
+
+
+@pytest.mark.parametrize(("nodes", "read"), [(1, 1_000), (100_000, 100)])
+def test_of_thousands_of_node_events_the_last_are_judged_and_the_verdict_says_so(nodes: int, read: int) -> None:
+    """The time grew with the square of their number: 8,000 took 24 s."""
+    at = "2026-11-16T08:59:00Z"
+    text = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus"
+    found = [{"at": at, "node": "n0", "source": "kernel", "text": f"{text} {one}"} for one in range(LOGS_MOST)]
+    names = [f"n{one}" for one in range(nodes)]
+    case = build_case(event("1", nodes=names, node_events=found, logs=[]))
+    assert [one.text for one in case.node_events] == [one["text"] for one in found[-read:]]
+    began = time.process_time()
+    extraction = EXTRACTOR.extract(case)
+    assert time.process_time() - began < JUDGED_S
+    assert any(f"{LOGS_MOST - read:,} earlier node events" in one for one in extraction.case.missing)
 
 
 def test_slow_connections_do_not_block_the_listener_of_a_hook() -> None:

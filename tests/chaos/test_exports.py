@@ -93,13 +93,14 @@ def label_all(world: World) -> None:
             world.services.feedback.add(one["id"], "ana", FeedbackInput("correct", Labels(side="user", cause="USER.1")))
 
 
-def ask(address: str, path: str, version: int = 11) -> tuple[int, bytes, bool]:
+def ask(address: str, path: str, version: int = 11, token: str | None = None) -> tuple[int, bytes, bool]:
     """The status, the content as far as it came, and whether the client saw the end of the file."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=120)
     connection._http_vsn = version  # type: ignore[attr-defined]  # the library has no public way to speak HTTP/1.0
     connection._http_vsn_str = {11: "HTTP/1.1", 10: "HTTP/1.0"}[version]  # type: ignore[attr-defined]
     try:
-        connection.request("GET", path, headers={"Host": urlsplit(address).netloc})
+        login = {} if token is None else {"Authorization": f"Bearer {token}"}
+        connection.request("GET", path, headers={"Host": urlsplit(address).netloc, **login})
         answer = connection.getresponse()
         try:
             return answer.status, answer.read(), True
@@ -123,13 +124,15 @@ def test_a_file_that_a_stopped_database_cuts_off_does_not_look_whole(
     world: World, server: Postgres, during: Callable[[Callable[[], object]], None], path: str, version: int
 ) -> None:
     label_all(world)
+    with world.services.store.unit_of_work() as work:
+        token = work.tokens.create("reader", ["admin"])[1]  # without a login, HTTP/1.0 is refused
     with serving(world.app) as address:
-        status, content, whole = ask(address, path, version)
+        status, content, whole = ask(address, path, version, token)
         assert (status, whole, len(set(rows(path, content)))) == (200, True, FAILURES)
         during(server.stop)
         try:
-            status, content, whole = ask(address, path, version)
-            assert ask(address, path)[0] == 503  # before the first page nothing has been sent
+            status, content, whole = ask(address, path, version, token)
+            assert ask(address, path, token=token)[0] == 503  # before the first page nothing has been sent
         finally:
             server.start()
         if version == 11:
@@ -137,7 +140,7 @@ def test_a_file_that_a_stopped_database_cuts_off_does_not_look_whole(
             assert content  # the part that was sent
         else:
             assert status == 503
-        again, content, whole = ask(address, path, version)
+        again, content, whole = ask(address, path, version, token)
         assert (again, whole, len(set(rows(path, content)))) == (200, True, FAILURES)
 
 

@@ -25,7 +25,11 @@ _MARKDOWN_LINK = re.compile(r"\](?=[(:])")
 _SCHEME = re.compile(r"(?i)\b(mailto|tel|sms|callto|javascript|data|vbscript|file|slack|msteams|discord):(?=\S)")
 # Receivers link names without a scheme too, if they end like a domain or an address follows.
 _DOMAINS = "com|net|org|info|biz|io|ai|dev|app|co|me|xyz|top|site|online|link|click|shop|ru|cn|de|uk|eu|us|example"
-_BARE = re.compile(rf"(?i)(?<=[a-z0-9-])\.(?=(?:{_DOMAINS})\b(?!\.[a-z0-9])|[a-z]{{2,24}}[/:?#]\S)")
+_DOMAINS += "|au|br|ca|cf|ch|edu|es|fr|ga|gov|gq|jp|kr|mil|nl|pro|pw|se|tk|tv|work|ws"
+_BARE = re.compile(
+    rf"(?i)(?<=[a-z0-9-])\.(?=(?:{_DOMAINS})\b(?!\.[a-z0-9])|(?:com?|ac|edu|gov|net|org)\.[a-z]{{2}}\b"
+    r"|[a-z]{2,24}[/:?#]\S)"
+)
 _WWW = re.compile(r"(?i)\bwww\.")
 
 

@@ -54,8 +54,8 @@ class BoundedConnection(h11.Connection):
 class BoundedProtocol(H11Protocol):
     """HTTP/1.1 in which a slow or idle client can't keep others from connecting.
 
-    At `limit` connections, a new one replaces the oldest that has no complete request. If all have one, the new
-    connection is closed.
+    At `limit` connections, a new one replaces the oldest that waits for its client. If none does, the new connection is
+    closed.
     """
 
     limit = MAX_CONNECTIONS
@@ -92,8 +92,8 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the connection has no request, or one of which a part is missing."""
-        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+        """Whether it has no request, or one of which a part is missing, or an answer that the client does not read."""
+        return self._has_no_request or self.cycle.more_body or self._write_timer is not None
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request."""

@@ -12,7 +12,7 @@ import pytest
 
 from service.__main__ import main
 from service.cli.exit_codes import TOO_MANY_DEAD_LETTERS
-from service.cli.processes.worker import claimed
+from service.cli.processes.worker import claimed, warn_if_root
 from service.db.session import Store
 from service.errors import ConfigurationError
 from service.messaging.kafka.config import KafkaConfig
@@ -47,6 +47,15 @@ def test_refuses_what_can_not_work_with_the_reason(
     monkeypatch.delenv("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", raising=False)
     assert main(["worker", *arguments]) == 2
     assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("user", "warnings"), [(0, 1), (1_000, 0)])
+def test_a_process_that_can_read_every_file_warns(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, user: int, warnings: int
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    warn_if_root()
+    assert [one.levelname for one in caplog.records if "running as root" in one.message] == ["WARNING"] * warnings
 
 
 def test_reserved_numbers_are_released_after_an_error() -> None:

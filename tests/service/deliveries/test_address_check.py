@@ -43,11 +43,22 @@ class Lookup:
         "192.0.0.9",
         "64:ff9b::7f00:1",
         "2002:7f00:1::",
+        "64:ff9b:1::7f00:1",
+        "::ffff:0:127.0.0.1",
+        "2606:4700::5efe:7f00:1",
+        "fec0::1",
+        "3fff::1",
+        "5f00::1",
     ],
 )
 def test_internal_addresses_are_refused_however_they_are_written(address: str) -> None:
     with pytest.raises(Refused, match="internal"):
         permitted("hook.example", 443, [], lookup=lookup(address))
+
+
+@pytest.mark.parametrize("address", [PUBLIC, "2606:4700::1111", "64:ff9b::5db8:d822", "2002:5db8:d822::1"])
+def test_public_addresses_may_be_connected_to(address: str) -> None:
+    assert permitted("hook.example", 443, [], lookup=lookup(address)) == address
 
 
 def test_a_listed_network_may_be_connected_to() -> None:

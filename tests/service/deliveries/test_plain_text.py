@@ -26,6 +26,9 @@ HOSTILE = (
     "www.evil.example",
     "evil.com",
     "evil.zip/x",
+    "evil.co.jp",
+    "evil.tk",
+    "evil.gov",
     "<b onload=x>",
     "a\r\nSubject: b",
     "\x1b]8;;https://evil.example\x07click",
@@ -42,7 +45,12 @@ def test_a_hostile_text_is_inert(given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["RuntimeError: CUDA error: out of memory", "File /scratch/a.py, line 3: torch.nn.Linear [rank0] 1.5e-3"]
+    "given",
+    [
+        "RuntimeError: CUDA error: out of memory",
+        "File /scratch/a.py, line 3: torch.nn.Linear [rank0] 1.5e-3",
+        "x.to(y) in run.sh",
+    ],
 )
 def test_a_text_without_markup_is_unchanged(given: str) -> None:
     assert plain_text(given) == given

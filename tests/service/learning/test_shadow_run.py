@@ -18,7 +18,9 @@ from service.learning.shadow_figures import (
     figures,
 )
 from service.learning.shadow_run import AT_ONCE
+from service.learning.shadow_watch import LEASE
 from tests.service.frozen_clock import FrozenClock
+from tests.service.learning.killed_process import killed_at_each_step
 from tests.service.learning.test_retraining import KEY, LICENCE
 from tests.service.learning.world import World
 
@@ -129,3 +131,22 @@ def test_many_failures_of_one_second_do_not_stop_a_shadow_run(world: World, cloc
     after = candidate(world).gate.shadow
     assert after is not None
     assert after.read == known.read + AT_ONCE + 6
+
+
+def test_a_process_that_is_killed_while_it_watches_counts_no_failure_twice(
+    open_store: Callable[[], Store], world: World, clock: FrozenClock, model: Path
+) -> None:
+    world.label(world.fails(LICENCE.format(n=0)), "user", "USER.4")
+    world.retraining.retrain("ana", promote=False, benchmark=())
+    known = candidate(world).gate.shadow
+    assert known is not None
+    clock.sleep(120)
+    world.fails(LICENCE.format(n=1))
+    for _ in killed_at_each_step(lambda: World(open_store(), clock, model).shadow_watch()):
+        now = candidate(world).gate.shadow
+        assert now is not None
+        assert now.read - known.read in {0, 1}
+        clock.sleep(LEASE.total_seconds() + 1)  # of the killed process
+    after = candidate(world).gate.shadow
+    assert after is not None
+    assert after.read == known.read + 1

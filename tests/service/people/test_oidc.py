@@ -1,15 +1,18 @@
 """A login at an identity provider, over real HTTP on this machine."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
+import requests
 from fastapi.testclient import TestClient
 from joserfc.jwk import RSAKey
 
 from service.errors import Unavailable
 from service.people.config import LoginMethods
-from service.people.oidc import Provider
+from service.people.oidc import WAITING, Provider
 from service.people.roles import parse_roles
 from tests.service.people.provider import IdentityProvider, running
 from tests.service.web.world import World, make_world
@@ -136,6 +139,27 @@ def test_an_unreachable_provider_and_another_issuer_are_reported(issuer: Identit
     right, issuer.issuer = issuer.issuer, "http://elsewhere.example"
     with pytest.raises(Unavailable, match="another issuer"):
         Provider(right, "faultline", None, "http://127.0.0.1/back").start()
+
+
+def test_a_provider_that_does_not_answer_takes_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sees the login page can ask for a login, and each waits for the provider."""
+    asked, answer = threading.Semaphore(0), threading.Event()
+
+    def slow(*given: object, **named: object) -> requests.Response:
+        del given, named
+        asked.release()
+        answer.wait(60)
+        raise requests.ConnectionError
+
+    monkeypatch.setattr(requests, "get", slow)
+    provider = Provider("https://login.example", "faultline", None, "https://faultline.example/login/oidc/callback")
+    with ThreadPoolExecutor(40) as pool:
+        logins = [pool.submit(provider.start) for _ in range(40)]
+        assert asked.acquire(timeout=10)
+        refused, waiting = wait(logins, timeout=1)
+        answer.set()
+    assert len(waiting) == WAITING
+    assert {type(one.exception()) for one in (*refused, *waiting)} == {Unavailable}
 
 
 def test_an_account_belongs_to_issuer_and_subject(world: World, issuer: IdentityProvider) -> None:

@@ -123,6 +123,23 @@ def test_a_new_connection_replaces_the_oldest_that_waits() -> None:
                 one.close()
 
 
+def test_a_new_connection_replaces_one_whose_client_does_not_read() -> None:
+    """Clients without a login can ask for public files too: all connections of the limit, for a minute each."""
+    with running(limit=3, stalled_s=60.0, header_s=60.0) as port:
+        stalled = [connected(port) for _ in range(3)]
+        try:
+            for one in stalled:
+                one.sendall(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert one.recv(12) == b"HTTP/1.1 200"
+            time.sleep(0.5)  # until the buffers of both sides are full
+            with connected(port) as last:
+                last.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                assert last.recv(12) == b"HTTP/1.1 200"
+        finally:
+            for one in stalled:
+                one.close()
+
+
 def test_the_limit_stays_below_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (256, 4_096))
     assert connection_limit(1_000) == 128

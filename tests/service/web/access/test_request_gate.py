@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from anyio import to_thread
 from starlette.types import Message
 
 from service.errors import TimedOut
@@ -26,6 +27,23 @@ def test_a_service_without_a_login_refuses_what_a_proxy_forwards(world: World, h
         assert {path: client.get(path, headers=forwarded).status_code for path in paths} == dict.fromkeys(paths, 403)
         bearer = {**forwarded, "Authorization": f"Bearer {world.token('read')}"}
         assert {path: client.get(path, headers=bearer).status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+def test_a_service_without_a_login_refuses_the_protocol_of_a_proxy_that_does_not_name_itself(world: World) -> None:
+    """By default, nginx adds no header, sets the Host to that of the server, and uses HTTP/1.0."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/api/v1/stats", "query_string": b"", "scheme": "http"}
+    scope |= {"headers": [(b"host", b"127.0.0.1:8080"), (b"connection", b"close")], "root_path": ""}
+    for version in ("1.0", "1.1"):
+        asyncio.run(world.app(scope | {"http_version": version}, receive, send))
+    assert [one["status"] for one in sent if "status" in one] == [403, 200]
 
 
 def test_headers_of_programs_are_not_those_of_a_proxy() -> None:
@@ -104,3 +122,27 @@ def test_a_body_that_never_ends_is_given_up(guarded: World, path: str) -> None:
     scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
     with pytest.raises(TimedOut):
         asyncio.run(gate(scope, never, send))
+
+
+@pytest.mark.parametrize("forwarded", [False, True])
+def test_the_process_says_that_it_lives_while_all_threads_work(guarded: World, *, forwarded: bool) -> None:
+    """Otherwise whoever watches over it would kill it in the middle of the work."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        limiter = to_thread.current_default_thread_limiter()
+        for worker in range(int(limiter.total_tokens)):
+            limiter.acquire_on_behalf_of_nowait(worker)
+        headers = [(b"host", b"faultline.example")] + [(b"x-forwarded-for", b"192.0.2.1")] * forwarded
+        scope = {"type": "http", "method": "GET", "path": "/health/live", "headers": headers, "query_string": b""}
+        async with asyncio.timeout(5):
+            await guarded.app(scope | {"root_path": "", "http_version": "1.1", "scheme": "http"}, receive, send)
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 200

@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from service.people import passwords
+from service.web.services import REFUSALS_STORED
 from tests.service.web.access.test_auth import form_token, log_in
 from tests.service.web.world import World, event, lines
 
@@ -48,6 +49,23 @@ def test_strangers_are_counted_and_not_stored(guarded: World) -> None:
     assert counted(guarded, "request.denied") == 1
     with guarded.store.reading() as reading:
         assert reading.audit_log.page(limit=10).items == ()
+
+
+def test_a_refused_request_of_a_known_caller_is_stored_with_the_name(
+    guarded: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "faultline.security")
+    with guarded.client(guarded.token("read", name="probe")) as client:
+        assert client.get("/api/v1/audit-log").status_code == 403
+    assert audited(guarded, "request.denied") == [("probe", "/api/v1/audit-log")]
+    assert [one.get("who") for one in logged(caplog) if one["event"] == "request.denied"] == ["probe"]
+
+
+def test_refused_requests_of_a_known_caller_do_not_fill_the_database(guarded: World) -> None:
+    with guarded.client(guarded.token("read", name="probe")) as client:
+        assert {client.get("/api/v1/audit-log").status_code for _ in range(2 * REFUSALS_STORED)} == {403}
+    assert len(audited(guarded, "request.denied")) == REFUSALS_STORED
+    assert counted(guarded, "request.denied") == 2 * REFUSALS_STORED
 
 
 def test_limits_are_events(guarded: World) -> None:
