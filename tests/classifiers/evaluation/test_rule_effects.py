@@ -4,7 +4,7 @@ from classifiers.case_builder import build_case
 from classifiers.contracts import RawCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.extraction import benign_lines
-from tests.classifiers.rule_effects import Switchboard, few_cases
+from tests.classifiers.evaluation.rule_effects import Switchboard, few_cases
 
 _LOG = "loading shards\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr'\n"
 

@@ -1,7 +1,7 @@
 """What each rule of reading and of relevance is worth: verdicts with a function that never says yes.
 
 A rule is a function of `classifiers.extraction`, `classifiers.relevance` or `classifiers.explanation` that returns a
-bool, or something or None. `python -m tests.classifiers.rule_effects` prints, for each rule that says yes in few of the
+bool, or something or None. `python -m tests.classifiers.evaluation.rule_effects` prints, for each rule that says yes in few of the
 cases in tests/data that may be read, in how many it does and how many right sides and causes are lost without it: a
 negative number means that it does harm. `--jointly` switches off all rules that say yes in at most so many cases
 together, and scores the cases that may be read and those that nobody may read: it shows how much of such rules carries
@@ -29,7 +29,7 @@ from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 
-DATA: Final = Path(__file__).parents[1] / "data"
+DATA: Final = Path(__file__).parents[2] / "data"
 READ: Final = (
     *sorted(path for path in (DATA / "unseen_runs").glob("*read.jsonl.zst") if "unread" not in path.name),
     DATA / "unseen_failures" / "labels.jsonl.zst",
