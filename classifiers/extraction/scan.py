@@ -254,7 +254,7 @@ class Scanner:
         return [by_place[offset] for offset in sorted(by_place)]
 
     def _piece(self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool) -> list[ScannedLine]:
-        """The lines of a piece with a hit: a list, since the variables of a generator are slow when compiled."""
+        """The lines of a piece with a hit."""
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
