@@ -30,7 +30,7 @@ TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.t
 # What is compiled, and what that relies on.
 NATIVE_INPUT := deploy/build_native.py $(shell find classifiers -maxdepth 3 -name "*.py")
 
-.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock vendor audit release clean
+.PHONY: help install demo test compile-tests test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock vendor audit release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -76,6 +76,10 @@ demo: install ## simulate four weeks of job completions and show them at http://
 
 test: $(DEV_STAMP) $(MODEL)/.trained ## run the whole test suite; tests whose parts are missing on this machine are skipped with the reason
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ALL_TESTS) $(PYTEST_ARGS)
+
+# Pytest compiles tests in a way of its own: once here, instead of by all workers at the same time.
+compile-tests: $(DEV_STAMP) ## compile the tests once, before several workers run them
+	@$(BIN)/python -m pytest -q --collect-only $(ALL_TESTS) >/dev/null
 
 test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)
 	@bash tests/labs/install-system-deps

@@ -2,11 +2,12 @@
 
 Known formats are removed: passwords and keys by name (`PASSWORD=...`, `api_key: ...`, `--token ...`), arguments of
 commands (`docker login -p ...`), credentials in URLs, Authorization headers and cookies, private keys, JSON web
-tokens, credentials in files of tools, and the tokens of `classifiers/data/secrets`, also in base64. A secret becomes
-`[redacted]`; the text around it stays, so that a line can still be understood. Redacting twice changes nothing more.
+tokens, credentials in files of tools, and the tokens of `classifiers/data/secrets`, also in base64. Random words that
+have the shape of a key are removed too. A secret becomes `[redacted]`; the text around it stays, so that a line can
+still be understood. Redacting twice changes nothing more.
 
-One pass searches all marker words at once; a pattern is tried only at a marker. Clean text costs that one pass. Every
-pattern takes a bounded number of characters, so the cost is linear in the text.
+One pass searches all marker words at once, another one long words; a pattern is tried only there. Clean text costs
+these passes. Every pattern takes a bounded number of characters, so the cost is linear in the text.
 """
 
 import re

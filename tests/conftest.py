@@ -8,10 +8,12 @@ import pytest
 from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 
+from classifiers import diagnoser
+from classifiers.model import packaged_scores, samples
 from service import native_modules
 from service.db import session
 from service.people import passwords
-from tests import cheap_engines
+from tests import cheap_diagnosers, cheap_engines
 
 # The sources: some tests replace parts of them. What is compiled has tests of its own, in processes of their own.
 native_modules.forbid()
@@ -21,6 +23,8 @@ settings.load_profile("faultline")
 
 # Imports and tests make few cycles of many objects: searching for them as often as usual costs a third of collection.
 gc.set_threshold(50_000, 20, 20)
+
+MOST_OF_A_NAME = 300  # characters of a parameter
 
 pytest_plugins = ["tests.labs.fixtures"]
 
@@ -34,6 +38,11 @@ def pytest_configure(config: pytest.Config) -> None:
     warnings.filterwarnings("ignore", message=unconnected, category=ResourceWarning)  # after the last test too
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its argument: names of tests are sent between processes, and some texts have megabytes."""
+    return argname if isinstance(val, str | bytes) and len(val) > MOST_OF_A_NAME else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A worker runs whole files, and all files of one group: tests that can not run at the same time share a group.
@@ -45,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, item.path not in long))
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))  # its path
 
 
 def pytest_collection_finish() -> None:
@@ -67,4 +76,14 @@ def engines() -> Iterator[None]:
     """Make the engines of this process cheap."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "connect", cheap_engines.connect)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def diagnosers() -> Iterator[None]:
+    """Make the diagnosers of this process cheap."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (packaged_scores, samples):
+            patch.setattr(module, "Scanner", cheap_diagnosers.scanner_of)
+        patch.setattr(diagnoser, "rules_version", cheap_diagnosers.rules_version)
         yield

@@ -110,12 +110,12 @@ class _Machine:
 
     def _append(self, values: list[Any]) -> None:
         if type(self._stack[-1]) is not list:
-            raise PickleRefused("values are appended to something that is no list")
+            raise PickleRefused("values are appended to something that is not a list")
         self._stack[-1].extend(values)
 
     def _set(self, values: list[Any]) -> None:
         if type(self._stack[-1]) is not dict:
-            raise PickleRefused("items are set in something that is no dict")
+            raise PickleRefused("items are set in something that is not a dict")
         if any(type(key) not in _KEYS for key in values[::2]):  # the hash of a folded tuple may take for ever
-            raise PickleRefused("a key that is no text or number")
+            raise PickleRefused("a key that is neither text nor number")
         self._stack[-1].update(zip(values[::2], values[1::2], strict=True))

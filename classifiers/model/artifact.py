@@ -206,7 +206,7 @@ def manifest_of(folder: Path, key: bytes | None = None) -> dict[str, Any]:
             )
         raise ModelError(f"{path}: expected format {FORMAT!r}: not a model of this program")
     if manifest.get("seal") != manifest_digest(manifest):
-        raise ModelError(f"{path}: its content does not agree with its seal: altered")
+        raise ModelError(f"{path}: its content does not match its seal: altered")
     for what, expected in _versions().items():
         if manifest.get(what) != expected:
             raise ModelError(

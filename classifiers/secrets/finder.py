@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from classifiers.literal_search import Literals
 from classifiers.secrets.formats import base64_markers, secret_formats
-from classifiers.secrets.named_values import NAMES, NOT_A_SECRET, is_secret_value, pattern_of
+from classifiers.secrets.named_values import NAMES, is_secret_value, pattern_of
+from classifiers.secrets.opaque import OpaqueWords
+from classifiers.secrets.values import NOT_A_SECRET
 
 PLACEHOLDER = "[redacted]"
 
@@ -24,7 +26,8 @@ _FORMS: dict[str, str] = {
     "eyj": r"(?P<secret>eyJ[\w-]{8,4096}\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
     "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
     "authorization": rf"(?i:authorization)(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
-    r"(?:(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|[\w-]{0,16}key) {1,4}"
+    r"(?:(?i:digest) {1,4}(?P<secret2>(?:[\w-]{1,20}=(?:\\?\"[^\"\n]{0,300}\"|[\w/]{1,64}),? {0,4}){1,16})"
+    r"|(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|[\w-]{0,16}key) {1,4}"
     r"(?P<secret>[^\s\"'\\,]{6,4096})"
     # With any other scheme, or none, a value without a digit is a word, as in `authorization: denied`.
     r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,]{0,4095}\d)[^\s\"'\\,]{6,4096}))",
@@ -36,9 +39,10 @@ _FORMS: dict[str, str] = {
     r"|[^\s/@:\"'<>?#]{1,256}:(?P<secret2>(?!\d{1,5}/|x-oauth-basic@)[^\s@\"'<>]{1,1024})@(?=[\w.-]{1,255}[:/?\s\"']))",
     "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
     "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
-    "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=]{20,1024})",
-    " password ": r"(?i) password {1,8}(?:(?:is|was|(?:set|reset|changed) to) {1,4})?"
-    r"(?P<secret>(?=[^\s]{0,255}[\d!@#$%^&*])[^\s\"',.]{6,256})",
+    "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=_~-]{20,1024})",
+    # The value before the name of a variable.
+    '"value"': r"\"(?i:value)\"\s{0,4}:\s{0,4}\"(?P<secret>[^\"\n]{6,4096})\",\s{0,40}\"(?i:name|key)\"\s{0,4}:\s{0,4}"
+    r"\"[\w.-]{0,60}(?i:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth)[._-]?key)\"",
     "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
 }
@@ -47,6 +51,7 @@ _FLAGS = (
     *("--access-key", "--secret-key", "--access_key", "--secret_key", "--pass"),
 )
 _TOKEN_MOST = 4096 + len("eyJ")
+_LOGIN_MOST = 2600  # characters from the begin of an address to the @ after a login
 _RUN = re.compile(r"[\w-]*")
 _BASE64_LEAST = 16  # characters of a run that is worth decoding
 _BASE64_BEFORE = re.compile(r"[A-Za-z0-9+/_-]{0,4096}\Z")
@@ -97,6 +102,7 @@ class SecretFinder:
         self._base64 = set(base64_markers())
         self._markers = list(dict.fromkeys([*(marker for marker, _, _ in forms), *sorted(self._base64)]))
         self._web_token = self._markers.index("eyj")
+        self._address = self._markers.index("://")
         self._literals = Literals(self._markers)
         numbers = {marker: number for number, marker in enumerate(self._markers)}
         self._patterns: list[list[_Pattern]] = [[] for _ in self._markers]
@@ -111,11 +117,16 @@ class SecretFinder:
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
         tried: dict[int, int] = {}  # marker -> commands without a secret
+        at = -1  # place of the next @, without which no login stands in an address
         dotless = 0  # end of a run of letters without a dot within a token's length: no web token begins in it
         decoded = 0  # end of the last run of base64 that was read
         for index, start, _ in self._literals.find(low):
             if start < seen.get(index, 0) or (index == self._web_token and start < dotless):
                 continue
+            if index == self._address:
+                at = at if at >= start else _next_at(text, start)
+                if at - start > _LOGIN_MOST:
+                    continue
             patterns = self._patterns[index]
             hit = _first(patterns, text, start, found)
             if hit is not None:
@@ -128,6 +139,8 @@ class SecretFinder:
                 dotless = _end_of_dotless(text, start)
             if decode and start >= decoded and self._markers[index] in self._base64:
                 decoded = self._decoded(text, start, decoded, found)
+        if decode:
+            found += OpaqueWords(text, low).spans()
         return _merged(found)
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
@@ -169,6 +182,11 @@ def _first(patterns: list[_Pattern], text: str, start: int, found: list[tuple[in
     return end
 
 
+def _next_at(text: str, start: int) -> int:
+    at = text.find("@", start)
+    return at if at >= 0 else len(text)
+
+
 def _end_of_dotless(text: str, start: int) -> int:
     run = _RUN.match(text, start)
     end = run.end() if run is not None else start
@@ -191,14 +209,17 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
     start, kind = hit.start(), pattern.kind
     if kind in {"begins", "form"} and text[start].isalnum() and _in_a_word(text, start):
         return []
+    if kind == "name":  # the value is the last group
+        group = str(hit.lastgroup)
+        plain = hit[group].strip("\\\"'`")
+        is_secret = not plain.startswith(PLACEHOLDER) and is_secret_value(pattern.marker, hit, group, text)
+        return [hit.span(group)] if is_secret and not NOT_A_SECRET.fullmatch(plain) else []
     spans = []
     for group, value in hit.groupdict().items():
         if "secret" not in group or value is None:
             continue
         plain = value.strip("\\\"'")
         if plain.startswith(PLACEHOLDER) or (kind != "begins" and NOT_A_SECRET.fullmatch(plain)):
-            continue
-        if kind == "name" and not is_secret_value(pattern.marker, hit, group, text):
             continue
         if kind == "near" and value.isalpha() and (value.islower() or value.isupper() or value.istitle()):
             continue  # a word

@@ -124,7 +124,7 @@ def _write(text: str, *, error: bool = False) -> None:
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`, and `--format text|json` as the same choice in the spelling of other commands."""
+    """Add `--json`, and `--format text|json` as the same choice, written as in other commands."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--json", dest="format", action="store_const", const="json", help="print JSON")
     choice.add_argument("--format", choices=("text", "json"), default="text", help="default: text")

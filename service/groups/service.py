@@ -75,7 +75,7 @@ class GroupService:
         """
         now = self._clock.now()
         if until is not None and until <= now:
-            raise invalid("until", "a time to come", until.isoformat())
+            raise invalid("until", "a time in the future", until.isoformat())
         for name, count in (("failures", failures), ("users", users)):
             if count is not None and not 1 <= count <= 10**9:
                 raise invalid(name, "a whole number from 1 to 1,000,000,000", str(count))

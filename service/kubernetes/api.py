@@ -192,9 +192,9 @@ def _decoded(text: bytes, path: str) -> Object:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise ClusterUnavailable(f"Kubernetes: {path}: the answer is no JSON") from None
+        raise ClusterUnavailable(f"Kubernetes: {path}: the answer is not JSON") from None
     if not isinstance(found, dict):
-        raise ClusterUnavailable(f"Kubernetes: {path}: the answer is no object")
+        raise ClusterUnavailable(f"Kubernetes: {path}: the answer is not an object")
     return found
 
 

@@ -70,7 +70,7 @@ class FileObjects:
     def check(self) -> None:
         """See `Objects.check`."""
         if not self._folder.is_dir() or not os.access(self._folder, os.W_OK | os.X_OK):
-            raise ConfigurationError(f"FAULTLINE_LOG_STORE_URL: {self._folder} is no folder that may be written")
+            raise ConfigurationError(f"FAULTLINE_LOG_STORE_URL: {self._folder} is not a folder that may be written")
 
 
 def _sync_folder(folder: Path) -> None:

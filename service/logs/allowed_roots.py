@@ -151,8 +151,8 @@ def parse_roots(roots: Sequence[str], any_owner: Sequence[str] = ()) -> AllowedR
             wrong = str(refused)
         if wrong:
             raise ConfigurationError(
-                f"FAULTLINE_LOG_ROOTS: {_without_login(root)!r} is {wrong}: expected such as /scratch/logs, "
-                "s3://bucket/prefix or https://logs.example/path"
+                f"FAULTLINE_LOG_ROOTS: {_without_login(root)!r} is {wrong}: expected an address such as "
+                "/scratch/logs, s3://bucket/prefix or https://logs.example/path"
             )
     shared = tuple(os.path.realpath(folder) for folder in any_owner)
     for folder, resolved in zip(any_owner, shared, strict=True):

@@ -14,8 +14,8 @@ from service.reports import intervals
 from service.reports.intervals import Interval
 
 DEFINITION = (
-    "share of all failures of the audited weeks whose verdict by the machine named the right side (or side and cause), "
-    "as people judged it without seeing the verdict; answers of cannot tell are left out"
+    "share of all failures of the audited weeks for which the classifier named the right side (or side and cause), "
+    "as judged by people who did not see the verdict; failures whose cause they could not tell are left out"
 )
 
 

@@ -66,7 +66,7 @@ class OpenAIEndpoint:
             completion = orjson.loads(answer.text)
             content = completion["choices"][0]["message"]["content"]
         except (orjson.JSONDecodeError, KeyError, IndexError, TypeError) as error:
-            raise NoReply("the answer is no chat completion") from error
+            raise NoReply("the answer is not a chat completion") from error
         if not isinstance(content, str):
             raise NoReply("the answer has no text")
         return self._reply(content, completion, question)

@@ -59,3 +59,14 @@ def test_a_changed_audit_log_is_found(
     error = capsys.readouterr().err
     assert code == (0 if statement == "SELECT 1" else 1), error
     assert ("audit log: " in error) == (statement != "SELECT 1")
+
+
+def test_of_heads_that_cannot_be_read_none_agree(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    set_environment(monkeypatch, tmp_path, AUDIT_HEAD_FILE=str(tmp_path / "heads"))
+    assert main(["audit", "verify"]) == 1
+    printed = capsys.readouterr()
+    assert "exported heads: 0 of 0 agree" in printed.out
+    assert "cannot be read" in printed.err

@@ -13,6 +13,7 @@ from classifiers.model import training
 from classifiers.model.artifact import Model
 from classifiers.signatures import Catalogue
 from tests.classifiers.packaged_catalogue import EXTRACTOR
+from tests.once_per_run import once_per_run
 
 # One-line failures of a few kinds: enough to fit a model that knows these and nothing else.
 KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
@@ -123,7 +124,7 @@ def packaged_cases(captured_cases: list[LabelledCase], composed_cases: list[Labe
 
 @pytest.fixture(scope="session")
 def cases() -> list[LabelledCase]:
-    return [labelled(kind, number) for kind in KINDS for number in range(10)]
+    return _cases()
 
 
 def few_signatures() -> Catalogue:
@@ -134,9 +135,12 @@ def few_signatures() -> Catalogue:
 
 @cache
 def small_model() -> Model:
-    """A model of the kinds above, trained once per process, in four seconds."""
-    fitted, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
-    return fitted
+    """A model of the kinds above, trained once per run, in four seconds."""
+    return once_per_run("small-model", lambda: training.train(_cases())[0])
+
+
+def _cases() -> list[LabelledCase]:
+    return [labelled(kind, number) for kind in KINDS for number in range(10)]
 
 
 @pytest.fixture(scope="session")

@@ -123,6 +123,11 @@ class Rounds:
 
     def run(self) -> Report:
         """Run all rounds."""
+        # One connection for all questions: they are many, and the server starts a process for each connection.
+        with psycopg.connect(self._url, connect_timeout=5, autocommit=True) as self._connection:
+            return self._run()
+
+    def _run(self) -> Report:
         began = time.monotonic()
         report = Report(rounds=self._rounds)
         with ExitStack() as stack:
@@ -248,8 +253,7 @@ class Rounds:
         return dict(self._rows("SELECT job_id, failure_id FROM jobs WHERE failure_id IS NOT NULL"))
 
     def _rows(self, statement: str) -> list[Any]:
-        with psycopg.connect(self._url, connect_timeout=5) as connection:
-            return connection.execute(statement.encode()).fetchall()
+        return self._connection.execute(statement.encode()).fetchall()
 
     def _up(self) -> bool:
         try:

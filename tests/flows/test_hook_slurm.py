@@ -102,9 +102,10 @@ class Faultline:
         except urllib.error.HTTPError:
             return []
 
-    def requests(self, job: str | None = None) -> list[dict[str, Any]]:
+    def requests(self, *jobs: str) -> list[dict[str, Any]]:
+        """Those of these jobs, or all."""
         items = self.get(f"/resubmissions?cluster={CLUSTER}&limit=500")["items"]
-        return [one for one in items if job is None or one["job_id"] == job]
+        return [one for one in items if not jobs or one["job_id"] in jobs]
 
     def output_text(self) -> str:
         return "\n".join(f"--- {name}\n{process.output_text()}" for name, process in self.processes.items())
@@ -217,14 +218,14 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
 
     # Thirty jobs fail because of one outage: one incident, all requests on hold.
     (cluster.share / "started").touch()
-    wait(lambda: len([one for job in many for one in faultline.requests(job)]) == OUTAGE_JOBS, 120, state_shown)
+    wait(lambda: len(faultline.requests(*many)) == OUTAGE_JOBS, 120, state_shown)
     (cluster.share / "outage").unlink()  # somebody repairs it
     [incident] = faultline.get("/incidents")["items"]
     assert (incident["jobs"], incident["users"], incident["value"]) == (OUTAGE_JOBS, len(OWNERS), "nas01")
 
     # One request is released first; after it succeeds, the others follow, a few at a time.
-    wait(lambda: all(one["outcome"] for job in many for one in faultline.requests(job)), 150, state_shown)
-    found = [one for job in many for one in faultline.requests(job)]
+    wait(lambda: all(one["outcome"] for one in faultline.requests(*many)), 150, state_shown)
+    found = faultline.requests(*many)
     assert [(one["result"], one["outcome"]) for one in found] == [("done", "succeeded")] * OUTAGE_JOBS
     probe, *others = sorted((datetime.fromisoformat(one["ended_at"]), one) for one in found)
     closed = faultline.get("/incidents")["items"][0]

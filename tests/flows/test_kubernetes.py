@@ -117,10 +117,13 @@ class Site:
     def wait(self, until: Callable[[], bool], what: str, seconds: float = STORED_S) -> None:
         deadline = time.monotonic() + seconds
         while not until():
-            output = "\n".join(f"{name}: {self.output_text(name)[-1500:]}" for name in self.processes)
-            assert time.monotonic() < deadline, f"waited in vain for {what}\n{output}"
-            assert all(one.poll() is None for one in self.processes.values()), f"ended, waiting for {what}\n{output}"
-            time.sleep(0.2)
+            assert time.monotonic() < deadline, f"waited in vain for {what}\n{self.output_texts()}"
+            ended = [name for name, one in self.processes.items() if one.poll() is not None]
+            assert not ended, f"{ended} ended, waiting for {what}\n{self.output_texts()}"
+            time.sleep(0.3)
+
+    def output_texts(self) -> str:
+        return "\n".join(f"{name}: {self.output_text(name)[-1500:]}" for name in self.processes)
 
     def output_text(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")

@@ -197,7 +197,7 @@ def wait(until: Callable[[], bool], seconds: float, output: Callable[[], str]) -
     deadline = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < deadline, output()
-        time.sleep(0.1)
+        time.sleep(0.5)  # the wait takes minutes, and reads all jobs each time
 
 
 @pytest.mark.lab

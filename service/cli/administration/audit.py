@@ -82,7 +82,7 @@ def _verify(store: Store, heads: AuditHeads, *, as_json: bool) -> int:
         )
         return code
     output.line(f"audit log: {count} entries intact")
-    output.line(f"exported heads: {checked - len(differing)} of {checked} agree")
+    output.line(f"exported heads: {max(0, checked - len(differing))} of {checked} agree")
     output.line(f"verdicts: {seals.intact} intact, {seals.removed} removed by retention")
     if broken is not None:
         output.line(f"audit log: entry {broken.id}: {broken.detail}", error=True)

@@ -31,18 +31,20 @@ def add_parser(commands: "Subparsers") -> None:
     show = actions.add_parser(
         "show", help="print the effective rules (first match decides) and every setting with its origin"
     )
-    show.add_argument("--policy", type=Path, help="another file than the effective one (FAULTLINE_POLICY_FILE)")
+    show.add_argument("--policy", type=Path, help="show this file instead of the effective one (FAULTLINE_POLICY_FILE)")
     show.add_argument("--cluster", help="the values for jobs of this cluster")
     show.add_argument("--queue", help="the values for jobs of this queue")
     show.add_argument("--team", help="the values for jobs of this team")
     explain = actions.add_parser(
         "explain", help="print every rule evaluated for a failure, its result, and the deciding rule"
     )
-    explain.add_argument("failure", type=int, help="the failure's number")
+    explain.add_argument("failure", type=int, help="the number of the failure, as in the address of its page")
     explain.add_argument("--version", type=int, help="version of the verdict (default: the newest)")
     explain.add_argument("--policy", type=Path, help="evaluate this policy file with the facts known at the time")
     replay = actions.add_parser("replay", help="print the stored decisions that another policy would change")
-    replay.add_argument("--policy", type=Path, required=True)
+    replay.add_argument(
+        "--policy", type=Path, required=True, help="the policy file to compare with the stored decisions"
+    )
     replay.add_argument("--since", type=span, default=timedelta(days=28), help="how far back: 28d, 36h (default: 28d)")
     choice = replay.add_mutually_exclusive_group()
     choice.add_argument("--format", choices=("table", "html", "json"), default="table")
@@ -81,7 +83,7 @@ def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) ->
     other = policy.load(args.policy) if args.policy is not None else in_force
     effective = other.effective(cluster=past.cluster, queue=past.queue, team=past.team)
     advice = advise(past.verdict, past.job, past.facts, effective)
-    output.line(f"failure {past.failure_id}: then {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
+    output.line(f"failure {past.failure_id}: decided {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
     output.line(f"policy {advice.policy}: {advice.decision} ({advice.mode}), decided by: {advice.rule}")
     output.line()
     width = max(len(one.name) for one in advice.evaluated_rules)

@@ -27,12 +27,12 @@ def add_parser(commands: "Subparsers") -> None:
     choice = parser.add_mutually_exclusive_group()
     for name, title in FORMATS.items():
         choice.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=title)
-    choice.add_argument("--format", choices=tuple(FORMATS), help="the same choice in the spelling of other commands")
+    choice.add_argument("--format", choices=tuple(FORMATS), help="the same choice, written as in other commands")
     parser.add_argument("--output", type=Path, help="write to this file instead of standard output")
     parser.add_argument(
         "--publish",
         action="store_true",
-        help="store the report permanently; that of all jobs is announced to the endpoints that want it",
+        help="store the report permanently; the report of all jobs is sent to the endpoints that subscribe to it",
     )
     parser.add_argument("--cluster", help="only jobs of this cluster")
     parser.add_argument("--team", help="only jobs of this team")

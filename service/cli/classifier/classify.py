@@ -40,7 +40,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser(
         "classify",
         help="classify the failed jobs in a file of events",
-        description="Reads job completions, one JSON object a line, writes a verdict a line. "
+        description="Reads job completions, one JSON object per line, and writes one verdict per line. "
         "Exit code: 0 all lines good, 3 some lines bad, 2 usage error, 4 no model or a foreign one.",
     )
     parser.add_argument("file", help="JSON lines of job completions, - for standard input")

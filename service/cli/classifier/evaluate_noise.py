@@ -24,7 +24,7 @@ from service.recommend.facts import Facts, OptIn
 from service.recommend.policy import Policy
 
 SAMPLE: Final = 600  # cases of the packaged ones
-_WIDTHS: Final = (22, 7, 7, 22, 22, 13, 28)  # characters, of the table's columns
+_WIDTHS: Final = (22, 7, 7, 22, 22, 17, 28)  # characters, of the table's columns
 _NO_TIME: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -67,7 +67,7 @@ def measure(
 
 def table(figures: Sequence[Figures]) -> str:
     """Return the figures as a plain table: shares with their 95 % intervals."""
-    titles = ("events", "cases", "side stays", "cause stays", "resubmit on", "fault found")
+    titles = ("events", "cases", "side stays", "cause stays", "resubmits added", "fault found")
     rows = [
         (
             one.name,

@@ -48,7 +48,7 @@ def add_parser(commands: "Subparsers") -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="a log of a run of the same job that succeeded; lines that stand in it are not the cause (repeatable)",
+        help="a log of a run of the same job that succeeded; lines that it contains too are not the cause (repeatable)",
     )
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default: colours on a terminal"

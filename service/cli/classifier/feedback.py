@@ -27,8 +27,8 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser(
         "feedback",
         help="say whether the verdict on your job is right",
-        description="A vote on the newest failure of a job. Operators see it; it becomes a label where one of them "
-        f"agrees. Needs a token that may read the job ({TOKEN_FILE}).",
+        description="Records a vote on the newest failure of a job. Operators see it; it becomes a label if one of "
+        f"them agrees. Needs a token that may read the job ({TOKEN_FILE}).",
     )
     parser.add_argument("job", help="the id of the job")
     answer = parser.add_mutually_exclusive_group(required=True)

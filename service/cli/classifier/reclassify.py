@@ -28,7 +28,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser(
         "reclassify",
         help="classify stored failures again",
-        description="New versions only where something changed; verdicts of people stay. An interrupted run "
+        description="Stores new versions only where something changed; verdicts of people stay. An interrupted run "
         "continues where it stopped when it is started again in the same way.",
     )
     parser.add_argument("--since", type=span, default=timedelta(days=90), help="how far back: 90d (default), 36h")

@@ -21,11 +21,13 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser(
         "train",
         help="train the text classifier on the corpus, and on labels of your own",
-        description=f"Own cases (labelled-case/1) count {constants.OPERATOR_WEIGHT:g} times a packaged one.",
+        description=f"Each case of your own (labelled-case/1) counts as {constants.OPERATOR_WEIGHT:g} packaged ones.",
     )
     parser.add_argument("--add", type=Path, action="append", default=[], help="labelled-case/1 lines of your own")
     parser.add_argument("--output", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
-    parser.add_argument("--seed", type=int, default=0, help="of the folds; the same seed and data give the same model")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the folds; the same seed and data give the same model"
+    )
 
 
 def read_cases(files: list[Path]) -> list[labelled_cases.LabelledCase]:

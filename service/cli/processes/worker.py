@@ -53,7 +53,7 @@ def add_parser(commands: "Subparsers") -> None:
         "--metrics-address",
         default=METRICS_ADDRESS,
         metavar="ADDRESS",
-        help=f"where, without a login (default {METRICS_ADDRESS})",
+        help=f"address of the metrics, which need no login (default {METRICS_ADDRESS})",
     )
 
 

@@ -77,7 +77,7 @@ def test_a_value_that_unfolds_without_end_is_read_at_once() -> None:
 
 
 def test_only_plain_keys_are_read() -> None:
-    with pytest.raises(DumpUnreadable, match="a key that is no text or number"):
+    with pytest.raises(DumpUnreadable, match="a key that is neither text nor number"):
         read_dump(b"\x80\x04}(" + folded() + b"K\x01u.")
 
 

@@ -1,7 +1,7 @@
 """Failures in another outer form: prefixes, healthy lines around them, other streams, other names.
 
 `python -m tests.classifiers.invariance.outer_forms` prints, for each form, how many sides, causes and first lines
-change and how many resubmits are turned on, over the failures and runs in tests/data that may be read.
+change and how many resubmits are added, over the failures and runs in tests/data that may be read.
 `log_surroundings` has the forms in which other tools store a log.
 """
 

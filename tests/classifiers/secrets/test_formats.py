@@ -14,6 +14,7 @@ from tests.classifiers.secrets.samples import DIGITS, LETTERS, reads_without_lim
 pytestmark = pytest.mark.slow
 
 SAMPLES = 12  # of each format
+SHORTEST = 4  # characters of a secret; shorter ones are in the text around them by chance
 RECALL = 0.99
 FALSE = 0.005
 CONTEXTS = ("%s", "found %s in the environment", "[rank0]: X=%s", '{"x": "%s"}', "line one\\n%s\\nline two", "a\n%s\nb")
@@ -138,6 +139,8 @@ def made(one: SecretFormat, chance: random.Random) -> tuple[str, list[str]]:
     while True:
         text, groups = sample(without_lookarounds(one.pattern).replace("(?i:", "(?:"), chance)
         secrets = [part for name, part in groups.items() if name.startswith("secret")]
+        if any(len(part.strip("\"'")) < SHORTEST for part in secrets):
+            continue
         # The value after a name may be a word.
         if one.kind != "near" or all(any(letter in DIGITS for letter in part) for part in secrets):
             return text, secrets

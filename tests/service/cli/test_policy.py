@@ -76,7 +76,7 @@ def test_a_wrong_file_is_refused_with_place_and_line(tmp_path: Path, capsys: pyt
 def test_a_decision_is_explained_rule_by_rule(failure: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "explain", str(failure)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"failure {failure}: then resubmit_now (act), ")
+    assert lines[0].startswith(f"failure {failure}: decided resubmit_now (act), ")
     assert lines[1] == "policy auto-1/builtin-2: resubmit_now (act), decided by: one bad node"
     assert [line for line in lines if line.startswith("→")] == [
         line for line in lines if line.startswith("→ one bad node")

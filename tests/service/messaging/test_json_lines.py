@@ -34,7 +34,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [line.value for line in lines("-")] == [b"one", b"two"]
 
 
-@pytest.mark.parametrize("content", [b"one\ntwo\n", gzip.compress(b"one\ntwo\n")])
+@pytest.mark.parametrize("content", [b"one\ntwo\n", gzip.compress(b"one\ntwo\n")], ids=["plain", "gzip"])
 def test_pipes_are_read_like_files(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def pipe() -> int:
         end, start = os.pipe()

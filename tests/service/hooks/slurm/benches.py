@@ -70,7 +70,7 @@ class Bench:
         deadline = time.monotonic() + seconds
         while (found := self.job(job))["job_state"] not in [[state] for state in states]:
             assert time.monotonic() < deadline, found
-            time.sleep(0.1)
+            time.sleep(0.2)
         return found
 
     def failed(self, *options: str, script: str = FAILS_ON_GPU1) -> str:

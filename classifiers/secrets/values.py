@@ -1,0 +1,109 @@
+"""What a value looks like that stands where a secret may stand: a secret, a word, a place or code."""
+
+import re
+from typing import Final
+
+# Words in the place of a value that are no secret.
+NOT_A_SECRET: Final = re.compile(
+    r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
+    r"|not|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
+    r"[).\]:]*"
+)
+LEAST: Final = 6  # characters of a secret
+LETTERS_LEAST: Final = 16  # the same, of a secret of letters alone
+_WORD_LEAST: Final = 8  # the same, of letters and digits where no sign assigns it
+TOKEN_LEAST: Final = 12  # characters; shorter values of these names are often words (judgement)
+HEXADECIMAL_KEY: Final = re.compile("[a-f0-9]{32,128}|[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}")
+
+_PLACE: Final = re.compile(
+    r"(?:~|\.{0,2})/(?:etc|var|run|root|home|mnt|data|opt|usr|tmp|dev|proc|sys|secrets?|srv|app|work\w*|scratch|lustre|nfs"
+    r"|fsx|gpfs|shared|projects?|users?|Users|Volumes)(?:/[\w./@+-]*)?"
+)
+_ANY_PLACE: Final = re.compile(r"(?:~|[A-Za-z]:)?[/\\][^\s]*")
+# What a line of a program assigns: a call, an element or an attribute.
+_CODE: Final = re.compile(
+    r"[A-Za-z_][\w.]{2,60}[(\[][\w.,=:+*(){}\[\]-]*"
+    r"|(?:self|cls|os|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20})\.[\w.]+"
+)
+_SYMBOL: Final = re.compile(r"[^\w.:/()\[\]-]")
+_SMALL_THEN_CAPITAL: Final = re.compile("[a-z][A-Z]")
+_SMALL: Final = re.compile("[a-z]+")
+_SMALL_LEAST: Final = 3.5  # small letters in a row, on average: 1.7 in random text
+_DIGIT: Final = re.compile(r"\d")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_KEY_LIKE: Final = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+_PARTS: Final = re.compile("[-_]")
+_PART_LEAST: Final = 7  # characters; parts of random text between two such signs are 32 on average
+_RANDOM: Final = re.compile(
+    r"(?=[A-Za-z0-9+/=]{0,79}\d)(?=[A-Za-z0-9+/=]{0,79}[A-Za-z])[A-Za-z0-9][A-Za-z0-9+/=]{19,199}"
+    r"|(?=[\w-]{0,79}\d)(?=[\w-]{0,79}[a-z])(?=[\w-]{0,79}[A-Z])[A-Za-z0-9][\w-]{19,199}"
+)
+# A measure, a version, an address of a machine, a call or a place.
+_MEASURE: Final = re.compile(
+    r"[-+]?[\d.,:/x%e+-]+ ?[A-Za-z%/]{0,4}|v?\d+(?:\.\w+)+|[\w.-]+:\d{1,5}|[\w.]+\(.*|\w+://.*|[\w.-]*/[\w./-]*|\w+\[.*"
+)
+
+
+def is_code(value: str) -> bool:
+    """Whether a bare value is a call, an element or an attribute of a program."""
+    return _CODE.fullmatch(value) is not None
+
+
+def is_place(value: str) -> bool:
+    """Whether a value is a file or a folder in one of the usual places."""
+    return _PLACE.fullmatch(value) is not None
+
+
+def is_directory(value: str) -> bool:
+    """Whether a value may be a working directory: any absolute path."""
+    return _ANY_PLACE.fullmatch(value) is not None
+
+
+def is_measure(value: str) -> bool:
+    """Whether a value is a number, a version, an address of a machine, a call or a path."""
+    return _MEASURE.fullmatch(value) is not None
+
+
+def has_mixed_characters(value: str) -> bool:
+    """Whether a value has a symbol, letters and digits, or capitals as random letters have them."""
+    if _SYMBOL.search(value) is not None or (_DIGIT.search(value) is not None and _LETTER.search(value) is not None):
+        return True
+    # Letters alone: words begin with capitals, in random letters every fourth pair is a small one and a capital.
+    return len(value) >= LETTERS_LEAST and len(_SMALL_THEN_CAPITAL.findall(value)) > len(value) / 6
+
+
+def is_camel_case(value: str) -> bool:
+    """Whether the small letters of a value stand in words, as in `V1beta2DeviceClass`."""
+    small = _SMALL.findall(value)
+    return value != value.lower() and sum(map(len, small)) >= _SMALL_LEAST * max(len(small), 1)
+
+
+def is_random(value: str) -> bool:
+    """Whether a value is random text of at least 20 characters, with digits."""
+    return _RANDOM.fullmatch(value) is not None and not _is_name(value) and not is_camel_case(value)
+
+
+def is_key(value: str) -> bool:
+    """Whether a value is random text that is no hash: of small letters and capitals."""
+    if value in {value.lower(), value.upper()} or _is_name(value) or is_camel_case(value):
+        return False
+    return _KEY_LIKE.fullmatch(value) is not None and has_mixed_characters(value)
+
+
+def looks_like_password(value: str) -> bool:
+    """Whether a value is one word of letters and digits that is no measure, version, place or code."""
+    if " " in value or _DIGIT.search(value) is None or _LETTER.search(value) is None or is_measure(value):
+        return False
+    return len(value) >= (LEAST if _SYMBOL.search(value) else _WORD_LEAST)
+
+
+def looks_like_token(value: str) -> bool:
+    """Whether a value is random text, or a word of letters, digits and a symbol as no name has it."""
+    if is_random(value) or HEXADECIMAL_KEY.fullmatch(value):
+        return True
+    return len(value) >= TOKEN_LEAST and _SYMBOL.search(value) is not None and looks_like_password(value)
+
+
+def _is_name(value: str) -> bool:
+    """Whether a value is made of short parts, as the names of models and runs are: `ViT-Large-Patch16-224`."""
+    return len(value) < _PART_LEAST * len(_PARTS.split(value))

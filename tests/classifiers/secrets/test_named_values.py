@@ -1,0 +1,102 @@
+"""A value next to the name of a secret is removed in whatever syntax the two are written."""
+
+import pytest
+
+from classifiers.redaction import redact
+
+NAMES = ("password", "DB_PASSWORD", "dbPassword", "api_key", "apiKey", "CLIENT_SECRET", "access_token")
+VALUES = ("u7Qx2LmP9kRt4WzB8nVc", "Zk3+pQ9x/7LmT2vRw8YbN4cHs6J=")
+PASSWORDS = ("Falcon-5863", "rocket_tiger77", "copper-river-harbor39")
+SYNTAXES = (
+    "{n}={v}",
+    "{n}: {v}",
+    "{n} = {v}",
+    '{n}="{v}"',
+    "'{n}': '{v}'",
+    '"{n}":"{v}"',
+    '\\"{n}\\": \\"{v}\\"',
+    "{n} => {v}",
+    ':{n} => "{v}"',
+    "{n} -> {v}",
+    '{n} := "{v}"',
+    "['{n}'] = '{v}'",
+    "('{n}', '{v}')",
+    '["{n}", "{v}"]',
+    "[{n}] => {v}",
+    "--{n}={v}",
+    "--{n} {v}",
+    "-{n} '{v}'",
+    "-D{n}={v}",
+    "setenv {n} {v}",
+    "ENV {n} {v}",
+    "$env:{n} = '{v}'",
+    "<{n}>{v}</{n}>",
+    '<add key="{n}" value="{v}"/>',
+    "<name>{n}</name><value>{v}</value>",
+    "<key>{n}</key>\n<string>{v}</string>",
+    "| {n} | {v} |",
+    "│ {n} │ {v} │",
+    "{n}\t{v}",
+    "{n}    {v}",
+    "{n} ........ {v}",
+    '["{n}"]=>\n  string(12) "{v}"',
+    "name: {n}\nvalue: {v}",
+    '{"Key":"{n}","Value":"{v}"}',
+    '{"field":"{n}","string":"{v}"}',
+    '{"value":"{v}","name":"{n}"}',
+    "Cfg({n}='{v}', x=1)",
+    "Cfg{{n}={v}, x=1}",
+    'Cfg { {n}: "{v}" }',
+    '{n}: Some("{v}")',
+    "{n}=b'{v}'",
+    "{n}: |\n  {v}",
+    "getenv('{n}', '{v}')",
+    "define('{n}', '{v}');",
+    "set_{n}('{v}')",
+    '#define {n} "{v}"',
+    "const {n} = `{v}`;",
+    "(Pdb) p cfg.{n}\n'{v}'",
+    "WHERE {n} = '{v}'",
+    "({n}) VALUES ('{v}')",
+    "{n} == '{v}'",
+    "{n} is {v}",
+    "{n} '{v}'",
+    "?{n}={v}&x=1",
+    "%22{n}%22%3A%22{v}%22",
+    "{n}\x1b[0m: \x1b[33m{v}\x1b[0m",
+    "invalid {n} '{v}'",
+)
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_a_value_next_to_its_name_is_removed(syntax: str) -> None:
+    left = []
+    for name in NAMES:
+        for value in (*VALUES, *(PASSWORDS if "assword" in name.lower() else ())):
+            text = syntax.replace("{n}", name).replace("{v}", value)
+            if value in redact(text) or redact(redact(text)) != redact(text):
+                left.append(text)
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Running pass: ConvertConv2dToLinalg2 (pass  fuse_attention_v2)",
+        "num_pass=step_1000 backward_pass: 12.345ms forward_pass = 0.5s bypass: fp8_e4m3",
+        "<password>required</password>",
+        "| token  | 151645 |",
+        "| password | required | yes |",
+        "token is 151645, pad_token was <|endoftext|>",
+        "('token', 'llama-tokenizer'), (\"password\", \"username\"), ['api_key', 'api_base']",
+        "token_type ........ Llama3Tokenizer",
+        "tokenizer_class    GPT2BPETokenizer",
+        "secret\thf-token",
+        "if token == 'step' and password != 'abc':",
+        "psk=/etc/wpa pwd: /home/ana/run12",
+        "sort_key=layers.0.weight loss_key: val/acc@5 key: model.layers.0.self_attn",
+        "torch.onnx.export(model, keep_initializers_as_inputs=True, do_constant_folding=True, key='x1')",
+    ],
+)
+def test_ordinary_values_next_to_such_names_stay(line: str) -> None:
+    assert redact(line) is line
