@@ -89,12 +89,13 @@ def _known_name(name: str, other: str) -> str:
 
 
 def _node_events(event: Any) -> Iterator[NodeEvent]:
-    for entry in _field(event, "node_events") or ():
+    for entry in _reader(event)("node_events") or ():
+        field = _reader(entry)
         yield NodeEvent(
-            text=str(_field(entry, "text") or ""),
-            at=_instant(_field(entry, "at")),
-            node=_text(_field(entry, "node")),
-            source=_text(_field(entry, "source")),
+            text=str(field("text") or ""),
+            at=_instant(field("at")),
+            node=_text(field("node")),
+            source=_text(field("source")),
         )
 
 
@@ -140,9 +141,10 @@ def stream_name(kind: str | None, stream: str | None) -> str:
 
 def _inline_streams(event: Any) -> list[LogStream]:
     streams = []
-    for log in _field(event, "logs") or ():
-        tail, kind = _field(log, "tail"), _text(_field(log, "kind"))
-        rank, node = whole_number(_field(log, "rank")), _text(_field(log, "node"))
+    for log in _reader(event)("logs") or ():
+        field = _reader(log)
+        tail, kind = field("tail"), _text(field("kind"))
+        rank, node = whole_number(field("rank")), _text(field("node"))
         if kind == FLIGHT_RECORDER and isinstance(tail, str):
             streams.append(inline_dump(tail, rank, node))
             continue
@@ -152,15 +154,11 @@ def _inline_streams(event: Any) -> list[LogStream]:
                 text=tail or "" if unknown is None else "",
                 rank=rank,
                 node=node,
-                stream=stream_name(kind, _text(_field(log, "stream"))),
+                stream=stream_name(kind, _text(field("stream"))),
                 missing=unknown or (None if tail is not None else NOT_INLINE),
             )
         )
     return streams
-
-
-def _field(source: Any, name: str) -> Any:
-    return _reader(source)(name)
 
 
 def _reader(source: Any) -> Callable[[str], Any]:

@@ -25,7 +25,7 @@ from classifiers.extraction.evidence_items import (
     first_failing_line,
     strongest,
 )
-from classifiers.extraction.line_headers import in_year_of, plain, set_year_of, strip_colors, without_time
+from classifiers.extraction.line_headers import in_year_of, plain, set_year, strip_colors, without_time, year_of
 from classifiers.extraction.observations.only_losses import shows_only_losses
 from classifiers.extraction.observations.registry import observations
 from classifiers.extraction.ordering import LogOdds
@@ -88,13 +88,14 @@ class Extractor:
 
     def _extract_some(self, raws: Sequence[RawCase]) -> list[ExtractedCase]:
         extractions = []
+        years = [year_of(_end(raw)) for raw in raws]
         with in_year_of(None):
-            for raw in raws:
-                set_year_of(_end(raw))
+            for raw, year in zip(raws, years, strict=True):
+                set_year(year)
                 extractions.append(self._scan(without_copies(raw)))
             for _name, run in PASSES:
-                for extraction in extractions:
-                    set_year_of(_end(extraction.raw))
+                for extraction, year in zip(extractions, years, strict=True):
+                    set_year(year)
                     run(extraction)
         return [_extracted_case(extraction) for extraction in extractions]
 

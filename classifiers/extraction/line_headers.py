@@ -161,16 +161,22 @@ def in_year_of(end: datetime | None) -> Iterator[None]:
         end: the end of the job; None: times are those of one year with a February of 29 days.
     """
     before = _days_before.get()
-    set_year_of(end)
+    set_year(year_of(end))
     try:
         yield
     finally:
         _days_before.set(before)
 
 
-def set_year_of(end: datetime | None) -> None:
-    """Count as `in_year_of` does from now on, for callers that change the job often within such a context."""
-    _days_before.set(_DAYS_BEFORE if end is None else _days_before_months(end.year, end.month, end.day))
+def year_of(end: datetime | None) -> tuple[int, ...]:
+    """What `set_year` needs to count as `in_year_of` does for a job: by month, the days before it."""
+    return _DAYS_BEFORE if end is None else _days_before_months(end.year, end.month, end.day)
+
+
+def set_year(year: tuple[int, ...]) -> None:
+    """Count within a year (`year_of`) from now on, for callers that change the job often within such a context."""
+    if _days_before.get() is not year:  # jobs that end on one day have the same
+        _days_before.set(year)
 
 
 @lru_cache(maxsize=64)

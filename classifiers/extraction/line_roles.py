@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from classifiers.contracts import RawCase
@@ -110,9 +110,10 @@ _NO_LEVELS: Final = ("NCCL WARN ", "INFO: task ", "INFO: rcu")
 _MADE: Final[dict[str, tuple[Signature, Signature]]] = {}  # entries as context, by the id of the entry
 
 
-@dataclass(frozen=True, slots=True)
 class LineFacts:
     """What is known of a line before it gets a role.
+
+    Not a data class: one is made for each line with a hit, and a constructor of its own is compiled.
 
     Attributes:
         line: the line as the scanner found it.
@@ -124,12 +125,24 @@ class LineFacts:
             ends the job. A process of a training run also starts tools, and goes on if one of them fails.
     """
 
-    line: ScannedLine
-    message: str
-    hits: Sequence[Signature] = ()
-    traceback: Traceback | None = None
-    exception: str | None = None
-    is_only_log: bool = True
+    __slots__ = ("exception", "hits", "is_only_log", "line", "message", "traceback")
+
+    def __init__(
+        self,
+        line: ScannedLine,
+        message: str,
+        hits: Sequence[Signature] = (),
+        traceback: Traceback | None = None,
+        exception: str | None = None,
+        *,
+        is_only_log: bool = True,
+    ) -> None:
+        self.line = line
+        self.message = message
+        self.hits = hits
+        self.traceback = traceback
+        self.exception = exception
+        self.is_only_log = is_only_log
 
 
 def classify_line(facts: LineFacts) -> tuple[Role, Onset]:

@@ -27,7 +27,7 @@ from classifiers.extraction.line_roles import LineFacts, applicable_hits, classi
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import last_of_only_log, sample_ends
-from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.scan import ATTEMPT_MARKS, ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.evidence import SuspectEvidence
 from classifiers.extraction.suspects.search import find_suspect
@@ -209,7 +209,8 @@ def demote_survived_in_logs(extraction: Extraction) -> None:
 
 def demote_consequences(extraction: Extraction) -> None:
     """Withdraw what ended an earlier attempt, and errors of processes that were asked to end or had lost the others."""
-    survival.demote_earlier_attempts(extraction.items, [one.text for one in extraction.streams])
+    of_attempts = ["" if ATTEMPT_MARKS.isdisjoint(one.landmarks) else one.text for one in extraction.streams]
+    survival.demote_earlier_attempts(extraction.items, of_attempts)
     several = [one is not None and one.has_several_ranks for one in extraction.attributions]
     survival.demote_after_loss(extraction.items, several)
     demote_unreached(extraction.items, extraction.streams)

@@ -7,7 +7,7 @@ kept, so cost and memory grow with the text and not with the catalogue.
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from classifiers.extraction.envelopes.daemon_lines import DAEMON_MARKS, is_of_daemon
@@ -44,11 +44,16 @@ _MILD_WORDS: Final = frozenset(
         "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
     }
 )  # fmt: skip
+# In lower case, parts of the lines by which a log shows that it holds several attempts of a job.
+ATTEMPT_MARKS: Final = frozenset({"attempt", "estart count", "estart_count", " due to "})
+# In lower case, what stands before or behind a rank where launchers and programs label lines.
+RANK_MARKS: Final = frozenset({"[rank", "[default", "]<std"})
 # Words that later passes search in a whole text: the scanner notes them in the same pass.
 LANDMARKS: Final = (
     *("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0"),
     *("ersion", "==", "lib/python3."),  # of versions of software
     *DAEMON_MARKS,
+    *sorted(ATTEMPT_MARKS | RANK_MARKS),
 )
 # Escapes and classes of characters: a "^" in them is not the beginning of a line.
 _NO_BEGINNING: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -230,7 +235,7 @@ class Scanner:
         self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool
     ) -> list[ScannedLine]:
         """The lines of a piece with a hit. Lines of daemons are tried as events are; few logs have any."""
-        found = list(self._piece(text, base, number, landmarks, of_events=of_events))
+        found = self._piece(text, base, number, landmarks, of_events=of_events)
         if of_events or landmarks.isdisjoint(DAEMON_MARKS):
             return found
         by_place = {line.offset: line for line in found}
@@ -248,9 +253,8 @@ class Scanner:
                 known.hits = (*known.hits, *more)
         return [by_place[offset] for offset in sorted(by_place)]
 
-    def _piece(
-        self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool
-    ) -> Iterator[ScannedLine]:
+    def _piece(self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool) -> list[ScannedLine]:
+        """The lines of a piece with a hit."""
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
@@ -261,6 +265,7 @@ class Scanner:
         around = low + "\n"  # a character follows the last match, and one stands at -1, before a match at 0
         returns = "\r" in text
         line_begin = line_end = counted = 0
+        lines: list[ScannedLine] = []
         indexes: list[int] = []
         for index, start, end in self._literals.find(low):
             if is_landmark[index]:
@@ -271,7 +276,7 @@ class Scanner:
                 continue
             if start >= line_end:
                 if indexes and not (of_events and _is_unknown(indexes, owners)):
-                    yield self._line(text, base, line_begin, line_end, number, indexes, owners)
+                    lines.append(self._line(text, base, line_begin, line_end, number, indexes, owners))
                 indexes = []
                 before = text.rfind("\n", line_end, start)
                 if returns:
@@ -287,7 +292,8 @@ class Scanner:
                 counted = line_begin
             indexes.append(index)
         if indexes and not (of_events and _is_unknown(indexes, owners)):
-            yield self._line(text, base, line_begin, line_end, number, indexes, owners)
+            lines.append(self._line(text, base, line_begin, line_end, number, indexes, owners))
+        return lines
 
     def _line(
         self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int], owners: _Owners

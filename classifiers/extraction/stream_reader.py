@@ -27,7 +27,7 @@ from classifiers.extraction.process_exits import (
     root_cause_exit,
 )
 from classifiers.extraction.ranks import exited_ranks, find_missing_ranks, resolve_local_ranks
-from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.scan import RANK_MARKS, ScannedLine
 from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, order_chains, parse_traceback
 from classifiers.taxonomy import Role
 
@@ -119,7 +119,7 @@ class StreamReader:
         self._stream = stream
         self._present = present
         rank = stream.source.rank
-        is_mixed = _has_other_ranks(stream.text, rank)
+        is_mixed = not RANK_MARKS.isdisjoint(stream.landmarks) and _has_other_ranks(stream.text, rank)
         is_shared = not stream.is_scheduler and (is_mixed or rank is None or logs <= 1)
         self.attribution = LineAttribution(
             stream.text,
@@ -196,7 +196,9 @@ class StreamReader:
             return None
         exception = traceback.exception if traceback is not None else embedded or exception_type(line.text)
         hits = applicable_hits(line, self._raw, self._stream.source.stream, self._present)
-        role, onset = self._classify(LineFacts(line, message.lstrip(), hits, traceback, exception, self._is_only_log))
+        role, onset = self._classify(
+            LineFacts(line, message.lstrip(), hits, traceback, exception, is_only_log=self._is_only_log)
+        )
         if (
             role == "initiating"
             and Onset.DECISIVE_ENTRY < onset <= Onset.ERROR_WORDS
@@ -296,7 +298,7 @@ class StreamReader:
 
 def _has_other_ranks(text: str, rank: int | None) -> bool:
     """Whether lines of other ranks than the stream's own are in it: then a line without a rank is of none."""
-    if rank is None or "[" not in text or not any(mark in text for mark in _RANK_MARKS):
+    if rank is None or not any(mark in text for mark in _RANK_MARKS):
         return False
     return any(int(tag["a"] or tag["b"]) != rank for tag in islice(_RANK_TAGS.finditer(text), _MOST_TAGS))
 

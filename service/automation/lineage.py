@@ -127,6 +127,8 @@ def histories(
 
 def _of_same_job(past: Sequence[PastAttempt], current: DiagnosedAttempt) -> list[PastAttempt]:
     """The attempts without those of another job to which the cluster gave the same id."""
+    if not past:  # as for most jobs
+        return []
     own = _as_past(current)
     here = [other for other in past if other.job_id == own.job_id and other.id != own.id]
     of_same_job = {run.id for run in runs_of_job([*here, own], own)}

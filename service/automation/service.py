@@ -72,7 +72,8 @@ class Automation:
         if not ends:
             return {}
         checked = claims.check(work, {end.attempt_id: end.event for end in ends})
-        ends = [replace(end, event=checked.events[end.attempt_id]) for end in ends]
+        given = [(end, checked.events[end.attempt_id]) for end in ends]
+        ends = [end if event is end.event else replace(end, event=event) for end, event in given]  # few are changed
         lineages = lineage.assign(work, checked)
         if lineages.new_members:
             work.lineages.join(lineages.new_members)

@@ -107,7 +107,9 @@ class StoredMessage:
 
 def verdict_message(kind: str, failure_id: int | None, wire: Mapping[str, Any]) -> OutboxMessage:
     """The message about a verdict: the verdict without its bulky parts, and the first line of evidence."""
-    summary = {name: value for name, value in wire.items() if name not in {"evidence", "weighed", "missing", "reasons"}}
+    summary = dict(wire)
+    for name in ("evidence", "weighed", "missing", "reasons"):
+        summary.pop(name, None)
     first = next((line for line in wire["evidence"] if line["role"] == "initiating"), None)
     return OutboxMessage(
         kind,

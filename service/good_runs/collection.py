@@ -6,7 +6,7 @@ from typing import Final, Literal, Protocol
 from classifiers.contracts import GoodRun
 from classifiers.last_good_run import good_run
 from service.contracts.event import JobCompletion, Status
-from service.db.session import Store
+from service.db.session import ReadSession
 from service.good_runs.records import JobName, StoredGoodRun
 from service.logs.fetch import FetchedLogs
 
@@ -65,18 +65,13 @@ class GoodRuns:
         return tail is not None or self._read == "all"
 
 
-def last_good_runs(store: Store, events: Sequence[JobCompletion]) -> list[GoodRun | None]:
-    """The last good run of the job of each event that ended before it, in order.
-
-    Raises:
-        Unavailable: the database does not answer.
-    """
+def last_good_runs(reading: ReadSession, events: Sequence[JobCompletion]) -> list[GoodRun | None]:
+    """The last good run of the job of each event that ended before it, in order."""
     keys = [job_name(event) for event in events]
     wanted = {key for key in keys if key is not None}
     if not wanted:
         return [None] * len(events)
-    with store.reading() as reading:
-        stored = reading.good_runs.of(wanted)
+    stored = reading.good_runs.of(wanted)
     found = []
     for event, key in zip(events, keys, strict=True):
         one = None if key is None else stored.get(key)

@@ -45,8 +45,8 @@ def known_before(store: Store, events: Sequence[JobCompletion]) -> list[KnownBef
     Raises:
         Unavailable: the database does not answer.
     """
-    runs = last_good_runs(store, events)
     with store.reading() as reading:
+        runs = last_good_runs(reading, events)
         changes = changes_before(reading, [(one.cluster, one.nodes, bounded(one.ended_at)) for one in events])
     return [
         KnownBefore(run, tuple(RecentChange(one.node, one.at, one.text) for one in found))

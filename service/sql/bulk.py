@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Table, and_, tuple_
+from sqlalchemy import ColumnElement, Connection, String, Table, and_, any_, literal, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.sql.types import utc
@@ -48,6 +48,16 @@ def row_in(connection: Connection, columns: Sequence[ColumnElement[Any]], rows: 
     if is_postgres(connection):
         return found
     return and_(*(column.in_({row[place] for row in rows}) for place, column in enumerate(columns)), found)
+
+
+def one_of(connection: Connection, column: ColumnElement[str], values: Collection[str]) -> ColumnElement[bool]:
+    """The condition that a text column has one of some values.
+
+    PostgreSQL gets them as one parameter: a list of parameters is written into the statement anew each time.
+    """
+    if is_postgres(connection):
+        return column == any_(literal(list(values), postgresql.ARRAY(String)))
+    return column.in_(values)
 
 
 def append(connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
@@ -153,9 +163,9 @@ def insert_returning(
     Returns:
         `returning` of each row that was not stored yet.
     """
-    objects = [{name: _for_json(value) for name, value in zip(columns, row, strict=True)} for row in rows]
+    objects = [dict(zip(columns, row, strict=True)) for row in rows]
     statement = _insert_returning_sql(table, tuple(columns), conflict, returning)
-    found = connection.exec_driver_sql(statement, (orjson.dumps(objects).decode(),))
+    found = connection.exec_driver_sql(statement, (orjson.dumps(objects, default=_bytes_for_json).decode(),))
     return [tuple(row) for row in found]
 
 
@@ -170,8 +180,11 @@ def _insert_returning_sql(table: Table, columns: tuple[str, ...], conflict: str,
     )
 
 
-def _for_json(value: Any) -> Any:
-    return "\\x" + value.hex() if type(value) is bytes else value
+def _bytes_for_json(value: Any) -> str:
+    """Bytes as PostgreSQL reads them; JSON has every other type of a row."""
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def by_keys(

@@ -251,7 +251,7 @@ def demote_earlier_attempts(items: Sequence[EvidenceItem], texts: Sequence[str])
 
     Args:
         items: all items; changed in place.
-        texts: the logs, by stream.
+        texts: the logs, by stream; "" for one without `ATTEMPT_MARKS`.
     """
     begins = [_last_attempt(text) for text in texts]
     for stream, begin in enumerate(begins):

@@ -28,7 +28,7 @@ _CHARACTERS = 20_000  # of the evidence that are indexed
 def split_words(texts: str) -> list[str]:
     """The distinct words of a text, in order of appearance."""
     found = dict.fromkeys(_WORD.findall(clean(texts).lower()))
-    if any(len(word) > LONGEST_WORD for word in found):
+    if max(map(len, found), default=0) > LONGEST_WORD:
         found = dict.fromkeys(word[:LONGEST_WORD] for word in found)
     return list(found)[:MOST_WORDS]
 

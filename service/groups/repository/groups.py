@@ -36,7 +36,7 @@ from service.groups.tables import (
     group_splits,
     groups,
 )
-from service.sql import paging
+from service.sql import bulk, paging
 from service.sql.types import clean, utc
 from service.times import bounded
 
@@ -147,7 +147,9 @@ class GroupReader:
             return ()
         found = self._connection.execute(
             select(group_splits)
-            .where(group_splits.c.fingerprint.in_([clean(one[:200]) for one in fingerprints]))
+            .where(
+                bulk.one_of(self._connection, group_splits.c.fingerprint, [clean(one[:200]) for one in fingerprints])
+            )
             .order_by(group_splits.c.id)
         )
         return tuple(Split(row.id, row.fingerprint, row.field, row.value) for row in found)

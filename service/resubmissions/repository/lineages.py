@@ -40,7 +40,9 @@ class LineageReader:
         found: dict[Job, LineageMember] = {}
         for cluster, ids in _by_cluster(wanted):
             rows = self._connection.execute(
-                select(lineages).where(lineages.c.cluster == clean(cluster), lineages.c.job_id.in_(ids))
+                select(lineages).where(
+                    lineages.c.cluster == clean(cluster), bulk.one_of(self._connection, lineages.c.job_id, ids)
+                )
             )
             for row in rows:
                 found[cluster, row.job_id] = LineageMember(row.lineage, row.root_job_id)

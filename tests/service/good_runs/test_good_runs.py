@@ -98,6 +98,8 @@ def test_good_runs_are_removed_with_logs(store: Store) -> None:
     with store.unit_of_work() as work:
         work.good_runs.put([StoredGoodRun(key, GoodRun(frozenset({b"12345678"}), "1"), NOON)])
     store.purge(logs_before=NOON)
-    assert last_good_runs(store, [event("2", "failed", hours=1)]) != [None]
+    with store.reading() as reading:
+        assert last_good_runs(reading, [event("2", "failed", hours=1)]) != [None]
     store.purge(logs_before=NOON + timedelta(seconds=1))
-    assert last_good_runs(store, [event("2", "failed", hours=1)]) == [None]
+    with store.reading() as reading:
+        assert last_good_runs(reading, [event("2", "failed", hours=1)]) == [None]
