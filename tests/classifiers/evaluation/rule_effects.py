@@ -2,10 +2,11 @@
 
 A rule is a function of `classifiers.extraction`, `classifiers.relevance` or `classifiers.explanation` that returns a
 bool, or something or None. `python -m tests.classifiers.evaluation.rule_effects --model MODEL` prints, for each rule
-that says yes in few of the cases in tests/data that may be read, in how many it does and how many right sides and causes
-are lost without it: a negative number means that it does harm. `--jointly` switches off all rules together that say yes
-in at most so many cases, and scores the cases that may be read and those that nobody may read: it shows how much of such
-rules carries over to failures for which they were not written. Both take a quarter of an hour on a free core.
+that says yes in few of the cases in tests/data that may be read, in how many it does and how many right sides and
+causes are lost without it: a negative number means that it does harm. `--jointly` switches off all rules together
+that say yes in at most so many cases, and scores the cases that may be read and those that nobody may read: it shows
+how much of such rules carries over to failures for which they were not written. Both take a quarter of an hour on a
+free core.
 
 Functions are replaced while the program runs, so the modules must not be compiled ones.
 """
