@@ -37,10 +37,6 @@ _LOCAL_RANK: Final = re.compile(
     r"|\brank +: (?P<r2>\d{1,6}) \(local_rank: (?P<l2>\d{1,4})\)"
 )
 _LOCAL_TAG: Final = re.compile(r"^[^\n\[]{0,60}\[default(\d{1,4})\]:", re.MULTILINE)
-# What a driver prints of an error in a task: the process first, then its frames and the error.
-_RAY_TASK: Final = re.compile(
-    r"\bray::[^\n]{1,200}?\(pid=(?P<pid>\d{2,8})\b[^\n]{0,400}\n(?:[ \t][^\n]{0,400}\n){1,80}$"
-)
 # NCCL names the device of a process in the head of its lines, and its rank once, when a group of ranks is set up.
 _NCCL_RANK: Final = re.compile(
     r"(?P<host>[\w.-]{1,120}):\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO [^\n]{0,120}?"
@@ -54,7 +50,6 @@ _NEAR: Final = 48_000
 _END_LENGTH: Final = 200_000
 _MENTIONS: Final = 12  # of a process id
 _PID_RANGE: Final = 160
-_RAY_RANGE: Final = 8_000
 _LINE_RANGE: Final = 300
 _LINE_LENGTH: Final = 400
 _CUT_LENGTH: Final = 200
@@ -243,8 +238,7 @@ class LineAttribution:
             for reported, rank in self._reported_processes():
                 self._ranks_by_pid.setdefault(reported, rank)
         if pid not in self._ranks_by_pid:
-            is_own = not self._shared and self._rank is not None
-            self._ranks_by_pid[pid] = self._stream_rank_if_named(pid) if is_own else self._rank_beside(pid)
+            self._ranks_by_pid[pid] = self._rank_beside(pid)
         return self._ranks_by_pid[pid]
 
     def _reported_processes(self) -> Iterator[tuple[str, int]]:
@@ -254,18 +248,6 @@ class LineAttribution:
         for pattern in patterns:
             for found in pattern.finditer(text):
                 yield found["pid"], int(found["rank"])
-
-    def rank_of_ray_task(self, offset: int) -> int | None:
-        """The rank of the task whose error, as Ray's driver prints it, ends in the line at an offset."""
-        begin = self._text.rfind("ray::", max(0, offset - _RAY_RANGE), offset)
-        found = _RAY_TASK.match(self._text, begin, offset) if begin >= 0 else None
-        return None if found is None else self.rank_of_process(found["pid"])
-
-    def _stream_rank_if_named(self, pid: str) -> int | None:
-        text = self._both_ends()
-        # The pattern alone reads the whole text slowly, once for each process that node events name.
-        named = pid in text and re.search(rf"(?<!\d){pid}(?!\d)", text) is not None
-        return self._rank if named else None
 
     def _rank_beside(self, pid: str) -> int | None:
         """The rank of the first line that names the process id and a rank."""

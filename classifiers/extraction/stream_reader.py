@@ -22,7 +22,6 @@ from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
 from classifiers.extraction.process_exits import (
     ProcessExit,
     find_exits,
-    is_heading_of_exit,
     is_root_cause_report,
     root_cause_exit,
 )
@@ -197,6 +196,7 @@ class StreamReader:
         exception = traceback.exception if traceback is not None else embedded or exception_type(line.text)
         hits = applicable_hits(line, self._raw, self._stream.source.stream, self._present)
         role, onset = self._classify(LineFacts(line, message.lstrip(), hits, traceback, exception, self._is_only_log))
+
         if (
             role == "initiating"
             and Onset.DECISIVE_ENTRY < onset <= Onset.ERROR_WORDS
@@ -253,7 +253,6 @@ class StreamReader:
             rank = self._stream_rank
         if rank is None and role in {"initiating", "cascade"}:
             rank = self.attribution.infer_rank(line.text, header)
-            rank = self.attribution.rank_of_ray_task(line.offset) if rank is None else rank
         return rank, rank is not None and header.rank is None and in_message is None
 
     def _read_exits(self, line: ScannedLine, item: EvidenceItem, findings: StreamFindings) -> None:
@@ -272,8 +271,6 @@ class StreamReader:
         findings.exits += [self._with_node(one, item.node) for one in exits]
         item.missing_ranks = tuple(find_missing_ranks(line.text, following))
         findings.missing += item.missing_ranks
-        if is_heading_of_exit(line.text):
-            return
         item.reports_exit = any(one.signal != SIGTERM for one in exits)
         item.reports_kill = any(one.is_violent for one in exits)
         item.exited_ranks = exited_ranks(exits)

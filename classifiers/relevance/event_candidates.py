@@ -115,7 +115,6 @@ class JobEvidence:
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
         has_more_nodes: whether it has more GPUs than the nodes that are known, so that it ran on others as well.
         names_paths: whether its lines of failure name the file or directory that they are about.
-        written: finds when the file was written that its failure names, as far as the logs say so.
         nodes_with_logs: short names of the nodes whose logs are known.
         pod_nodes: finds the short names of the nodes that ran pods of the job, by events of these pods there.
         pods_that_began: finds the pods of which an event says that one of their containers started.
@@ -152,7 +151,7 @@ class JobEvidence:
     ends_in_words: bool = False
     has_more_nodes: bool = False
     names_paths: bool = True
-    written: Callable[[], Sequence[float]] = tuple
+
     nodes_with_logs: frozenset[str] = frozenset()
     pod_nodes: Callable[[], frozenset[str]] = frozenset
     pods_that_began: Callable[[], frozenset[str]] = frozenset

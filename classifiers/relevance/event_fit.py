@@ -31,8 +31,7 @@ from classifiers.relevance.event_rules import (
     explained_or_shown,
     leads_to,
 )
-from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
-from classifiers.relevance.raised_limits import raises_limit
+from classifiers.relevance.event_times import READ_AHEAD_S
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -45,8 +44,6 @@ _SLOWER_CHANGED_S: Final = 300.0
 _SLOW_FOR_S: Final = 60.0
 # Judgement: digits of a version that say which one a log means.
 _DIGITS_OF_VERSION: Final = 3
-_ASKED_TO_END: Final = "shell.asked-to-end-first"
-_ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
 # Judgement: who needs a service meets a change of it within this time, in seconds.
 _CHANGED_BEFORE_S: Final = 1_800.0
 # The families of the catalogue whose entries know errors of a kind of object.
@@ -151,9 +148,7 @@ class EventFit:
         return Fit.WAITS if ports or (job.several and shows) else Fit.NONE
 
     def _of_change(self, one: Candidate) -> Fit:
-        if raises_limit(one.event.text, one.event.entries):
-            return Fit.NONE
-        shows = (self._is_of_changed, self._asked_to_end_then, self._ended_then, self._is_of_unknown_words)
+        shows = (self._is_of_changed, self._ended_then, self._is_of_unknown_words)
         if any(ask(one) for ask in shows):
             return Fit.LINE
         if self._slowed_the_job(one):
@@ -161,12 +156,6 @@ class EventFit:
         if not one.traits.stalls:
             return Fit.NONE
         return Fit.WAITS if self._stopped_then(one) or self._never_began(one) else Fit.NONE
-
-    def _asked_to_end_then(self, one: Candidate) -> bool:
-        """Whether a process was asked to end, for no other reason that is known, at once after a change of its node."""
-        if _ASKED_TO_END not in self._own | self._others or _ROUTINE.issuperset(one.event.entries):
-            return False
-        return is_at_once(one, self._job) and names_node_of(one, self._job)
 
     def _is_of_unknown_words(self, one: Candidate) -> bool:
         """Whether no entry knows the failure, and the log names the host of a service that was changed just before."""
@@ -216,7 +205,7 @@ class EventFit:
         shown = self._own if self._has_own_failure else self._others
         if shown.isdisjoint(explained_at_once(one.event.entries)):
             return False
-        return is_at_once(one, self._job) or was_when_written(one, self._job)
+        return is_at_once(one, self._job)
 
     def _fits_at_once(self, one: Candidate) -> bool:
         """Whether the log shows, at once after an event, an error that may be of the same trouble.

@@ -64,15 +64,6 @@ def test_an_update_of_the_nodes_leads_the_drain_of_one(extractor: Extractor) -> 
     assert items(extractor, log, update)[0].text != update.text
 
 
-@pytest.mark.parametrize(("host", "leads"), [("mirror.lab.example", True), ("cache.lab.example", False)])
-def test_a_change_leads_an_event_that_names_what_it_names(extractor: Extractor, host: str, *, leads: bool) -> None:
-    rule = f"policy enabled in all namespaces: images are taken from {host}"
-    pull = 'Failed to pull image "mirror.lab.example/a/b:1": failed to resolve reference "mirror.lab.example/a/b:1": '
-    pull += "mirror.lab.example/a/b:1: not found"
-    found = items(extractor, "0/2 pods running\n", happened(rule, 7_200, "*", "change"), happened(pull, 900))
-    assert (found[0].text == rule) is leads
-
-
 def test_a_change_that_is_reported_as_done_has_not_recovered() -> None:
     changed = event("containerd restarted, is back up and running", at=END - 60, entries=("changes.runtime",))
     down = event("container runtime is down", at=END - 40, index=1, entries=("kubernetes.runtime-down",))
