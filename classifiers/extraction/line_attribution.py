@@ -42,14 +42,11 @@ _NCCL_RANK: Final = re.compile(
     r"(?P<host>[\w.-]{1,120}):\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO [^\n]{0,120}?"
     r"\brank (?P<rank>\d{1,6}) n[Rr]anks (?P<size>\d{1,6}) cudaDev (?P<device>\d{1,3})\b"
 )
-_GLOG: Final = re.compile(r"^\W{0,3}[IWEF]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+(?P<pid>\d{2,8}) ")
-_HOST_AND_PID: Final = re.compile(r"\[[A-Za-z][\w.-]{0,80}:(?P<pid>\d{2,8})\s?(?::\d+:\d+)?\]")
 # Limits of what is read, in characters unless named otherwise (judgement: they bound the time of a long log).
 _WORLD_RANGE: Final = 30_000
 _NEAR: Final = 48_000
 _END_LENGTH: Final = 200_000
 _MENTIONS: Final = 12  # of a process id
-_PID_RANGE: Final = 160
 _LINE_RANGE: Final = 300
 _LINE_LENGTH: Final = 400
 _CUT_LENGTH: Final = 200
@@ -181,8 +178,7 @@ class LineAttribution:
         rank = self.logger_rank(line)
         if rank is not None:
             return rank
-        pid = header.pid or process_of(line)
-        return self.rank_of_process(pid) if pid is not None else None
+        return self.rank_of_process(header.pid) if header.pid is not None else None
 
     def _both_ends(self) -> str:
         """The text; of a very long one its beginning and end, where process ids and ranks are connected."""
@@ -293,9 +289,3 @@ class LineAttribution:
     def _logger_ranks(self, begin: int, end: int) -> list[int]:
         found = (logger_rank(line) for line in self._text[begin:end].split("\n"))
         return [rank for rank in found if rank is not None]
-
-
-def process_of(line: str) -> str | None:
-    """The process id in the header of a line: Google's logging, `[host:pid]` of Open MPI and UCX."""
-    found = _GLOG.match(line) or _HOST_AND_PID.search(line, 0, _PID_RANGE)
-    return None if found is None else found["pid"].lstrip("0")

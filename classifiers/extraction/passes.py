@@ -113,7 +113,7 @@ def read_node_events(extraction: Extraction) -> None:
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
-        hits = of_one_kind(hits, text, is_change=event.source == CHANGE) if hits else hits
+        hits = of_one_kind(hits, is_change=event.source == CHANGE) if hits else hits
         if event.source == CHANGE and not hits:
             extraction.set_aside.append(
                 EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)

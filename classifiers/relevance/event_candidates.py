@@ -1,7 +1,7 @@
 """The records of judging node events: an event and the evidence of its job, and what is found."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
@@ -101,7 +101,6 @@ class JobEvidence:
             None where it is not known; None if they did not.
         slow_nodes: finds the node of the rank that its logs name as the slowest again and again.
         late_nodes: finds the node whose ranks still worked while those of the others waited for them until a limit.
-        stopped: finds when the logs of a node stopped, for nodes whose logs show no failure while others do.
         mentions: whether a name is in its logs, as a whole word.
         job_names: finds the names that its logs call jobs.
         job_numbers: finds the numbers of a batch system by which its logs call jobs.
@@ -139,7 +138,6 @@ class JobEvidence:
     slowed_between: Callable[[], tuple[float | None, float | None] | None] = lambda: None
     slow_nodes: Callable[[], frozenset[str]] = frozenset
     late_nodes: Callable[[], frozenset[str]] = frozenset
-    stopped: Callable[[], Mapping[str, float]] = dict
     job_names: Callable[[], frozenset[str]] = frozenset
     job_numbers: Callable[[], frozenset[str]] = frozenset
     of_batch_system: bool = True

@@ -35,14 +35,12 @@ def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
 
 def speaks_for(one: Candidate, effects: Sequence[Candidate], events_of_node: EventsOfNode, job: JobEvidence) -> bool:
     """Whether the effects of an event that was set aside support it, and nothing else is against it."""
-    if not effects or one.reason not in _UNSUPPORTED:
+    if one.reason not in _UNSUPPORTED:
         return False
     reason = exclusion_of(one, events_of_node, job) or events_of_node.reason(one)
-    if reason is Reason.OTHER_NODE:
-        # A service's failure is reported where the service runs. The node of a pod that never started is in no log.
-        if "service" in one.traits.objects:
-            return not names_other_node(one, job)
-        return any(_is_of_node(one, other) for other in effects)
+    if reason is Reason.OTHER_NODE:  # the node of a pod that never started is in no log
+        on_its_node = one.event.node is not None and any(one.event.node == other.event.node for other in effects)
+        return on_its_node and not names_other_node(one, job)
     return reason is None or reason in _UNSUPPORTED
 
 
@@ -55,7 +53,3 @@ def _leads(one: Candidate, other: Candidate) -> bool:
     if not shown_until_repair(one.event.entries).isdisjoint(other.event.entries):
         return True
     return other.event.time - one.event.time <= (one.traits.within_s or _SHARED_WITHIN_S)
-
-
-def _is_of_node(one: Candidate, other: Candidate) -> bool:
-    return one.event.node is not None and one.event.node == other.event.node

@@ -25,7 +25,6 @@ BESIDE_S: Final = 120.0
 _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
-_OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that report on GPUs alone
 # What is swapped on a node, by the kind of object that it is or carries; a repair of one says nothing of the others.
 _PARTS: Final = {
     "gpu": re.compile(r"(?i)\bgpus?\b|\bhgx\b|\bbaseboard\b|\baccelerator"),
@@ -114,10 +113,8 @@ class EventsOfNode:
             for objects in self._beside(one.event):
                 if _names_other_job(objects, self._job) and one.objects.shares(objects):
                     return Reason.OTHER_PROCESS
-        may_be_redundant, ends = _is_redundant(one), "ends" in one.traits.effects
+        ends = "ends" in one.traits.effects
         for objects in self._beside(one.event):
-            if may_be_redundant and objects.is_redundant:
-                return Reason.OTHER_DEVICE
             # Corrected errors often come before the one that is not: they say nothing of an event that ends processes.
             of_nobody = objects.is_disclaimed or (not ends and objects.is_corrected)
             if of_nobody and (
@@ -125,11 +122,6 @@ class EventsOfNode:
             ):
                 return Reason.OTHER_DEVICE
         return None
-
-
-def _is_redundant(one: Candidate) -> bool:
-    """Whether an event is only of a part of which the node has several."""
-    return bool(one.event.entries) and redundant_parts().issuperset(one.event.entries)
 
 
 def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
@@ -257,8 +249,6 @@ def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidenc
         objects = events_of_node.objects_of(end)
         if has_hit and not objects.is_repair:
             continue
-        if one.traits.unchecked and objects.is_check and not one.objects.shares(objects):
-            continue
         if "Memory failure" in end.text and _PAGE_TAKEN.search(end.text) is not None:
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
@@ -281,8 +271,6 @@ def _is_of_other_part(end: MatchedEvent, one: Candidate) -> bool:
     kinds = one.traits.objects
     if not kinds.isdisjoint({"node", "process"}) or not one.rules:
         return False
-    if end.source in _OF_GPUS and "gpu" not in kinds:
-        return True
     named = _parts_in(end.text)
     return bool(named) and not kinds.isdisjoint(_PARTS) and named.isdisjoint(kinds | _parts_in(one.event.text))
 
@@ -326,7 +314,7 @@ def exclusion_by_log(one: Candidate, job: JobEvidence) -> Reason | None:
         return Reason.NOT_SHOWN
     if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
-    if _is_redundant(one):
+    if one.event.entries and redundant_parts().issuperset(one.event.entries):
         return Reason.NO_TRACE
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
     return None if alone_enough or _ended_the_job(one, job) or _kept_from_start(one, job) else Reason.NO_TRACE

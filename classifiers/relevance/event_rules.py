@@ -33,7 +33,6 @@ _KEYS: Final = frozenset(
         "within_s",
         "source",
         "disturbs",
-        "unchecked",
         "found_later",
     }
 )
@@ -75,7 +74,6 @@ class EventRule:
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
         source: where this is known from.
         disturbs: what running jobs may suffer from then on: "slows", or "stalls" for both; else empty.
-        unchecked: whether health checks of nodes do not look for it.
         found_later: whether it is a state that a test finds, mostly after the job.
     """
 
@@ -95,7 +93,6 @@ class EventRule:
     within_s: int
     source: str
     disturbs: Disturbs = ""
-    unchecked: bool = False
     found_later: bool = False
 
 
@@ -134,7 +131,6 @@ class EventTraits:
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where nothing says so.
         slows: whether running jobs may get slower from then on.
         stalls: whether they may stop for a while.
-        unchecked: whether health checks of nodes do not look for it.
         found_later: whether it is a state that a test finds, mostly after the job.
         lasts: whether it may last from before the start of a job: trouble of a service of all jobs or of file servers.
     """
@@ -145,7 +141,6 @@ class EventTraits:
     within_s: int
     slows: bool
     stalls: bool
-    unchecked: bool
     found_later: bool
     lasts: bool
 
@@ -161,7 +156,6 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
         within_s=max((rule.within_s for rule in rules), default=0),
         slows=any(rule.disturbs for rule in rules),
         stalls=any(rule.disturbs == "stalls" for rule in rules),
-        unchecked=bool(rules) and all(rule.unchecked for rule in rules),
         found_later=any(rule.found_later for rule in rules),
         lasts=any(rule.shared or rule.object == "filesystem" for rule in rules),
     )
@@ -247,6 +241,5 @@ def _parse(row: Mapping[str, Any]) -> EventRule:
         within_s=within_s,
         source=row["source"],
         disturbs=row.get("disturbs", ""),
-        unchecked=bool(row.get("unchecked", False)),
         found_later=bool(row.get("found_later", False)),
     )

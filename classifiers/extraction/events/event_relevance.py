@@ -8,7 +8,7 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
-from classifiers.extraction.clocks import ClockOfLogs, clock_offsets, last_time
+from classifiers.extraction.clocks import ClockOfLogs, clock_offsets
 from classifiers.extraction.demotion import survival
 from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
@@ -231,7 +231,6 @@ def _job_seen(
         slow_nodes=cache(lambda: slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
         late_nodes=cache(lambda: late_nodes(streams, attributions)),
         ended=clock.of(raw.job.ended_at),
-        stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
         mentions=mentions,
         job_names=job_names,
         job_numbers=cache(lambda: own_numbers(raw.job, written)),
@@ -318,19 +317,6 @@ def _slowed_since(texts: Sequence[str]) -> float | None:
     """Since when steps took several times as long as before in one of the logs, None if in none."""
     found = (training_progress.slowed_since(text) for text in texts)
     return min((time for time in found if time is not None), default=None)
-
-
-def _stopped_logs(streams: Sequence[StreamText], of_logs: Sequence[EvidenceItem]) -> dict[str, float]:
-    """When the logs of a node end, by its short name, where none of them shows a failure but those of others do."""
-    speaking = {item.stream for item in of_logs if item.role != "context" and not item.from_scheduler}
-    logs = [one for one in streams if one.source.node and one.text and not one.is_scheduler]
-    known = {short_name(one.source.node) for one in logs if one.source.node and one.index in speaking}
-    ends: dict[str, float] = {}
-    for one in logs:
-        node, end = short_name(one.source.node or ""), last_time(one.text)
-        if known and node not in known and end is not None:
-            ends[node] = max(end, ends.get(node, end))
-    return ends
 
 
 def _telling_entries(item: EvidenceItem) -> frozenset[str]:

@@ -235,11 +235,6 @@ def _late(evidence: SuspectEvidence) -> int | None:
     return late.pop() if waiting and len(late) == 1 else None
 
 
-def _first_own(evidence: SuspectEvidence) -> int | None:
-    """The rank of the first beginning of its own, whatever it is."""
-    return next((item.rank for item in evidence.own_beginnings), None)
-
-
 def _reported_exit(evidence: SuspectEvidence) -> int | None:
     """The rank whose exit launchers report first, exits that are mostly consequences last."""
     for one in sorted(
@@ -335,7 +330,6 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _differing_collective,
     _silent,
     _late,
-    _first_own,
     _reported_exit,
     _first_complaint,
     _rank_of_node,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.extraction.line_attribution import LineAttribution, process_of
+from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_prefixes import detect_style, sample_lines
 
 WORDS = (
@@ -143,12 +143,6 @@ def test_an_unmarked_line_is_likely_of_the_rank_that_stopped() -> None:
     after = "".join(f"[rank {rank}] step {step}\n" for step in range(9, 14) for rank in (0, 2))
     trace = "Traceback (most recent call last):\nKeyError: 'y'\n"
     assert attribution_of(before + trace + after).rank_near(len(before)) == 1
-
-
-def test_the_process_of_a_line() -> None:
-    assert process_of("F1121 10:32:28.303929   16879 client.h:80] gone") == "16879"
-    assert process_of("[gpu048:02131] *** Process received signal ***") == "2131"
-    assert process_of("nothing of the kind") is None
 
 
 @given(st.text(max_size=2_000), st.text(max_size=200))
