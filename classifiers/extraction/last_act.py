@@ -15,7 +15,6 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.tracebacks import indented_message
-from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.entry_groups import wait_timeouts
 
 # Further entries by which ranks say that they wait in different places.
@@ -77,9 +76,7 @@ def last_act(
 
 
 def _waits_alone(item: EvidenceItem) -> bool:
-    return item.role == "initiating" and any(
-        COLLECTIVES_DIFFER in hit.needs or hit.id in _WAITS_ALONE or hit.id in wait_timeouts() for hit in item.hits
-    )
+    return item.role == "initiating" and any(hit.id in _WAITS_ALONE or hit.id in wait_timeouts() for hit in item.hits)
 
 
 def _complains(item: EvidenceItem) -> bool:

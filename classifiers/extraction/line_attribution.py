@@ -37,24 +37,16 @@ _LOCAL_RANK: Final = re.compile(
     r"|\brank +: (?P<r2>\d{1,6}) \(local_rank: (?P<l2>\d{1,4})\)"
 )
 _LOCAL_TAG: Final = re.compile(r"^[^\n\[]{0,60}\[default(\d{1,4})\]:", re.MULTILINE)
-# What a driver prints of an error in a task: the process first, then its frames and the error.
-_RAY_TASK: Final = re.compile(
-    r"\bray::[^\n]{1,200}?\(pid=(?P<pid>\d{2,8})\b[^\n]{0,400}\n(?:[ \t][^\n]{0,400}\n){1,80}$"
-)
 # NCCL names the device of a process in the head of its lines, and its rank once, when a group of ranks is set up.
 _NCCL_RANK: Final = re.compile(
     r"(?P<host>[\w.-]{1,120}):\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL INFO [^\n]{0,120}?"
     r"\brank (?P<rank>\d{1,6}) n[Rr]anks (?P<size>\d{1,6}) cudaDev (?P<device>\d{1,3})\b"
 )
-_GLOG: Final = re.compile(r"^\W{0,3}[IWEF]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+(?P<pid>\d{2,8}) ")
-_HOST_AND_PID: Final = re.compile(r"\[[A-Za-z][\w.-]{0,80}:(?P<pid>\d{2,8})\s?(?::\d+:\d+)?\]")
 # Limits of what is read, in characters unless named otherwise (judgement: they bound the time of a long log).
 _WORLD_RANGE: Final = 30_000
 _NEAR: Final = 48_000
 _END_LENGTH: Final = 200_000
 _MENTIONS: Final = 12  # of a process id
-_PID_RANGE: Final = 160
-_RAY_RANGE: Final = 8_000
 _LINE_RANGE: Final = 300
 _LINE_LENGTH: Final = 400
 _CUT_LENGTH: Final = 200
@@ -186,8 +178,7 @@ class LineAttribution:
         rank = self.logger_rank(line)
         if rank is not None:
             return rank
-        pid = header.pid or process_of(line)
-        return self.rank_of_process(pid) if pid is not None else None
+        return self.rank_of_process(header.pid) if header.pid is not None else None
 
     def _both_ends(self) -> str:
         """The text; of a very long one its beginning and end, where process ids and ranks are connected."""
@@ -243,8 +234,7 @@ class LineAttribution:
             for reported, rank in self._reported_processes():
                 self._ranks_by_pid.setdefault(reported, rank)
         if pid not in self._ranks_by_pid:
-            is_own = not self._shared and self._rank is not None
-            self._ranks_by_pid[pid] = self._stream_rank_if_named(pid) if is_own else self._rank_beside(pid)
+            self._ranks_by_pid[pid] = self._rank_beside(pid)
         return self._ranks_by_pid[pid]
 
     def _reported_processes(self) -> Iterator[tuple[str, int]]:
@@ -254,18 +244,6 @@ class LineAttribution:
         for pattern in patterns:
             for found in pattern.finditer(text):
                 yield found["pid"], int(found["rank"])
-
-    def rank_of_ray_task(self, offset: int) -> int | None:
-        """The rank of the task whose error, as Ray's driver prints it, ends in the line at an offset."""
-        begin = self._text.rfind("ray::", max(0, offset - _RAY_RANGE), offset)
-        found = _RAY_TASK.match(self._text, begin, offset) if begin >= 0 else None
-        return None if found is None else self.rank_of_process(found["pid"])
-
-    def _stream_rank_if_named(self, pid: str) -> int | None:
-        text = self._both_ends()
-        # The pattern alone reads the whole text slowly, once for each process that node events name.
-        named = pid in text and re.search(rf"(?<!\d){pid}(?!\d)", text) is not None
-        return self._rank if named else None
 
     def _rank_beside(self, pid: str) -> int | None:
         """The rank of the first line that names the process id and a rank."""
@@ -311,9 +289,3 @@ class LineAttribution:
     def _logger_ranks(self, begin: int, end: int) -> list[int]:
         found = (logger_rank(line) for line in self._text[begin:end].split("\n"))
         return [rank for rank in found if rank is not None]
-
-
-def process_of(line: str) -> str | None:
-    """The process id in the header of a line: Google's logging, `[host:pid]` of Open MPI and UCX."""
-    found = _GLOG.match(line) or _HOST_AND_PID.search(line, 0, _PID_RANGE)
-    return None if found is None else found["pid"].lstrip("0")

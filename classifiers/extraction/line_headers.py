@@ -94,9 +94,6 @@ _TIMES: Final = re.compile(
     r"|\(?1[5-9]\d{8}(?:\.\d{1,9})?\)?:?\s|\[1[5-9]\d{8}\]:?\s)+"
 )
 
-# Kubernetes, klog: what its daemons log as information, with the place in their source code.
-_OF_DAEMON: Final = re.compile(r"I[01]\d[0-3]\d \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [\w./-]{1,90}\.go:\d{1,6}\]")
-
 
 @dataclass(frozen=True, slots=True)
 class LineHeader:
@@ -117,11 +114,6 @@ class LineHeader:
     host: str | None = None
     gpu: int | None = None
     message_start: int = 0
-
-
-def is_information_of_daemon(text: str) -> bool:
-    """Whether a node event is a line that a daemon of Kubernetes logs as information of its own work."""
-    return _OF_DAEMON.match(text) is not None
 
 
 def strip_colors(text: str) -> str:

@@ -214,7 +214,7 @@ def announces_retry(message: str) -> bool:
 
 def _is_of_server(hits: Sequence[Signature]) -> bool:
     """Whether an entry knows the line as a kernel's report that a file server or a disk does not answer."""
-    return any(hit.family in _SERVED and hit.strength != "weak" and hit.role == "initiating" for hit in hits)
+    return any(hit.family in _SERVED for hit in hits)
 
 
 def _is_timeout(message: str, low: str | None) -> bool:

@@ -15,28 +15,24 @@ _LOST: Final = (
     re.compile(rf"(?i)\b(?:launch|step|task)\b[^\n]{{0,60}} failed on node {_NAME}"),
     # PBS, LSF, and what schedulers of other makes say
     re.compile(rf"(?i)\bv?(?:node|host) {_NAME} (?:has |is |went |was |became )?(?:been )?{_GONE}\b"),
-    # Open MPI and PRRTE: the notice has several lines
-    re.compile(rf"(?i)\bremote daemon ?: [^\n]{{0,60}}\bon node {_NAME}"),
+    # Open MPI and PRRTE
     re.compile(rf"(?i)\bdaemon\b[^\n]{{0,40}} (?:died|failed|quit)[^\n]{{0,20}} on node {_NAME}"),
     re.compile(rf"\bwith PID \d{{1,8}} on node {_NAME} exited on signal"),
     # Ray
     re.compile(rf"\bnode name: {_NAME} has been marked dead"),
 )
 _WORDS: Final = ("node", "Node", "host", "Host", "daemon")
-_NOTICE_RANGE: Final = 400  # characters of a notice of several lines (judgement)
 
 
-def lost_node(line: str, following: str, nodes: Iterable[str]) -> str | None:
+def lost_node(line: str, nodes: Iterable[str]) -> str | None:
     """The node of the job that a line reports as lost; None where it names none, or several.
 
     Args:
         line: the line.
-        following: the text after it, for notices of several lines.
         nodes: the nodes of the job.
     """
     if not any(word in line for word in _WORDS):
         return None
-    text = line + following[:_NOTICE_RANGE] if "daemon" in line else line
-    found = {short_name(name) for one in _LOST for hit in one.finditer(text, 0, 2_000) for name in hit.groups() if name}
+    found = {short_name(name) for one in _LOST for hit in one.finditer(line, 0, 2_000) for name in hit.groups() if name}
     named = [node for node in nodes if short_name(node) in found]
     return named[0] if len(named) == 1 else None

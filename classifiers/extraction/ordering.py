@@ -8,7 +8,7 @@ from classifiers.extraction import training_progress
 from classifiers.extraction.benign_lines import is_harmless_item, is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
-from classifiers.extraction.line_shapes import is_crash, names_timeout, relays_timeout
+from classifiers.extraction.line_shapes import is_crash, relays_timeout
 from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
 from classifiers.relevance.entry_groups import ended_by_request
@@ -17,7 +17,6 @@ from classifiers.taxonomy import Role
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
 # A file, a path or an address that a line names.
 _OBJECT: Final = re.compile(r"[\w@%+=~.-]{0,80}[\w-]{3}\.[A-Za-z]\w{1,11}\b|/[\w.-]{2,60}(?=[/'\"\s:,)]|$)")
-_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+]{1,9}://[^\s'\"?#,;)>]{2,200}[\w/]")
 _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
 _WEAK_WORDS: Final = frozenset(
     {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
@@ -205,14 +204,8 @@ def promote_suspect_line(items: Sequence[EvidenceItem], rank: int | None) -> Non
         _promote(min(own, key=lambda item: (item.stream, item.offset)))
         return
     report = next((item for item in items if rank in item.exited_ranks and item.role != "initiating"), None)
-    if report is not None and (report.reports_exit or not _is_timed_out(items)):
+    if report is not None:
         _promote(report)
-
-
-def _is_timed_out(items: Sequence[EvidenceItem]) -> bool:
-    """Whether the first consequence is a time-out: then nobody had ended before, and SIGTERM came afterwards."""
-    first = next((item for item in items if item.role == "initiating" and not item.from_scheduler), None)
-    return first is not None and first.line_number is not None and names_timeout(first.message, _OBJECT_RANGE)
 
 
 def _shows_end(item: EvidenceItem) -> bool:
@@ -305,10 +298,7 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
         if not is_harmless_item(item)
         and not _says_less(item, first)
         and (
-            (
-                not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
-                and not _names_other_address(item, first)
-            )
+            not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
             or (not item.survived and any(hit.id in entries for hit in item.hits) and announces_retry(item.message))
         )
     ]
@@ -326,14 +316,6 @@ def _says_less(item: EvidenceItem, first: EvidenceItem) -> bool:
     hits = [hit for hit in item.hits if hit.role == "initiating"]
     named = {hit.id for hit in first.hits if hit.role == "initiating" and hit.strength != "weak"}
     return bool(hits and named) and all(hit.strength == "weak" and hit.id not in named for hit in hits)
-
-
-def _names_other_address(item: EvidenceItem, first: EvidenceItem) -> bool:
-    """Whether both lines name addresses, and none of one is a part of one of the other: one host has many objects."""
-    own, others = (_ADDRESS.findall(one.message[:_OBJECT_RANGE]) for one in (item, first))
-    if not own or not others:
-        return False
-    return not any(a.startswith(b) or b.startswith(a) for a in own for b in others)
 
 
 def complete_times(items: Sequence[EvidenceItem]) -> None:

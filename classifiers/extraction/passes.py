@@ -11,12 +11,7 @@ from classifiers.extraction.benign_lines import without_harmless
 from classifiers.extraction.demotion import survival
 from classifiers.extraction.demotion.missing_parts import demote_missing_parts
 from classifiers.extraction.demotion.received_pages import demote_unreadable
-from classifiers.extraction.demotion.unreached import demote_unreached
-from classifiers.extraction.demotion.unrelated_reports import (
-    demote_earlier_reports,
-    demote_other_jobs,
-    demote_unrelated,
-)
+from classifiers.extraction.demotion.unrelated_reports import demote_other_jobs
 from classifiers.extraction.events import event_relevance
 from classifiers.extraction.events.event_entries import EntriesOfNodes, of_one_kind
 from classifiers.extraction.events.shared_servers import lost_by_several
@@ -118,7 +113,7 @@ def read_node_events(extraction: Extraction) -> None:
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
             hits = applicable_hits(line, extraction.raw, NODE, present)
-        hits = of_one_kind(hits, text, is_change=event.source == CHANGE) if hits else hits
+        hits = of_one_kind(hits, is_change=event.source == CHANGE) if hits else hits
         if event.source == CHANGE and not hits:
             extraction.set_aside.append(
                 EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
@@ -213,11 +208,8 @@ def demote_consequences(extraction: Extraction) -> None:
     survival.demote_earlier_attempts(extraction.items, of_attempts)
     several = [one is not None and one.has_several_ranks for one in extraction.attributions]
     survival.demote_after_loss(extraction.items, several)
-    demote_unreached(extraction.items, extraction.streams)
     demote_missing_parts(extraction.items)
     demote_unreadable(extraction.items)
-    demote_unrelated(extraction.items, extraction.streams)
-    demote_earlier_reports(extraction.items)
     demote_other_jobs(extraction.items, extraction.raw.job.job_id, extraction.log_texts)
 
 

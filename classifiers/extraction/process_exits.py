@@ -39,7 +39,6 @@ _LIGHTNING: Final = re.compile(
     rf"\[rank: (?P<rank>{_RANK})\] Child process with PID \d+ terminated with code (?P<code>-?{_CODE})"
 )
 _HOROVOD: Final = re.compile(rf"\bProcess (?P<rank>\d{{1,5}}) exit with status code (?P<code>{_CODE})")
-_MPICH: Final = re.compile(rf"^=\s{{1,8}}EXIT CODE: (?P<code>{_CODE})")
 _MPICH_NOTICE: Final = "BAD TERMINATION OF ONE OF YOUR"
 _MPICH_PROCESS: Final = re.compile(
     rf"^=\s{{1,8}}(?:RANK (?P<rank>{_RANK}) )?PID \d+ RUNNING AT (?P<node>[\w.-]{{1,200}})\s{{1,8}}"
@@ -224,11 +223,6 @@ def _horovod(line: str, _following: str) -> Sequence[ProcessExit] | None:
     return (ProcessExit(rank=int(hit["rank"]), exit_code=code, signal=signal_of(code), sees_all_ranks=True),)
 
 
-def _mpich(line: str, _following: str) -> Sequence[ProcessExit] | None:
-    hit = _MPICH.match(line)
-    return None if hit is None else (ProcessExit(exit_code=int(hit["code"])),)
-
-
 def _mpich_notice(line: str, following: str) -> Sequence[ProcessExit] | None:
     """The notice of MPICH and Intel MPI, which name the process below it."""
     hit = _MPICH_PROCESS.search(following[:_NOTICE_RANGE]) if _MPICH_NOTICE in line else None
@@ -262,13 +256,8 @@ def _plain(line: str, _following: str) -> Sequence[ProcessExit] | None:
 
 # The first that knows a line decides.
 _READERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
-    _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _mpich_notice, _spawn, _plain,
+    _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich_notice, _spawn, _plain,
 )  # fmt: skip
-
-
-def is_heading_of_exit(line: str) -> bool:
-    """Whether a line is the headline of a notice that reports an exit, and says itself nothing of how it ended."""
-    return _MPICH_NOTICE in line
 
 
 def is_root_cause_report(line: str) -> bool:

@@ -7,7 +7,6 @@ the rank of a single log.
 
 import re
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
@@ -232,31 +231,6 @@ def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:
     return found or ([event.node] if event.node else [])
 
 
-# How NCCL names the rank that uses a device when a communicator begins, and the address of one in an event.
-_BUS: Final = re.compile(
-    r"\brank (?P<rank>\d{1,6}) nranks \d{1,6} cudaDev \d{1,2}[^\n]{0,20} busId (?P<bus>[0-9a-f]{4,12})\b"
-)
-_PCI: Final = re.compile(r"\bPCI:(?:[0-9a-fA-F]{4,8}:)?(?P<bus>[0-9a-fA-F]{2}):[0-9a-fA-F]{2}\b")
-_BUS_BITS: Final = 12  # of a device and its function, below the number of the bus
-_BUSES: Final = 256
-
-
-def _rank_at_address(raw: RawCase, event: EvidenceItem, there: AbstractSet[int]) -> int | None:
-    """The one rank on a node that uses the device at the address that an event names, as NCCL says it in the logs."""
-    named = _PCI.search(event.text)
-    if named is None:
-        return None
-    bus = int(named["bus"], 16)
-    logs = (stream.text for stream in raw.streams if stream.rank in there and " busId " in stream.text)
-    ranks = {
-        int(found["rank"])
-        for text in logs
-        for found in _BUS.finditer(text)
-        if (int(found["bus"], 16) >> _BUS_BITS) % _BUSES == bus
-    } & there
-    return next(iter(ranks)) if len(ranks) == 1 else None
-
-
 def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit] = ()) -> int | None:
     """The rank that uses the device that the event names with which the failure began; None if it is not known.
 
@@ -267,9 +241,6 @@ def rank_of_device(raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[
     gpus = raw.job.gpus or 0
     if not there or first is None or "gpu" not in traits_of(tuple([hit.id for hit in first.hits])).objects:
         return None
-    by_address = _rank_at_address(raw, first, there)
-    if by_address is not None:
-        return by_address
     named = read_objects(first.text).gpus
     nodes = len(raw.job.nodes)
     ranks = [stream.rank for stream in raw.streams] + [one.rank for one in items]

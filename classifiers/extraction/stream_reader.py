@@ -17,12 +17,10 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
 from classifiers.extraction.line_shapes import is_crash
-from classifiers.extraction.lost_nodes import lost_node
 from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
 from classifiers.extraction.process_exits import (
     ProcessExit,
     find_exits,
-    is_heading_of_exit,
     is_root_cause_report,
     root_cause_exit,
 )
@@ -217,7 +215,7 @@ class StreamReader:
             offset=line.offset,
             line_number=line.line_number,
             rank=rank,
-            node=self._lost_node(line, role) or self._stream.source.node or header.host,
+            node=self._stream.source.node or header.host,
             gpu=header.gpu,
             time=_time_near(self._stream.text, line.offset, line.text) if is_timed else None,
             hits=hits,
@@ -232,13 +230,6 @@ class StreamReader:
             rank_from_stream=rank_from_stream,
             raised_at=traceback.raised_at if traceback is not None else "",
         )
-
-    def _lost_node(self, line: ScannedLine, role: Role) -> str | None:
-        """The node that a report of a lost node names."""
-        if role != "initiating" or not line.hits:
-            return None
-        end = line.offset + len(line.text)
-        return lost_node(line.text, self._stream.text[end : end + _NOTICE_LENGTH], self._raw.job.nodes)
 
     def _classify(self, facts: LineFacts) -> tuple[Role, Onset]:
         role, onset = classify_line(facts)
@@ -255,7 +246,6 @@ class StreamReader:
             rank = self._stream_rank
         if rank is None and role in {"initiating", "cascade"}:
             rank = self.attribution.infer_rank(line.text, header)
-            rank = self.attribution.rank_of_ray_task(line.offset) if rank is None else rank
         return rank, rank is not None and header.rank is None and in_message is None
 
     def _read_exits(self, line: ScannedLine, item: EvidenceItem, findings: StreamFindings) -> None:
@@ -274,8 +264,6 @@ class StreamReader:
         findings.exits += [self._with_node(one, item.node) for one in exits]
         item.missing_ranks = tuple(find_missing_ranks(line.text, following))
         findings.missing += item.missing_ranks
-        if is_heading_of_exit(line.text):
-            return
         item.reports_exit = any(one.signal != SIGTERM for one in exits)
         item.reports_kill = any(one.is_violent for one in exits)
         item.exited_ranks = exited_ranks(exits)

@@ -38,13 +38,6 @@ _NAME_RANGE: Final = 600
 _CHAIN_RANGE: Final = 6_000  # the message of a first exception may be long
 _MOST_BETWEEN: Final = 60_000  # characters between an exception and its cause
 _CAUSE: Final = re.compile(r"(?:Caused by|\[cause\]): ")
-# An error that only points at another one that was printed before it.
-_POINTS_ABOVE: Final = re.compile(
-    r"(?i)\bsee (?:the )?(?:(?:root )?cause|errors?|exceptions?|traceback|stack ?trace|logs?|output|messages?)"
-    r"(?: \w+){0,2} above\b|\bsee above for\b"
-)
-# Exceptions that list those of other processes or tasks, which are printed below them.
-_LISTING: Final = frozenset({"CheckpointException", "ExceptionGroup", "BaseExceptionGroup", "MultiError"})
 # What a runtime prints between an exception and its cause: frames, how many were left out, and fields of the exception.
 _FRAME: Final = re.compile(r"(?:^|[\s:|>\]])(?:at \S|\.\.\. \d)|^\s*[{}]?\s*$|^\s*[\w$]+: ")
 
@@ -255,16 +248,11 @@ def _demote_headings(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Tr
 
 
 def _demote_wrappers(items: Sequence[EvidenceItem], text: str) -> None:
-    """An exception whose cause is printed below it, or that points at one above it, is a consequence of that cause."""
+    """An exception whose cause is printed below it is a consequence of that cause."""
     wrapper: EvidenceItem | None = None
-    first_own: EvidenceItem | None = None
     for item in items:
-        if _is_own_error(item):
-            if wrapper is not None and (wrapper.exception in _LISTING or _introduces(text, wrapper, item)):
-                wrapper.role, wrapper.onset = "cascade", Onset.NEUTRAL
-            if first_own is not None and "above" in item.message and _POINTS_ABOVE.search(item.message):
-                item.role, item.onset = "cascade", Onset.NEUTRAL
-            first_own = first_own or item
+        if wrapper is not None and _is_own_error(item) and _introduces(text, wrapper, item):
+            wrapper.role, wrapper.onset = "cascade", Onset.NEUTRAL
         is_cause = _CAUSE.match(item.message.lstrip()) is not None and item.role == "initiating"
         if is_cause and wrapper is not None and _only_frames(text, wrapper, item):
             item.onset = min(item.onset, wrapper.onset)

@@ -1,7 +1,7 @@
 """The records of judging node events: an event and the evidence of its job, and what is found."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
@@ -101,7 +101,6 @@ class JobEvidence:
             None where it is not known; None if they did not.
         slow_nodes: finds the node of the rank that its logs name as the slowest again and again.
         late_nodes: finds the node whose ranks still worked while those of the others waited for them until a limit.
-        stopped: finds when the logs of a node stopped, for nodes whose logs show no failure while others do.
         mentions: whether a name is in its logs, as a whole word.
         job_names: finds the names that its logs call jobs.
         job_numbers: finds the numbers of a batch system by which its logs call jobs.
@@ -115,7 +114,6 @@ class JobEvidence:
         ends_in_words: whether one of its logs ends in words that no entry knows, which must be what it failed of.
         has_more_nodes: whether it has more GPUs than the nodes that are known, so that it ran on others as well.
         names_paths: whether its lines of failure name the file or directory that they are about.
-        written: finds when the file was written that its failure names, as far as the logs say so.
         nodes_with_logs: short names of the nodes whose logs are known.
         pod_nodes: finds the short names of the nodes that ran pods of the job, by events of these pods there.
         pods_that_began: finds the pods of which an event says that one of their containers started.
@@ -140,7 +138,6 @@ class JobEvidence:
     slowed_between: Callable[[], tuple[float | None, float | None] | None] = lambda: None
     slow_nodes: Callable[[], frozenset[str]] = frozenset
     late_nodes: Callable[[], frozenset[str]] = frozenset
-    stopped: Callable[[], Mapping[str, float]] = dict
     job_names: Callable[[], frozenset[str]] = frozenset
     job_numbers: Callable[[], frozenset[str]] = frozenset
     of_batch_system: bool = True
@@ -152,7 +149,7 @@ class JobEvidence:
     ends_in_words: bool = False
     has_more_nodes: bool = False
     names_paths: bool = True
-    written: Callable[[], Sequence[float]] = tuple
+
     nodes_with_logs: frozenset[str] = frozenset()
     pod_nodes: Callable[[], frozenset[str]] = frozenset
     pods_that_began: Callable[[], frozenset[str]] = frozenset

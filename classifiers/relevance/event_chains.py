@@ -10,66 +10,38 @@ from typing import Final
 from classifiers.relevance.event_candidates import Candidate, JobEvidence, Reason
 from classifiers.relevance.event_exclusion import EventsOfNode, exclusion_of
 from classifiers.relevance.event_places import names_other_node
-from classifiers.relevance.event_rules import (
-    all_led,
-    explained_by_name,
-    leads_stated,
-    leads_to,
-    shown_until_repair,
-)
+from classifiers.relevance.event_rules import leads_to, shown_until_repair
 from classifiers.relevance.event_times import comes_before
-from classifiers.relevance.words_in_text import is_whole_word_in, is_word_in
 
 # The reasons by which an event is set aside because log and scheduler do not support it. They may support its effect.
 _UNSUPPORTED: Final = frozenset(
     {Reason.NOT_SHOWN, Reason.NO_TRACE, Reason.LONG_BEFORE, Reason.SURVIVED, Reason.LATER, Reason.OTHER_NODE}
 )
-_SHORTEST_NAME: Final = 5  # shorter words are in many texts (judgement)
 # Judgement: a service's failure shows its effects on nodes within an hour. A change may show them days later.
 _SHARED_WITHIN_S: Final = 3_600.0
 
 
 def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
     """The used events that an event caused: of its node or of its service's users, and not long after it."""
-    if not used or not all_led(one.event.entries):
+    caused = leads_to(one.event.entries)
+    if not caused:
         return []
-    caused, named = leads_to(one.event.entries), explained_by_name(one.event.entries)
-    stated = leads_stated(one.event.entries)
     return [
         other
         for other in used
-        if other is not one
-        and (
-            not caused.isdisjoint(other.event.entries)
-            or (not named.isdisjoint(other.event.entries) and _shares_name(one, other))
-            or (not stated.isdisjoint(other.event.entries) and _states_new_value(one, other))
-        )
-        and _leads(one, other)
+        if other is not one and not caused.isdisjoint(other.event.entries) and _leads(one, other)
     ]
 
 
 def speaks_for(one: Candidate, effects: Sequence[Candidate], events_of_node: EventsOfNode, job: JobEvidence) -> bool:
     """Whether the effects of an event that was set aside support it, and nothing else is against it."""
-    if not effects or one.reason not in _UNSUPPORTED:
+    if one.reason not in _UNSUPPORTED:
         return False
     reason = exclusion_of(one, events_of_node, job) or events_of_node.reason(one)
-    if reason is Reason.OTHER_NODE:
-        # A service's failure is reported where the service runs. The node of a pod that never started is in no log.
-        if "service" in one.traits.objects:
-            return not names_other_node(one, job)
-        return any(_is_of_node(one, other) for other in effects)
+    if reason is Reason.OTHER_NODE:  # the node of a pod that never started is in no log
+        on_its_node = one.event.node is not None and any(one.event.node == other.event.node for other in effects)
+        return on_its_node and not names_other_node(one, job)
     return reason is None or reason in _UNSUPPORTED
-
-
-def _shares_name(one: Candidate, other: Candidate) -> bool:
-    """Whether an event names something that a part of a name in another event is, such as the host of an image."""
-    text = other.event.text.lower()
-    return any(is_word_in(name, text) for name in one.objects.specific_names if len(name) >= _SHORTEST_NAME)
-
-
-def _states_new_value(one: Candidate, other: Candidate) -> bool:
-    """Whether an event states the value that a change set, as a refusal states the limit that was met."""
-    return any(is_whole_word_in(value, other.event.text) for value in one.objects.new_versions)
 
 
 def _leads(one: Candidate, other: Candidate) -> bool:
@@ -81,7 +53,3 @@ def _leads(one: Candidate, other: Candidate) -> bool:
     if not shown_until_repair(one.event.entries).isdisjoint(other.event.entries):
         return True
     return other.event.time - one.event.time <= (one.traits.within_s or _SHARED_WITHIN_S)
-
-
-def _is_of_node(one: Candidate, other: Candidate) -> bool:
-    return one.event.node is not None and one.event.node == other.event.node

@@ -10,10 +10,8 @@ from classifiers.relevance.entry_groups import redundant_parts
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, MatchedEvent, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import exclusion_by_node, is_of_absent_pod, is_own_pod
-from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import (
     BUFFERED_S,
-    READ_AHEAD_S,
     comes_before,
     exclusion_by_time,
     is_shown_until_repair,
@@ -21,16 +19,12 @@ from classifiers.relevance.event_times import (
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.signatures import compile_set
 
-_Read = tuple[MatchedEvent, EventObjects]
 # Judgement: events of one node so close together may be of the same trouble.
 BESIDE_S: Final = 120.0
-# Judgement: clocks of one node's kernel and daemons agree to this, in seconds.
-_SAME_MOMENT_S: Final = 2.0
 # The family of the catalogue whose entries know no message, only the part that it is about and words of failure.
 _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
-_OF_GPUS: Final = frozenset({"dcgm", "xid", "nvidia-smi"})  # sources that report on GPUs alone
 # What is swapped on a node, by the kind of object that it is or carries; a repair of one says nothing of the others.
 _PARTS: Final = {
     "gpu": re.compile(r"(?i)\bgpus?\b|\bhgx\b|\bbaseboard\b|\baccelerator"),
@@ -41,8 +35,6 @@ _PARTS: Final = {
     "memory": re.compile(r"(?i)\bdimms?\b"),
 }
 _KINDS: Final = tuple(_PARTS)
-# A kubelet reports these conditions each time that it starts: they say nothing of other parts of the node.
-_KUBELET_CONDITION: Final = re.compile(r"\bNodeHas(?:Sufficient|No)\w+")
 
 # Linux, mm/memory-failure.c: the kernel took a page out of use, after it had killed the process that used it.
 _PAGE_TAKEN: Final = re.compile(r"\bMemory failure: 0x[0-9a-f]+: recovery action for\b")
@@ -87,11 +79,11 @@ class EventsOfNode:
     def _events_of(self, node: str | None) -> Sequence[MatchedEvent]:
         return self._events_by_node().get(node, ())
 
-    def _beside(self, one: MatchedEvent) -> Iterator[_Read]:
-        """The other events of the node at the time of an event: of most events, the text need not be read."""
+    def _beside(self, one: MatchedEvent) -> Iterator[EventObjects]:
+        """What the other events of the node at the time of an event name: of most events, no text need be read."""
         for other in self._events_of(one.node):
             if _is_beside(one, other):
-                yield other, self.objects_of(other)
+                yield self.objects_of(other)
 
     def objects_of(self, one: MatchedEvent) -> EventObjects:
         """What the text of an event names."""
@@ -118,15 +110,11 @@ class EventsOfNode:
             return None
         kinds = one.traits.objects
         if (one.objects.pids or "process" in kinds or "gpu" in kinds) and "node" not in kinds:
-            for other, objects in self._beside(one.event):
-                if _names_other_job(objects, self._job) and (
-                    one.objects.shares(objects) or self._reports((other, objects), one)
-                ):
+            for objects in self._beside(one.event):
+                if _names_other_job(objects, self._job) and one.objects.shares(objects):
                     return Reason.OTHER_PROCESS
-        may_be_redundant, ends = _is_redundant(one), "ends" in one.traits.effects
-        for _, objects in self._beside(one.event):
-            if may_be_redundant and objects.is_redundant:
-                return Reason.OTHER_DEVICE
+        ends = "ends" in one.traits.effects
+        for objects in self._beside(one.event):
             # Corrected errors often come before the one that is not: they say nothing of an event that ends processes.
             of_nobody = objects.is_disclaimed or (not ends and objects.is_corrected)
             if of_nobody and (
@@ -134,27 +122,6 @@ class EventsOfNode:
             ):
                 return Reason.OTHER_DEVICE
         return None
-
-    def _reports(self, report: _Read, one: Candidate) -> bool:
-        """Whether an event of another job may be a daemon's report of this one: of the same kind, and not before it.
-
-        Unless an event that names a process of that job is what it reports.
-        """
-        other, objects = report
-        same_kind = any(rule in one.rules for rule in rules_of(other.entries))
-        if (objects.pids and one.objects.pids) or not same_kind:
-            return False
-        if other.time is not None and one.event.time is not None and other.time < one.event.time - _SAME_MOMENT_S:
-            return False
-        return not any(
-            named.pids and not named.jobs.isdisjoint(objects.jobs) and _names_other_job(named, self._job)
-            for _, named in self._beside(other)
-        )
-
-
-def _is_redundant(one: Candidate) -> bool:
-    """Whether an event is only of a part of which the node has several."""
-    return bool(one.event.entries) and redundant_parts().issuperset(one.event.entries)
 
 
 def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
@@ -277,14 +244,12 @@ def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidenc
     if one.fit is Fit.SLOWER or "changes" in one.traits.effects:
         return False  # the job stayed slow; what was changed stays so
     # What was in progress then has failed all the same, whatever works again soon after.
-    has_hit = (_is_just_before(one, failed) or _ended_progress(one, job)) and one.fits
+    has_hit = _is_just_before(one, failed) and one.fits
     for end in ends:
         objects = events_of_node.objects_of(end)
         if has_hit and not objects.is_repair:
             continue
-        if one.traits.unchecked and objects.is_check and not one.objects.shares(objects):
-            continue
-        if _is_of_nothing_else(end, one):
+        if "Memory failure" in end.text and _PAGE_TAKEN.search(end.text) is not None:
             continue
         whole_node = "node" in one.traits.objects and not (objects.gpus or objects.names)
         shares = one.objects.shares(objects)
@@ -294,14 +259,6 @@ def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidenc
         if repaired or whole_node or same_mount or shares or _is_unnamed_of(one, end):
             return True
     return False
-
-
-def _is_of_nothing_else(end: MatchedEvent, one: Candidate) -> bool:
-    """Whether a report that something is in order again is about a part that cannot be what failed."""
-    if "Memory failure" in end.text and _PAGE_TAKEN.search(end.text) is not None:
-        return True
-    is_condition = "NodeHas" in end.text and _KUBELET_CONDITION.search(end.text) is not None
-    return is_condition and not any(map(_is_of_kubernetes, one.event.entries))
 
 
 def _is_later(end: MatchedEvent, one: Candidate) -> bool:
@@ -314,8 +271,6 @@ def _is_of_other_part(end: MatchedEvent, one: Candidate) -> bool:
     kinds = one.traits.objects
     if not kinds.isdisjoint({"node", "process"}) or not one.rules:
         return False
-    if end.source in _OF_GPUS and "gpu" not in kinds:
-        return True
     named = _parts_in(end.text)
     return bool(named) and not kinds.isdisjoint(_PARTS) and named.isdisjoint(kinds | _parts_in(one.event.text))
 
@@ -334,20 +289,10 @@ def _parts() -> Callable[[bytes], Sequence[int] | None]:
     return compile_set([words.pattern for words in _PARTS.values()])
 
 
-def _is_of_kubernetes(entry: str) -> bool:
-    return entry.startswith("kubernetes.")
-
-
 def _is_just_before(one: Candidate, failed: float | None) -> bool:
     """Whether the failure shows within the time that output may be buffered."""
     time = one.event.time
     return time is not None and failed is not None and 0 <= failed - time <= BUFFERED_S
-
-
-def _ended_progress(one: Candidate, job: JobEvidence) -> bool:
-    """Whether a run whose failure has no time of its own made no progress after the event, but until then."""
-    time, last = one.event.time, job.last_progress
-    return job.failed is None and time is not None and last is not None and 0 <= time - last <= READ_AHEAD_S
 
 
 def _is_unnamed_of(one: Candidate, end: MatchedEvent) -> bool:
@@ -369,7 +314,7 @@ def exclusion_by_log(one: Candidate, job: JobEvidence) -> Reason | None:
         return Reason.NOT_SHOWN
     if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
-    if _is_redundant(one):
+    if one.event.entries and redundant_parts().issuperset(one.event.entries):
         return Reason.NO_TRACE
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
     return None if alone_enough or _ended_the_job(one, job) or _kept_from_start(one, job) else Reason.NO_TRACE

@@ -11,7 +11,6 @@ from classifiers.relevance.entry_groups import (
     peer_lost,
     peer_silent,
     program_errors,
-    redundant_parts,
     reported_consequences,
 )
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence
@@ -31,8 +30,7 @@ from classifiers.relevance.event_rules import (
     explained_or_shown,
     leads_to,
 )
-from classifiers.relevance.event_times import READ_AHEAD_S, was_when_written
-from classifiers.relevance.raised_limits import raises_limit
+from classifiers.relevance.event_times import READ_AHEAD_S
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -41,12 +39,6 @@ _SLOWER_WITHIN_S: Final = 900.0
 _SLOWER_AT_ONCE_S: Final = 120.0
 # Judgement: steps are logged so much later at the latest than something of their node was changed.
 _SLOWER_CHANGED_S: Final = 300.0
-# Judgement: a job that was slow for a shorter time may have had a step with more work.
-_SLOW_FOR_S: Final = 60.0
-# Judgement: digits of a version that say which one a log means.
-_DIGITS_OF_VERSION: Final = 3
-_ASKED_TO_END: Final = "shell.asked-to-end-first"
-_ROUTINE: Final = frozenset({"changes.other", "changes.agents"})  # reported of every node all day
 # Judgement: who needs a service meets a change of it within this time, in seconds.
 _CHANGED_BEFORE_S: Final = 1_800.0
 # The families of the catalogue whose entries know errors of a kind of object.
@@ -66,6 +58,8 @@ _KNOWN_FOR_S: Final = 43_200.0
 _TESTED_BEFORE_S: Final = 900.0
 # Judgement: a process that meets a fault reports it within this time, in seconds.
 _AT_ONCE_S: Final = 120.0
+# Judgement: digits of a version that say which one a log means.
+_DIGITS_OF_VERSION: Final = 3
 _STOPPING: Final = frozenset({"ends", "stalls"})
 _OF_NODE: Final = frozenset({"gpu", "port", "node"})
 _PARTS: Final = frozenset({"gpu", "port"})
@@ -106,8 +100,6 @@ class EventFit:
             return Fit.LINE
         if self._slowed_the_job(one) or _is_of_late_node(one, job):
             return Fit.SLOWER
-        if _stopped_its_log(one, job):
-            return Fit.LINE
         if any(job.status in rule.status for rule in one.rules) or _was_slow_from_the_start(one, job):
             return Fit.SCHEDULER
         if self._has_own_failure and (self._own or self._telling_others.isdisjoint(explained)):
@@ -148,12 +140,10 @@ class EventFit:
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         # A port that has errors may lose a connection; a program that ended loses it as well.
         shows = shows or (job.timed_out and began_the_wait(one, job))
-        return Fit.WAITS if ports or (job.several and shows) else Fit.NONE
+        return Fit.WAITS if job.several and shows else Fit.NONE
 
     def _of_change(self, one: Candidate) -> Fit:
-        if raises_limit(one.event.text, one.event.entries):
-            return Fit.NONE
-        shows = (self._is_of_changed, self._asked_to_end_then, self._ended_then, self._is_of_unknown_words)
+        shows = (self._is_of_changed, self._ended_then, self._is_of_unknown_words)
         if any(ask(one) for ask in shows):
             return Fit.LINE
         if self._slowed_the_job(one):
@@ -161,12 +151,6 @@ class EventFit:
         if not one.traits.stalls:
             return Fit.NONE
         return Fit.WAITS if self._stopped_then(one) or self._never_began(one) else Fit.NONE
-
-    def _asked_to_end_then(self, one: Candidate) -> bool:
-        """Whether a process was asked to end, for no other reason that is known, at once after a change of its node."""
-        if _ASKED_TO_END not in self._own | self._others or _ROUTINE.issuperset(one.event.entries):
-            return False
-        return is_at_once(one, self._job) and names_node_of(one, self._job)
 
     def _is_of_unknown_words(self, one: Candidate) -> bool:
         """Whether no entry knows the failure, and the log names the host of a service that was changed just before."""
@@ -216,13 +200,13 @@ class EventFit:
         shown = self._own if self._has_own_failure else self._others
         if shown.isdisjoint(explained_at_once(one.event.entries)):
             return False
-        return is_at_once(one, self._job) or was_when_written(one, self._job)
+        return is_at_once(one, self._job)
 
     def _fits_at_once(self, one: Candidate) -> bool:
         """Whether the log shows, at once after an event, an error that may be of the same trouble.
 
         The error may have the cause of an event that ends or stalls jobs, or be of the same kind of object, or of a
-        file in a directory that the event names; or no program is its cause, and the event ends or stalls jobs.
+        file in a directory that the event names.
         """
         job = self._job
         was_found = bool(job.own_entries) and self._was_found(one)
@@ -234,8 +218,7 @@ class EventFit:
             return True
         if not causes or was_found or not names_node_of(one, job) or not job.failed_on(one.event.node):
             return False
-        of_platform = bool(job.own_causes) and not any(map(_is_of_user, job.own_causes))
-        return (of_platform and may_end) or self._is_of_same_object(one) or _names_directory_of(one, job)
+        return self._is_of_same_object(one) or _names_directory_of(one, job)
 
     def _was_found(self, one: Candidate) -> bool:
         """Whether a test of the job's time, or just before it, found a state that lasts until a repair."""
@@ -284,23 +267,11 @@ def _names_directory_of(one: Candidate, job: JobEvidence) -> bool:
     return any(path.count("/") and len(path) > 1 and f"{path}/" in text for path in one.objects.mounts)
 
 
-def _stopped_its_log(one: Candidate, job: JobEvidence) -> bool:
-    """Whether the logs of the event's node end with it without a word, long before other nodes show a failure."""
-    time, failed, node = one.event.time, job.failed_or_ended, one.event.node
-    if time is None or failed is None or node is None or one.traits.effects.isdisjoint(_STOPPING):
-        return False
-    if one.traits.objects.isdisjoint(_OF_NODE):
-        return False
-    end = job.stopped().get(short_name(node))
-    return end is not None and abs(time - end) <= _AT_ONCE_S <= failed - end
-
-
 def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     """Whether the steps of a job took longer since an event that may slow it down, or that stops a part of the node."""
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint(_PARTS))
     stops = not traits.effects.isdisjoint(_STOPPING) and not traits.objects.isdisjoint(_OF_NODE)
-    stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
     if one.event.time is None:
         return False
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
@@ -309,8 +280,6 @@ def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
     since = job.slowed()
-    if since is not None and not _stayed_slow(since, job):
-        return False
     # Lines may be missing between the last fast step and the first slow one.
     if _slowed_in_few_lines(one, job) and (may_slow or is_own_change or _may_slow_own_node(one, job)):
         return True
@@ -339,11 +308,7 @@ def _may_slow_own_node(one: Candidate, job: JobEvidence) -> bool:
     effects, objects = one.traits.effects, one.traits.objects
     of_data = not objects.isdisjoint(_DATA) and not effects.isdisjoint(_ON_DATA)
     of_part = not objects.isdisjoint(_PARTS) and not effects.isdisjoint(_STOPPING)
-    return (of_data or of_part) and names_node_of(one, job) and not _is_of_redundant_parts(one)
-
-
-def _is_of_redundant_parts(one: Candidate) -> bool:
-    return redundant_parts().issuperset(one.event.entries)
+    return (of_data or of_part) and names_node_of(one, job)
 
 
 def _slowed_in_few_lines(one: Candidate, job: JobEvidence) -> bool:
@@ -370,9 +335,3 @@ def _is_of_late_node(one: Candidate, job: JobEvidence) -> bool:
     if not may_slow or time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
         return False
     return job.timed_out and short_name(one.event.node or "") in job.late_nodes()
-
-
-def _stayed_slow(since: float, job: JobEvidence) -> bool:
-    """Whether a job was slow for so long that something of its platform may be why, not a single step."""
-    end = max((time for time in (job.last_progress, job.failed_or_ended) if time is not None), default=None)
-    return end is None or end - since >= _SLOW_FOR_S

@@ -142,8 +142,6 @@ _STANDS: Final = re.compile(
     r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
     r"\b[^\n]{0,40}\b(?:discarded|lost|dropped)\b"
 )
-# The node goes on with the other parts of the same kind.
-_REDUNDANT: Final = re.compile(r"(?i)\bredundan(?:cy|t)\b")
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
     r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
@@ -152,10 +150,6 @@ _REPAIR: Final = re.compile(
     r"(?:\b(?:0|no) (?:errors|failures)\b|\bpass\b)"
     # What is no longer offered to jobs harms none that starts later.
     r"|\bwithdrawn from\b|\btaken out of (?:service|use)\b"
-)
-# A check that passed; unlike a repair it changes nothing.
-_CHECK: Final = re.compile(
-    r"(?i)\bhealth ?check:? (?:pass|ok|success)|\bhealth check passed\b|\b(?:check|probe)s? (?:has |have )?passed\b"
 )
 _MANAGEMENT: Final = re.compile(
     r"(?i)\b\w*mgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b"
@@ -190,11 +184,9 @@ class EventObjects:
         specific_names: words that name one thing, such as a module, a path, a host or a resource, in lower case.
         new_versions: versions or values of two digits and more that a change leads to.
         is_corrected: whether the event itself says that nothing was lost.
-        is_redundant: whether it says that the node goes on with other parts of the same kind.
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
         is_repair: whether it reports that the node was repaired or is in service again.
-        is_check: whether it reports that a health check passed.
         of_node: whether it is of a slice of the node's own services.
         of_management: whether it is of a management port or controller.
     """
@@ -212,11 +204,9 @@ class EventObjects:
     specific_names: frozenset[str]
     new_versions: frozenset[str]
     is_corrected: bool
-    is_redundant: bool
     is_disclaimed: bool
     is_recovery: bool
     is_repair: bool
-    is_check: bool
     of_node: bool
     of_management: bool
 
@@ -303,11 +293,9 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "specific_names": lambda one: frozenset(part for name in one.words(_SPECIFIC) for part in _with_own(name.lower())),
     "new_versions": lambda one: frozenset(name for name in one.words(_CHANGED_TO) if sum(map(str.isdigit, name)) > 1),
     "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED) and not one.has(_STANDS),
-    "is_redundant": lambda one: one.has(_REDUNDANT) and not one.has(_UNCORRECTED),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY) and not one.has(_STANDS),
     "is_repair": lambda one: one.has(_REPAIR),
-    "is_check": lambda one: one.has(_CHECK),
     "of_node": lambda one: one.has(_SLICE),
     "of_management": lambda one: one.has(_MANAGEMENT),
 }
@@ -350,7 +338,7 @@ _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 # What is asked of every event by `may_concern_others` and `reports_recovery`, and what of the few others read further.
 _OF_ALL: Final = _Prefilter(asked=(_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED), read=(_JOB,))
 _OF_OBJECTS: Final = _Prefilter(
-    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _CHECK, _MANAGEMENT),
+    asked=(_SLICE, _UNCORRECTED, _STANDS, _MANAGEMENT),
     read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _POD, _NODE,
         _OWNER,

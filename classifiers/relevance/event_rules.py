@@ -28,13 +28,11 @@ _KEYS: Final = frozenset(
         "explains_at_once",
         "until_repair",
         "leads_to",
-        "leads_stated",
         "before_logs",
         "status",
         "within_s",
         "source",
         "disturbs",
-        "unchecked",
         "found_later",
     }
 )
@@ -71,13 +69,11 @@ class EventRule:
             may be the cause of them too.
         until_repair: those of them that jobs show which start later, before the object is repaired.
         leads_to: ids of the catalogue entries of other events that it causes.
-        leads_stated: ids of further ones, which a change causes where they state the value that it set.
         before_logs: whether it happens to a pod before that has a log, so that no log names its node.
         status: statuses by which a scheduler confirms it.
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
         source: where this is known from.
         disturbs: what running jobs may suffer from then on: "slows", or "stalls" for both; else empty.
-        unchecked: whether health checks of nodes do not look for it.
         found_later: whether it is a state that a test finds, mostly after the job.
     """
 
@@ -92,13 +88,11 @@ class EventRule:
     explains_at_once: frozenset[str]
     until_repair: frozenset[str]
     leads_to: frozenset[str]
-    leads_stated: frozenset[str]
     before_logs: bool
     status: frozenset[str]
     within_s: int
     source: str
     disturbs: Disturbs = ""
-    unchecked: bool = False
     found_later: bool = False
 
 
@@ -137,7 +131,6 @@ class EventTraits:
         within_s: how long after the event the failure shows at the latest, in seconds; 0 where nothing says so.
         slows: whether running jobs may get slower from then on.
         stalls: whether they may stop for a while.
-        unchecked: whether health checks of nodes do not look for it.
         found_later: whether it is a state that a test finds, mostly after the job.
         lasts: whether it may last from before the start of a job: trouble of a service of all jobs or of file servers.
     """
@@ -148,7 +141,6 @@ class EventTraits:
     within_s: int
     slows: bool
     stalls: bool
-    unchecked: bool
     found_later: bool
     lasts: bool
 
@@ -164,7 +156,6 @@ def traits_of(entries: tuple[str, ...]) -> EventTraits:
         within_s=max((rule.within_s for rule in rules), default=0),
         slows=any(rule.disturbs for rule in rules),
         stalls=any(rule.disturbs == "stalls" for rule in rules),
-        unchecked=bool(rules) and all(rule.unchecked for rule in rules),
         found_later=any(rule.found_later for rule in rules),
         lasts=any(rule.shared or rule.object == "filesystem" for rule in rules),
     )
@@ -207,18 +198,6 @@ def leads_to(entries: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*(rule.leads_to for rule in rules_of(entries)))
 
 
-@lru_cache(maxsize=4_096)
-def all_led(entries: tuple[str, ...]) -> frozenset[str]:
-    """Ids of the entries of all other events that such an event may cause, whatever has to be stated or named."""
-    return leads_to(entries) | explained_by_name(entries) | leads_stated(entries)
-
-
-@lru_cache(maxsize=4_096)
-def leads_stated(entries: tuple[str, ...]) -> frozenset[str]:
-    """Ids of the entries of other events that a change causes where they state the value that it set."""
-    return frozenset().union(*(rule.leads_stated for rule in rules_of(entries)))
-
-
 def source() -> bytes:
     """The content of the files of the rules and of the groups that they use."""
     return _content() + entry_groups.source()
@@ -257,12 +236,10 @@ def _parse(row: Mapping[str, Any]) -> EventRule:
         explains_at_once=frozenset(entry_groups.resolve(row.get("explains_at_once", []), where)),
         until_repair=frozenset(entry_groups.resolve(row.get("until_repair", []), where)),
         leads_to=frozenset(entry_groups.resolve(row.get("leads_to", []), where)),
-        leads_stated=frozenset(entry_groups.resolve(row.get("leads_stated", []), where)),
         before_logs=bool(row.get("before_logs", False)),
         status=frozenset(row["status"]),
         within_s=within_s,
         source=row["source"],
         disturbs=row.get("disturbs", ""),
-        unchecked=bool(row.get("unchecked", False)),
         found_later=bool(row.get("found_later", False)),
     )

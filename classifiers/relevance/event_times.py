@@ -5,7 +5,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, MatchedEvent, Reason
 from classifiers.relevance.event_places import CLOCK_SKEW_S, is_of_absent_pod
-from classifiers.relevance.event_rules import explained_at_once, shown_until_repair
+from classifiers.relevance.event_rules import shown_until_repair
 
 # Judgement: where all events are later than the job's end by more than this, clocks are set otherwise.
 CLOCK_BROKEN_S: Final = 6 * 3600.0
@@ -25,8 +25,6 @@ _STOPPED_WITHIN_S: Final = 600.0
 # Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
 _LONGEST_WAIT_S: Final = 1_800.0
 
-# Judgement: what a file server keeps back of a file reaches its disks in this time, in seconds.
-_WRITTEN_WITHIN_S: Final = 180.0
 # Linux, kernel/hung_task.c and kernel/watchdog.c: reported once it has lasted so long.
 _STOOD_STILL: Final = re.compile(r"\b(?:blocked for more than|stuck for) (\d{1,5}) ?s")
 # Judgement: a node under suspicion is tested so soon after its job.
@@ -51,7 +49,7 @@ def blocked_for(text: str) -> float:
 def exclusion_by_time(one: Candidate, job: JobEvidence) -> Reason | None:
     """The reason against an event that does not lie between the last progress and the failure."""
     time, failed = one.event.time, job.failed_or_ended
-    if time is None or failed is None or was_when_written(one, job):  # damage shows when the file is read
+    if time is None or failed is None:
         return None
     traits = one.traits
     effects = traits.effects
@@ -77,17 +75,6 @@ def exclusion_by_time(one: Candidate, job: JobEvidence) -> Reason | None:
         return Reason.LONG_BEFORE
     goes_on = last is None or time >= last - goes_on_for or (traits.slows and one.fit > Fit.WAITS)
     return None if goes_on or is_of_absent_pod(one, job) else Reason.SURVIVED
-
-
-def was_when_written(one: Candidate, job: JobEvidence) -> bool:
-    """Whether an event of a file system or disk was when the file was written that the job could not read later."""
-    time = one.event.time
-    if time is None or one.traits.objects.isdisjoint({"filesystem", "disk"}):
-        return False
-    damages = explained_at_once(one.event.entries)
-    if not any(not damages.isdisjoint(entries) for entries in job.own_entries):
-        return False
-    return any(abs(time - written) <= _WRITTEN_WITHIN_S for written in job.written())
 
 
 def _is_found_later(one: Candidate, time: float, job: JobEvidence) -> bool:

@@ -53,31 +53,11 @@ def judge(
             one.reason = _reason_after_recovery(one, job)  # sets it aside whether or not it recovered
         if one.reason is None:
             one.reason = exclusion_of(one, events_of_node, job) or events_of_node.reason(one)
-            may_be_used = one.reason is None or (
-                one.reason is Reason.RECOVERED and _reason_after_recovery(one, job) is None
-            )
-            left -= not may_be_used
+            left -= one.reason is not None
         found.append(one)
-    _demote_recoveries(found, job)
     _credit_changes(found)
     _keep_best(found, job)
     return _with_causes(found, events_of_node, job)
-
-
-def _demote_recoveries(found: Sequence[Candidate], job: JobEvidence) -> None:
-    """An object that fails again after it recovered has not recovered: its last failure supports the earlier ones."""
-    for one in found:
-        if one.reason is Reason.RECOVERED:
-            again = (
-                other
-                for other in found
-                if other.reason is None
-                and other.event.node == one.event.node
-                and comes_before(one.event, other.event)
-                and one.objects.shares(other.objects)
-            )
-            if any(again):
-                one.reason = _reason_after_recovery(one, job)
 
 
 def _credit_changes(found: Sequence[Candidate]) -> None:

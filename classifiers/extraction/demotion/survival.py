@@ -41,7 +41,6 @@ _FEWEST_AGAIN: Final = 2
 _ATTEMPT_RANGE: Final = 65_536  # characters in which the first time of an attempt is looked for
 _RESTARTED_AFTER_S: Final = 60.0  # clocks of nodes and logs agree to half of it (judgement)
 _RANKS_WITH_SAME_WORDS: Final = 3  # as many ranks print start-up words alike (judgement)
-_LOGS_AGREE_S: Final = 10.0  # the clocks of a job's own logs (judgement)
 
 
 def demote_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
@@ -126,16 +125,7 @@ def _is_survived(item: EvidenceItem, startup: frozenset[str], progress: Sequence
     if item.ends_process:
         return False
     is_weak = item.role == "initiating" and item.onset >= Onset.ERROR_WORDS and item.rank is not None
-    return (is_weak and _masked(item) in startup) or _others_went_on(item, own, progress)
-
-
-def _others_went_on(item: EvidenceItem, own: ProgressLines, progress: Sequence[ProgressLines | None]) -> bool:
-    """Whether other streams report progress well after the time that the line itself gives."""
-    time = time_of(item.text)
-    if time is None:
-        return False
-    others = (one.last_time() for one in progress if one is not None and one is not own)
-    return any(other is not None and time < other - _LOGS_AGREE_S for other in others)
+    return is_weak and _masked(item) in startup
 
 
 def demote_unanswered(items: Sequence[EvidenceItem]) -> None:
@@ -191,8 +181,6 @@ def demote_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[boo
     for item in items:
         if item.role != "initiating" or not _is_own_line(item, several_ranks) or not _is_of_program(item):
             continue
-        if "ignal" in item.message:
-            continue  # it reports the signal itself
         ends = lost if _is_abort(item) else asked
         if item.start_offset > ends.get(_process_of(item, several_ranks), item.start_offset):
             item.role, item.onset, item.is_late = "teardown", Onset.NEUTRAL, True

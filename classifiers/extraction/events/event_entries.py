@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from classifiers.contracts import RawCase
 from classifiers.extraction.events.memory_tables import KILLED_WORDS, holds_more_than_killed, is_held_by_stranger
-from classifiers.extraction.line_headers import is_information_of_daemon
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS
@@ -75,11 +74,11 @@ class EntriesOfNodes:
         return found
 
 
-def of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Sequence[Signature]:
+def of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
     """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
 
     General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
-    event of that kind. What a daemon logs as information of its own work is no record of a change.
+    event of that kind.
     """
     if len(hits) == 1 and not is_change and not hits[0].id.startswith(CHANGES):  # most events
         return hits
@@ -89,6 +88,6 @@ def of_one_kind(hits: Sequence[Signature], text: str, *, is_change: bool) -> Seq
         return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
     trouble = tuple([hit for hit in hits if not hit.id.startswith(CHANGES)])
     trouble = tuple([hit for hit in trouble if hit.id == MANY_AFFECTED]) or trouble
-    if trouble or not hits or is_information_of_daemon(text):
+    if trouble or not hits:
         return trouble
     return tuple(hit for hit in hits if hit.id != ANY_CHANGE)

@@ -76,9 +76,6 @@ def _subordinate(items: Sequence[EvidenceItem], explained: frozenset[str]) -> No
     for one in items:
         if any(hit.id in explained for hit in one.hits):
             first[one.stream] = min(one.offset, first.get(one.stream, one.offset))
-            of_nodes = one.line_number is None
-            if of_nodes and one.role == "initiating":
-                one.role = "cascade"
     for one in items:
         begin = first.get(one.stream)
         if begin is not None and one.line_number is not None and one.role == "initiating" and one.offset >= begin:

@@ -8,14 +8,13 @@ from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
-from classifiers.extraction.clocks import ClockOfLogs, clock_offsets, last_time
+from classifiers.extraction.clocks import ClockOfLogs, clock_offsets
 from classifiers.extraction.demotion import survival
 from classifiers.extraction.events.event_order import lead
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
-from classifiers.extraction.observations.phases import write_times
 from classifiers.extraction.observations.silence import stalled_since
 from classifiers.extraction.observations.slow_nodes import late_nodes, slow_nodes
 from classifiers.extraction.observations.slowdown import slowed_between
@@ -25,7 +24,7 @@ from classifiers.node_names import short_name
 from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, JobEvidence, Judgement, MatchedEvent, Reason, Support
-from classifiers.relevance.event_objects import may_concern_others, read_objects
+from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_places import CLOCK_SKEW_S
 from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
 from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, own_numbers, pods_that_began
@@ -109,8 +108,6 @@ def judge_node_events(
                 item.time = event.time if raw.node_events[hit.index].at is not None else time_of(item.text)
             if reason is None and item.role == "context" and judgement.support in {Support.ALONE, Support.TIME}:
                 reason = Reason.NO_TRACE  # it begins nothing, and nothing else fits it
-            if reason is None and judgement.support is Support.LOG and _is_called_overcome(item):
-                item.role, item.onset = "initiating", Onset.STRONG_ENTRY  # the log shows what it did all the same
             if reason is not None:
                 item.role, item.onset, item.set_aside = "context", Onset.NEUTRAL, reason.value
                 set_aside.append(item)
@@ -123,13 +120,6 @@ def judge_node_events(
         for item in items:  # the places in the one log are order enough, as without any event
             item.time = None
     return [*items, *used], set_aside
-
-
-def _is_called_overcome(item: EvidenceItem) -> bool:
-    """Whether an event that a strong entry knows is no beginning only because it names what recovered too."""
-    best = strongest(item.hits)
-    known = best is not None and best.role == "initiating" and best.strength != "weak"
-    return known and item.role == "context" and is_overcome(item.text) and read_objects(item.text).stands
 
 
 def causes_of(hits: Iterable[Signature], least: float) -> frozenset[str]:
@@ -241,7 +231,6 @@ def _job_seen(
         slow_nodes=cache(lambda: slow_nodes([one for one in streams if not one.is_scheduler], nodes)),
         late_nodes=cache(lambda: late_nodes(streams, attributions)),
         ended=clock.of(raw.job.ended_at),
-        stopped=cache(lambda: _stopped_logs(streams, of_logs)) if clock.is_aligned else dict,
         mentions=mentions,
         job_names=job_names,
         job_numbers=cache(lambda: own_numbers(raw.job, written)),
@@ -257,9 +246,6 @@ def _job_seen(
         failure_text=cache(lambda: "\n".join(_text_from(item, streams) for item in own or others if item.line_number)),
         has_more_nodes=own_of.more,
         names_paths=any(_ABSOLUTE.search(one.text) is not None for one in own),
-        written=cache(
-            lambda: write_times(texts, "\n".join(_text_from(one, streams) for one in own if one.line_number))
-        ),
         nodes_with_logs=frozenset(short_name(one.source.node) for one in streams if one.source.node and one.text),
         pod_nodes=cache(lambda: nodes_of_pods(raw.node_events, is_own)),
         pods_that_began=cache(lambda: pods_that_began(raw.node_events)),
@@ -328,27 +314,9 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
 
 
 def _slowed_since(texts: Sequence[str]) -> float | None:
-    """Since when steps took several times as long as before in one of the logs, None if in none.
-
-    Also None where a log says that each step had more work from then on.
-    """
-    if any(map(training_progress.has_more_work, texts)):
-        return None
+    """Since when steps took several times as long as before in one of the logs, None if in none."""
     found = (training_progress.slowed_since(text) for text in texts)
     return min((time for time in found if time is not None), default=None)
-
-
-def _stopped_logs(streams: Sequence[StreamText], of_logs: Sequence[EvidenceItem]) -> dict[str, float]:
-    """When the logs of a node end, by its short name, where none of them shows a failure but those of others do."""
-    speaking = {item.stream for item in of_logs if item.role != "context" and not item.from_scheduler}
-    logs = [one for one in streams if one.source.node and one.text and not one.is_scheduler]
-    known = {short_name(one.source.node) for one in logs if one.source.node and one.index in speaking}
-    ends: dict[str, float] = {}
-    for one in logs:
-        node, end = short_name(one.source.node or ""), last_time(one.text)
-        if known and node not in known and end is not None:
-            ends[node] = max(end, ends.get(node, end))
-    return ends
 
 
 def _telling_entries(item: EvidenceItem) -> frozenset[str]:

@@ -33,10 +33,6 @@ _HOLDER: Final = re.compile(r"Process (?P<pid>\d{1,10}) has (?P<held>\d{1,9}(?:\
 # A row of Ray's table of the processes that use most memory, and the name that Ray gives its own workers.
 _MEMORY_ROW: Final = re.compile(r"(?m)(?:^|[ \t])\d{1,8}\t(?P<held>\d{1,9}(?:\.\d{1,9})?)\t(?P<command>\S[^\n]{0,200})")
 _RAY_NAMES: Final = ("ray::", "/ray/", "raylet", "python")
-# A row of the table of processes that nvidia-smi prints: it names every process of a device, whoever started it.
-_SMI_ROW: Final = re.compile(
-    r"(?m)^.*\|\s+\d+\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+\d+\s+[CGM+]{1,3}\s.*\|\s*$|^\d{2,8}, [^\n]*MiB\s*$"
-)
 # What scripts that look after a failed job say of a process on a device of the job.
 _STRANGER: Final = re.compile(
     r"(?i)\b(?:no|not (?:in|of|part of) (?:a|any|this|the)|outside (?:of )?(?:a|any|this|the)"
@@ -94,8 +90,8 @@ def is_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
         if any(_is_stated_stranger(pid, streams) and _would_have_fitted(line.text, held) for pid, held in holders):
             return True
         capacity = _capacity(total)
-        pid, held = max(holders, key=lambda holder: holder[1])
-        if held <= _MOST_OF_DEVICE * capacity or _is_own_process(pid, line.text, streams):
+        held = max(held for _, held in holders)
+        if held <= _MOST_OF_DEVICE * capacity:
             continue
         own = _ALLOCATED.search(line.text)
         # In a container the driver's number of a process is not its own one: what PyTorch allocated tells whether it is
@@ -134,12 +130,3 @@ def _is_held_by_other_program(text: str) -> bool:
         return False
     most, command = max(rows)
     return most > _MOST_OF_DEVICE * sum(held for held, _ in rows) and not any(name in command for name in _RAY_NAMES)
-
-
-def _is_own_process(pid: str, line: str, streams: Sequence[StreamText]) -> bool:
-    """Whether the logs name a process elsewhere."""
-    word = re.compile(rf"(?<!\d){pid}(?!\d)")
-    return any(
-        pid in stream.text and word.search(_SMI_ROW.sub("", stream.text.replace(line, ""))) is not None
-        for stream in streams
-    )

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.extraction.training_progress import first_slow
 
@@ -21,9 +20,6 @@ _DATA_WORDS: Final = ("data", "Data")
 _SAVE_WORDS: Final = ("checkpoint", "Checkpoint", "ckpt")
 _LEAST_S: Final = 1.0  # judgement: less is no trouble for a step
 _RANGE: Final = 262_144  # characters of a log that are read (judgement)
-_SAVING: Final = re.compile(r"(?i)\b(?:sav(?:ed|ing|e)|wrote|writing|written|committ?(?:ed|ing))\b")
-_NUMBER: Final = re.compile(r"\d{2,12}")
-_FILE: Final = re.compile(r"/[\w.@%+=/-]{2,300}")
 _COUNT: Final = re.compile(r"\b(?P<count>\d{1,9}) ?/ ?(?P<total>\d{1,9})\b")
 _FEWEST_COUNTS: Final = 3  # judgement
 # A progress bar of tqdm or Rich with its count, the time since it began and the time that is left.
@@ -54,29 +50,6 @@ def _grew(pattern: re.Pattern[str], text: str) -> bool:
     values = [float(found["value"]) for found in pattern.finditer(text)]
     place = first_slow(values)
     return place is not None and min(values[place:]) >= _LEAST_S
-
-
-def write_times(texts: Sequence[str], failure: str) -> tuple[float, ...]:
-    """When the logs say that the checkpoint was saved whose file a failure names, in seconds into the year.
-
-    Args:
-        texts: the logs.
-        failure: the lines of the failure. A path with the number of the step says which checkpoint it is.
-    """
-    numbers = {int(number) for path in _FILE.findall(failure[:_RANGE]) for number in _NUMBER.findall(path)}
-    if not numbers:
-        return ()
-    found: list[float] = []
-    for text in texts:
-        if not any(word in text for word in _SAVE_WORDS):
-            continue
-        now: float | None = None
-        for line in text[-_RANGE:].split("\n"):
-            now = time_of(line) or now
-            if now is not None and any(word in line for word in _SAVE_WORDS) and _SAVING.search(line) is not None:
-                named = {int(number) for number in _NUMBER.findall(line)}
-                found += [now] if not numbers.isdisjoint(named) else []
-    return tuple(found)
 
 
 def is_alive_when_given_up(streams: Sequence[StreamText]) -> bool:

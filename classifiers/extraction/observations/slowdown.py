@@ -32,16 +32,11 @@ _Pace = tuple[float | None, float]
 
 
 def slowed_down(streams: Sequence[StreamText]) -> bool:
-    """Whether a job that did not end in time took several times as long for its steps in the end as before.
-
-    Not where it gave each step more work.
-    """
+    """Whether a job that did not end in time took several times as long for its steps in the end as before."""
     if next(lines_with(streams, deadlines_reached()), None) is None:
         return False
     texts = [stream.text for stream in streams if not stream.is_scheduler]
-    if any(map(training_progress.has_slowed, texts)):
-        return not any(map(training_progress.has_more_work, texts))
-    return any(slowed_between(text) is not None for text in texts)
+    return any(training_progress.has_slowed(text) or slowed_between(text) is not None for text in texts)
 
 
 def slowed_between(text: str) -> tuple[float | None, float | None] | None:
@@ -50,7 +45,7 @@ def slowed_between(text: str) -> tuple[float | None, float | None] | None:
     Args:
         text: a log; it is read only where it is short.
     """
-    if len(text) > training_progress.SHORT_LOG or training_progress.raises_work(text):
+    if len(text) > training_progress.SHORT_LOG:
         return None
     for paces in _series(text):
         place = _first_slower([pace for _, pace in paces])

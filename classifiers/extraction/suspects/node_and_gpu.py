@@ -27,7 +27,7 @@ def suspect_node(
     begins = [item for item in items if item.role == "initiating"]
     of_daemon = len(nodes) > 1 and bool(begins) and is_reported_by_other_node(begins[0])
     for item in begins:
-        named = lost_node(item.text, "", nodes) if item.line_number is None or of_daemon else None
+        named = lost_node(item.text, nodes) if item.line_number is None or of_daemon else None
         if named is not None:
             return named
         if of_daemon or (rank is not None and item.rank not in {None, rank}):

@@ -154,34 +154,9 @@ def _exit_behind_unattributed_error(evidence: SuspectEvidence) -> int | None:
     return _reported_exit(evidence) if first.onset < Onset.LIKELY_CONSEQUENCE else None
 
 
-def _global_report(evidence: SuspectEvidence) -> int | None:
-    """The rank that a launcher of all ranks reports; none that was aborted after a time-out."""
-    seen = next(
-        (
-            process_exit
-            for process_exit in evidence.exits
-            if process_exit.sees_all_ranks and process_exit.rank is not None and process_exit.signal != SIGTERM
-        ),
-        None,
-    )
-    if seen is None:
-        return None
-    timed_out = any(item.role != "context" and names_timeout(item.text, _RANGE) for item in evidence.items)
-    return None if timed_out and seen.signal in {SIGABRT, None} else seen.rank
-
-
 def _reported_missing(evidence: SuspectEvidence) -> int | None:
     """The rank that others report most often as missing."""
     return Counter(evidence.missing).most_common(1)[0][0] if evidence.missing else None
-
-
-def _only_error(evidence: SuspectEvidence) -> int | None:
-    """The only rank with a beginning of its own, unless it only reports that others did not answer."""
-    own = evidence.own_beginnings
-    ranks = {item.rank for item in own}
-    if len(ranks) != 1 or all(item.onset >= Onset.LIKELY_CONSEQUENCE for item in own):
-        return None
-    return ranks.pop()
 
 
 def _behind(evidence: SuspectEvidence) -> int | None:
@@ -258,11 +233,6 @@ def _late(evidence: SuspectEvidence) -> int | None:
             (waiting if names_timeout(item.text, _RANGE) else others).add(item.rank)
     late = others - waiting
     return late.pop() if waiting and len(late) == 1 else None
-
-
-def _first_own(evidence: SuspectEvidence) -> int | None:
-    """The rank of the first beginning of its own, whatever it is."""
-    return next((item.rank for item in evidence.own_beginnings), None)
 
 
 def _reported_exit(evidence: SuspectEvidence) -> int | None:
@@ -355,14 +325,11 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _violent_exit,
     _named_process,
     _exit_behind_unattributed_error,
-    _global_report,
     _reported_missing,
-    _only_error,
     _behind,
     _differing_collective,
     _silent,
     _late,
-    _first_own,
     _reported_exit,
     _first_complaint,
     _rank_of_node,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.extraction.line_attribution import LineAttribution, process_of
+from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_prefixes import detect_style, sample_lines
 
 WORDS = (
@@ -145,12 +145,6 @@ def test_an_unmarked_line_is_likely_of_the_rank_that_stopped() -> None:
     assert attribution_of(before + trace + after).rank_near(len(before)) == 1
 
 
-def test_the_process_of_a_line() -> None:
-    assert process_of("F1121 10:32:28.303929   16879 client.h:80] gone") == "16879"
-    assert process_of("[gpu048:02131] *** Process received signal ***") == "2131"
-    assert process_of("nothing of the kind") is None
-
-
 @given(st.text(max_size=2_000), st.text(max_size=200))
 def test_any_text_can_be_attributed(text: str, line: str) -> None:
     attribution = attribution_of(text)
@@ -173,20 +167,3 @@ def test_local_ranks_are_ranks_where_one_node_has_all(head: str, rank: int | Non
     text = f"[default0]:{head or 'loading'}\n[default1]:loading\n[default0]:step 1\n[default1]:step 1\n"
     header = attribution_of(text).parse_header("[default1]:KeyError: 'y'")
     assert (header.rank, header.is_local) == ((rank, False) if rank is not None else (1, True))
-
-
-def test_an_error_in_a_task_of_ray_is_of_the_process_that_its_report_names() -> None:
-    text = (
-        "(RayTrainWorker pid=501, ip=10.0.0.4) Setting up process group for: env:// [rank=1, world_size=2]\n"
-        "ray.exceptions.RayTaskError(ValueError): ray::_Inner.train() (pid=400, ip=10.0.0.3, actor_id=6f)\n"
-        '  File "/usr/lib/python3/site-packages/ray/train/trainer.py", line 53, in train\n'
-        "    ray.get(object_ref)\n"
-        "ray.exceptions.RayTaskError(ValueError): ray::_RayTrainWorker__execute.get_next() (pid=501, ip=10.0.0.4)\n"
-        '  File "train.py", line 30, in loop\n'
-        "ValueError: bad column\n"
-        "ValueError: not of a task\n"
-    )
-    attribution = attribution_of(text)
-    assert attribution.rank_of_ray_task(text.index("ValueError: bad")) == 1
-    assert attribution.rank_of_ray_task(text.index("ValueError: not")) is None
-    assert attribution.rank_of_ray_task(0) is None

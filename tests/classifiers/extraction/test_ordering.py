@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from classifiers import signatures
 from classifiers.extraction import ordering
 from classifiers.extraction.demotion import survival
@@ -123,19 +121,3 @@ def test_the_first_of_repeated_attempts_leads() -> None:
     last = item("no such key, gave up", "initiating", Onset.TRACEBACK, 1, hits=missing, start_offset=100)
     assert ordering.promote_first_mention([last, first])
     assert first.role == "initiating"
-
-
-@pytest.mark.parametrize(
-    ("earlier", "leads"),
-    [
-        ("https://store.example/b/faces/o", True),
-        ("https://store.example/b/faces", True),
-        ("https://store.example/b/ckpt", False),
-    ],
-)
-def test_a_complaint_about_another_object_of_the_same_host_is_no_first_mention(earlier: str, *, leads: bool) -> None:
-    words = frozenset({"unavailable"})
-    first = item(f"503 for {earlier}: unavailable", "context", Onset.DEMOTED, 0, error_words=words)
-    text = "403 for https://store.example/b/faces/o: forbidden"
-    last = item(text, "initiating", Onset.TRACEBACK, 1, start_offset=100)
-    assert ordering.promote_first_mention([last, first]) is leads

@@ -64,15 +64,6 @@ def test_an_update_of_the_nodes_leads_the_drain_of_one(extractor: Extractor) -> 
     assert items(extractor, log, update)[0].text != update.text
 
 
-@pytest.mark.parametrize(("host", "leads"), [("mirror.lab.example", True), ("cache.lab.example", False)])
-def test_a_change_leads_an_event_that_names_what_it_names(extractor: Extractor, host: str, *, leads: bool) -> None:
-    rule = f"policy enabled in all namespaces: images are taken from {host}"
-    pull = 'Failed to pull image "mirror.lab.example/a/b:1": failed to resolve reference "mirror.lab.example/a/b:1": '
-    pull += "mirror.lab.example/a/b:1: not found"
-    found = items(extractor, "0/2 pods running\n", happened(rule, 7_200, "*", "change"), happened(pull, 900))
-    assert (found[0].text == rule) is leads
-
-
 def test_a_change_that_is_reported_as_done_has_not_recovered() -> None:
     changed = event("containerd restarted, is back up and running", at=END - 60, entries=("changes.runtime",))
     down = event("container runtime is down", at=END - 40, index=1, entries=("kubernetes.runtime-down",))
@@ -113,15 +104,6 @@ def test_the_process_that_was_ended_from_outside_has_no_line_of_it() -> None:
     assert judge([event("Container fit failed liveness probe", at=END - 60, entries=probe)], (), silent)[0].support
     early = event("Container fit failed liveness probe", at=END - 1_000, entries=probe)
     assert judge([early], (), lost_peer(other_entries=frozenset(), failed=None, last_progress=None))[0].reason
-
-
-def test_healthy_gpus_repair_no_clock() -> None:
-    wrong = event("System clock wrong by 301.2 seconds", at=END - 60, source="syslog", entries=("nodes.clock",))
-    refused = job(own_entries=[frozenset({"service.clock-skew"})], failed=END - 10, last_progress=None)
-    gpus = event("health check passed", at=END - 40, source="dcgm", index=1, entries=())
-    daemon = event("chronyd is healthy again", at=END - 40, source="syslog", index=1, entries=())
-    assert judge([wrong], [wrong, gpus], refused)[0].support is Support.LOG
-    assert judge([wrong], [wrong, daemon], refused)[0].support is Support.LOG
 
 
 def test_file_servers_are_reported_where_they_run() -> None:
@@ -200,20 +182,6 @@ def test_a_lower_limit_of_processes_leads_the_refusal_of_the_kernel(extractor: E
     limit = happened("node config: TasksMax 32768 -> 2048 applied to pool train", 80_000, source="change")
     refused = happened("cgroup: fork rejected by pids controller in /kubepods.slice/pod7", 62, source="kernel")
     assert items(extractor, log, limit, refused)[0].text == limit.text
-
-
-@pytest.mark.parametrize(
-    ("text", "is_change"),
-    [
-        ('I1120 09:40:00.123456    3505 getters.go:187] "Pod status updated" pod="kube-system/kube-proxy-9"', False),
-        ("CoreDNS of the cluster was updated by the proxy of node pool 2", True),
-    ],
-)
-def test_what_a_daemon_logs_of_its_own_work_is_no_change(extractor: Extractor, text: str, *, is_change: bool) -> None:
-    steps = "2026-11-20 09:50:00 step 10 loss 2.0\n"
-    log = steps + "2026-11-20 09:59:00 socket.gaierror: [Errno -3] Temporary failure in name resolution\n"
-    found = items(extractor, log, happened(text, 900))
-    assert any(hit.id.startswith("changes.") for item in found for hit in item.hits) is is_change
 
 
 ASKED = "2026-11-20 09:58:00 received SIGTERM, leaving the training loop\n"

@@ -97,21 +97,6 @@ def test_a_file_is_missed_at_once_after_an_event_names_its_directory(
 
 
 @pytest.mark.parametrize(
-    ("entry", "causes", "is_used"),
-    [
-        ("nodes.daemon-failed", {"HW.NODE.1"}, True),
-        ("nodes.daemon-failed", {"HW.NODE.1", "USER.1"}, False),
-        ("chassis.cooling", {"HW.NODE.1"}, False),  # it ends and stalls no job
-    ],
-)
-def test_an_error_that_no_program_causes_is_of_what_was_reported_at_once_before(
-    entry: str, causes: set[str], *, is_used: bool
-) -> None:
-    full = of_causes("metadata store: command refused", before_s=30, entries=(entry,))
-    assert (judged(full, seen_with("", "python.io-error", causes)).reason is None) is is_used
-
-
-@pytest.mark.parametrize(
     ("entry", "before_s", "is_used"),
     [
         ("storage.disk-full-write", 20, True),

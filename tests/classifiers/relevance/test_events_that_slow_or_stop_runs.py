@@ -81,17 +81,6 @@ def test_the_node_of_the_slowest_rank_supports_what_slows_that_node_down() -> No
     assert judged(narrow, job(**waiting, slow_nodes=lambda: frozenset({"gpu2"}))).reason is not None
 
 
-def test_a_health_check_that_passes_does_not_repair_what_it_does_not_look_for() -> None:
-    narrow = event("GPU 2: PCIe link width 4, expected 16", at=-5_000.0, entries=NARROW)
-    lost = event(at=END - 40)
-    passed = event("node health check ok", at=END - 30, source="slurmd", index=1, entries=())
-    reseated = event("GPU tray reseated, node back in service", at=END - 30, source="slurmd", index=1, entries=())
-    own = job(own_entries=[frozenset({"adapters.pcie-width"})])
-    assert judged(narrow, own, [passed]).support is Support.LOG
-    assert judged(narrow, own, [reseated]).reason is Reason.RECOVERED
-    assert judged(lost, job(), [passed]).reason is Reason.RECOVERED
-
-
 def test_a_test_after_the_job_counts_where_the_log_shows_what_it_finds() -> None:
     found = event("gpu_burn: GPU 5: FAULTY", at=END + 7_200, entries=WRONG_RESULTS)
     differs = frozenset({"wordings.one-replica-differs"})

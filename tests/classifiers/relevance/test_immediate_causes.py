@@ -119,18 +119,6 @@ def of_two_nodes(last: datetime, event: datetime) -> Case:
 
 
 @pytest.mark.parametrize(
-    ("log_ends_s", "event_s", "leads"),
-    [(600, 590, True), (600, 200, False), (60, 50, False)],  # s before the end
-)
-def test_an_event_with_which_the_log_of_its_node_stops_leads(log_ends_s: int, event_s: int, *, leads: bool) -> None:
-    case = of_two_nodes(END - timedelta(seconds=log_ends_s), END - timedelta(seconds=event_s))
-    assert (case.evidence[0].text == STALLED) is leads
-    if leads:
-        assert case.suspect is not None
-        assert (case.suspect.node, case.suspect.rank) == ("n2", 1)
-
-
-@pytest.mark.parametrize(
     "asked", ["board update: n1 set to reboot by the installer", "systemd: The system will reboot now!"]
 )
 def test_a_restart_that_was_asked_for_comes_before_the_node_that_restarted(asked: str) -> None:

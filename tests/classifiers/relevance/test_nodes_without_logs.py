@@ -38,13 +38,6 @@ def test_an_event_of_a_known_node_comes_first() -> None:
     assert [one.reason for one in judge(events, events, waiting)] == [None, Reason.OTHER_NODE]
 
 
-@pytest.mark.parametrize(("written", "is_used"), [(END - 5_000, True), (END - 9_000, False)])
-def test_a_failure_of_a_store_explains_damage_of_what_was_saved_at_that_time(written: float, *, is_used: bool) -> None:
-    failover = event(FAILOVER, at=END - 4_990, node="oss9", source="storage", entries=OF_SERVER)
-    seen = job(own_entries=[TORN], other_entries=TORN, written=lambda: (written,))
-    assert (judged(failover, seen).reason is None) is is_used
-
-
 def test_what_was_lost_beside_what_recovered_is_no_recovery() -> None:
     assert not read_objects("80 clients recovered, 12 transactions lost").is_recovery
     assert read_objects("80 clients recovered, 0 transactions lost").is_recovery

@@ -107,25 +107,6 @@ def test_an_upgrade_that_drains_a_node_of_the_job_ends_its_processes(extractor: 
     assert (beginnings(own)[:1], upgrade.format(7) in beginnings(other)) == ([upgrade.format(1)], False)
 
 
-@pytest.mark.parametrize(
-    ("change", "counts"),
-    [
-        ("resourceQuota gpu of all teams: 128 -> 12", True),
-        ("resourceQuota of team speech: 128 -> 256", False),
-        ("resourceQuota of team speech: requests.nvidia.com/gpu 128 -> 96", False),
-    ],
-)
-def test_a_change_of_a_quota_leads_the_refusal_that_states_its_value(
-    extractor: Extractor, change: str, counts: bool
-) -> None:
-    refused = (
-        "Error creating: pods is forbidden: exceeded quota: gpu, requested: requests.nvidia.com/gpu=16, limited: {}=12"
-    )
-    refused = refused.format("requests.nvidia.com/gpu")
-    found = items(extractor, WAITING, (change, None, 4_000), (refused, None, 1_200))
-    assert beginnings(found) == [change if counts else refused]
-
-
 def test_a_broken_device_leads_the_refusal_of_its_node_for_a_pod_that_never_started(extractor: Extractor) -> None:
     broken = "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x24:0xffff:1568)"
     refused = "Pod was rejected: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"

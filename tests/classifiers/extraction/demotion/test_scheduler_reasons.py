@@ -6,7 +6,7 @@ import pytest
 
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.benign_lines import is_variable
-from classifiers.extraction.ranks import rank_of_device, ranks_of_event
+from classifiers.extraction.ranks import ranks_of_event
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 ENDED = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -60,18 +60,3 @@ def test_a_file_server_that_one_node_misses_points_to_the_ranks_there(nodes: tup
     job = JobFacts(status="failed", nodes=("hc0", "hc1", "hc2"), gpus=24, ended_at=ENDED)
     raw = RawCase(job, (*logs, error), node_events=lost)
     assert ranks_of_event(raw, EXTRACTOR.extract(raw).items) == (ranks | {17} if ranks else set())
-
-
-@pytest.mark.parametrize(("bus", "suspect"), [("9b000", 3), ("1b000", None)])
-def test_the_rank_that_uses_the_device_at_the_address_of_an_event_is_the_suspect(bus: str, suspect: int | None) -> None:
-    begin = (
-        "hc1:4{0}:5{0} [{0}] NCCL INFO comm 0x5f rank {0} nranks 8 cudaDev {0} nvmlDev {0} busId {1} - Init COMPLETE\n"
-    )
-    error = "RuntimeError: CUDA error: unspecified launch failure\n"
-    buses = {1: "3b000", 3: bus}
-    logs = tuple(LogStream(begin.format(rank, at) + STEPS + error, rank=rank, node="hc1") for rank, at in buses.items())
-    fault = "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
-    event = NodeEvent(fault, ENDED - timedelta(seconds=100), "hc1", "kernel")
-    job = JobFacts(status="failed", nodes=("hc1",), gpus=8, ended_at=ENDED)
-    raw = RawCase(job, logs, node_events=(event,))
-    assert rank_of_device(raw, EXTRACTOR.extract(raw).items) == suspect

@@ -3,8 +3,6 @@
 import pytest
 
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
-from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.observations.phases import write_times
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 MISSED = (
@@ -48,13 +46,6 @@ def test_a_process_that_its_launcher_gave_up_was_not_killed_by_others() -> None:
     raw = RawCase(job=JobFacts(status="failed"), streams=(LogStream("step 80 loss 1.0\n" + MISSED, rank=0),))
     first = next(item for item in EXTRACTOR.extract(raw).items if item.role == "initiating")
     assert "heartbeat" in first.text
-
-
-def test_the_time_of_a_save_is_that_of_the_checkpoint_that_the_failure_names() -> None:
-    log = "".join(f"2026-12-01 0{h}:00:00 step {h}00\nsaving checkpoint step_{h}00\n" for h in (8, 9))
-    found = write_times([log], "RuntimeError: cannot read /ck/step_00900/rank1.pt")
-    assert found == (time_of("2026-12-01 09:00:00 x"),)
-    assert write_times([log], "RuntimeError: cannot read the file") == ()
 
 
 @pytest.mark.parametrize(
