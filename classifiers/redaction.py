@@ -55,7 +55,7 @@ def has_secret(value: Any) -> bool:
         return True
     whole = "\n".join(texts)
     # A form of several lines could begin in one string and end in the next.
-    return _MULTILINE_MARKER in whole or bool(_finder().spans(whole))
+    return _MULTILINE_MARKER in whole or _finder().is_in(whole)
 
 
 def _collect_strings(value: Any, texts: list[str]) -> bool:

@@ -109,8 +109,18 @@ class SecretFinder:
         for marker, kind, pattern in forms:
             self._patterns[numbers[marker]].append(_Pattern(marker, kind, pattern))
 
-    def spans(self, text: str, *, decode: bool = True) -> list[tuple[int, int]]:
-        """The spans of secrets, in order, not overlapping. `decode`: also those in base64."""
+    def is_in(self, text: str, *, decode: bool = True) -> bool:
+        """Whether a text has a secret: the search ends with the first one. `decode`: also those in base64."""
+        return bool(self.spans(text, decode=decode, first_alone=True))
+
+    def spans(self, text: str, *, decode: bool = True, first_alone: bool = False) -> list[tuple[int, int]]:
+        """The spans of secrets, in order, not overlapping.
+
+        Args:
+            text: the text.
+            decode: also those in base64.
+            first_alone: end the search with the first secret that is found.
+        """
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(letter if len(letter.lower()) != 1 else letter.lower() for letter in text)
@@ -133,12 +143,13 @@ class SecretFinder:
                 seen[index] = hit
             elif patterns and patterns[0].kind == "command":
                 tried[index] = tried.get(index, 0) + 1
-                if tried[index] > _COMMANDS:
-                    seen[index] = start + _AFTER_COMMAND
+                seen[index] = start + (_AFTER_COMMAND if tried[index] > _COMMANDS else 0)
             elif index == self._web_token:
                 dotless = _end_of_dotless(text, start)
             if decode and start >= decoded and self._markers[index] in self._base64:
                 decoded = self._decoded(text, start, decoded, found)
+            if first_alone and found:
+                return found
         if decode:
             found += OpaqueWords(text, low).spans()
         return _merged(found)
@@ -151,7 +162,7 @@ class SecretFinder:
         end = rest.end() if rest is not None else start + 1
         if end - begin >= _BASE64_LEAST:
             run = _NOT_BASE64.sub("", text[begin:end]).rstrip("=").replace("-", "+").replace("_", "/")
-            if any(self.spans(plain, decode=False) for offset in range(4) if (plain := _plain(run[offset:]))):
+            if any(self.is_in(plain, decode=False) for offset in range(4) if (plain := _plain(run[offset:]))):
                 found.append((begin, end))
         return max(end, start + 1)
 
