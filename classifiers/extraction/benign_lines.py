@@ -48,6 +48,7 @@ _PATH: Final = re.compile(r"(?<![^\s'\"<>])[^\s'\"<>/]*/[^\s'\"<>]*")
 _RANGE: Final = 400  # characters of a line that are read (judgement)
 _MAKE_IGNORED: Final = re.compile(r"g?make(?:\[\d+\])?: \[.*\(ignored\)\s*$")
 _SHELL_TRACE: Final = re.compile(r"\++ ")
+_SHELL_TRUE: Final = re.compile(r"\++ (?:true|:)\s*$")
 _WARNING_HEADING: Final = re.compile(r"(?:\u2502 )?(?:CMake )?(?:[Ww]arning|WARNING|NOTE|Note|INFO|HINT|Hint)\b")
 _BLOCK_MARKS: Final = (" ", "\t", "\u2502")
 # A setting as programs print all of theirs at the start: its name, dots, its value.
@@ -62,6 +63,19 @@ _OF_END: Final = re.compile(r"exit|code|status|reason|signal|message|msg|cause|s
 # The settings of an object on one line: Namespace(...), TrainingArguments(...).
 _SETTINGS: Final = re.compile(r"(?:Namespace|\w*(?:Arguments|Args|Config|Options|Settings))\(")
 _PLAIN_SETTING: Final = re.compile(r"\b\w+=(?:true|false|none|[\d.]+(?:e[+-]?\d+)?)(?=[,)\s])")
+# After a line that ends with its trouble, as HTTP clients print it.
+_RETRY_ANNOUNCED: Final = re.compile(r"(?i)\b(?:retrying|retry|trying again|will retry) (?:in|after) \d")
+# A standard command that did not find or make something; a shell goes on after it unless its script says otherwise.
+_COMMAND_COMPLAINS: Final = re.compile(
+    r"(?:/[\w./-]{1,40}/)?(?:ls|cp|mv|rm|mkdir|rmdir|cat|ln|touch|find|stat|du|df|head|tail|grep|p?kill|killall|which"
+    r"|xauth|chmod|chown|readlink|diff|id): [^\n]{0,200}(?:No such file or directory|File exists|omitting directory"
+    r"|does not exist|No such process|no \S+ in \(|cannot find name for|are the same file)"
+)
+_NAMED: Final = re.compile(r"['\"\u2018]([^'\"\u2019]{3,200})['\"\u2019]")
+_PROGRAM_FAILED: Final = re.compile(
+    r"\n(?:Traceback \(most recent call last\)|[A-Za-z_][\w.]{1,80}?(?:Error|Exception): )"
+)
+_FAR: Final = 65_536  # characters below such a command in which a program may have failed (judgement)
 _MOST_LINES: Final = 8  # above a line that may belong to a warning (judgement: a warning of a tool is a paragraph)
 
 
@@ -195,9 +209,27 @@ def is_tolerated(text: str, offset: int, end: int) -> bool:
         end: where it ends.
     """
     following = text[end + 1 : end + 1 + _RANGE].partition("\n")[0]
-    if _MAKE_IGNORED.match(following) or (_SHELL_TRACE.match(following) and is_overcome(following)):
+    if _MAKE_IGNORED.match(following) or _SHELL_TRUE.match(following) or _announces_retry(following):
+        return True
+    if _SHELL_TRACE.match(following) and is_overcome(following):
+        return True
+    if _COMMAND_COMPLAINS.match(text, offset, min(end, offset + _RANGE)) and _program_failed_later(text, offset, end):
         return True
     return text.startswith(_BLOCK_MARKS, offset) and _is_in_warning(text, offset)
+
+
+def _program_failed_later(text: str, offset: int, end: int) -> bool:
+    """Whether a program ran and failed below a command, and not of what the command missed."""
+    failed = _PROGRAM_FAILED.search(text, end, end + _FAR)
+    if failed is None:
+        return False
+    named = _NAMED.search(text, offset, end)
+    return named is None or text.find(named[1], failed.start(), failed.start() + _FAR) < 0
+
+
+def _announces_retry(line: str) -> bool:
+    """Whether a line says that what failed before it is tried again after a time."""
+    return ("etry" in line or "again" in line) and _RETRY_ANNOUNCED.search(line) is not None
 
 
 def _is_in_warning(text: str, offset: int) -> bool:

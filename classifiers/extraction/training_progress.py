@@ -62,12 +62,20 @@ _WORK_PER_S: Final = re.compile(
 )
 _WORK_WORDS: Final = ("/s", "ps=", "ps ", "ps:", "er_s", "erS", "hroughput", "usbw", "us_bw")
 _RATE: Final = re.compile(r"\b(?P<value>\d{1,9}(?:\.\d{1,6})?) ?(?P<unit>s/it|it/s)\b")
+# What a program says when it gives each step more work: a greater size, or more layers to train.
+_MORE_WORK: Final = re.compile(
+    r"(?i)\b(?:seq(?:uence)?|context|batch|micro-?batch|resolution|image|crop|frames?|max_?len(?:gth)?|accum\w*)\b"
+    r"[^\n\d]{0,40}(?P<before>\d{1,9}(?:\.\d{1,4})?)[^\n\d]{0,6}(?:->|=>|\bto\b)[^\n\d]{0,6}(?P<after>\d{1,9}(?:\.\d{1,4})?)"
+    r"|\bunfr(?:eez|oze)\w*\b"
+)
+_MORE_WORDS: Final = ("->", "=>", " to ", "nfreez", "nfroze")
 # When a run counts as slowed down: so many steps before and since, the latter so many times slower (judgement).
 _PACE_RANGE: Final = 262_144  # characters
 _FEWEST_BEFORE: Final = 3
 _MOST_BEFORE: Final = 20
 _FEWEST_SINCE: Final = 3
 _MUCH_SLOWER: Final = 3.0
+_MUCH_LONGER: Final = 1.5  # than the slow steps: an interruption
 
 
 def step_of(line: str) -> int | None:
@@ -187,7 +195,7 @@ def slowed_since(text: str) -> float | None:
     if found is None:
         return None
     paces, number = found
-    return paces[number][0]
+    return paces[number + _is_interruption(paces, number)][0]
 
 
 def _slow_series(text: str) -> tuple[Sequence[tuple[float, float]], int] | None:
@@ -207,9 +215,42 @@ def _series(text: str) -> Iterator[Sequence[tuple[float, float]]]:
     yield from _printed_rates(text)
 
 
+def _is_interruption(paces: Sequence[tuple[float, float]], number: int) -> bool:
+    """Whether the first slow step is none, but the time between the end of an attempt and the next one."""
+    since = [pace for _, pace in paces[number + 1 :]]
+    return len(since) >= _FEWEST_SINCE and paces[number][1] > _MUCH_LONGER * median(since)
+
+
 def has_slowed(text: str) -> bool:
     """Whether the steps of a log took several times as long in the end as before, by its times or its printed rates."""
     return slowed_since(text) is not None or first_slow(_printed_paces(text)) is not None
+
+
+def has_more_work(text: str) -> bool:
+    """Whether a log says at the time when its steps became slower that each has more work from then on."""
+    if not any(word in text for word in _MORE_WORDS):
+        return False
+    found = _slow_series(text)
+    if found is None:
+        return False
+    paces, number = found
+    begin, end = paces[number - 1][0], paces[min(number + 1, len(paces) - 1)][0]
+    now = None
+    for line in text[-_PACE_RANGE:].split("\n"):
+        now = time_of(line) or now
+        if now is not None and begin <= now <= end and _is_raised(line):
+            return True
+    return False
+
+
+def raises_work(text: str) -> bool:
+    """Whether any line of a log says that each step has more work from then on."""
+    return any(word in text for word in _MORE_WORDS) and any(map(_is_raised, text.split("\n")))
+
+
+def _is_raised(line: str) -> bool:
+    found = _MORE_WORK.search(line, 0, _LINE_RANGE)
+    return found is not None and (found["after"] is None or float(found["after"]) > float(found["before"]))
 
 
 def first_slow(paces: Sequence[float]) -> int | None:

@@ -10,6 +10,7 @@ from classifiers.relevance.entry_groups import redundant_parts
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, MatchedEvent, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import exclusion_by_node, is_of_absent_pod, is_own_pod
+from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import (
     BUFFERED_S,
     comes_before,
@@ -19,8 +20,11 @@ from classifiers.relevance.event_times import (
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.signatures import compile_set
 
+_Read = tuple[MatchedEvent, EventObjects]
 # Judgement: events of one node so close together may be of the same trouble.
 BESIDE_S: Final = 120.0
+# Judgement: clocks of one node's kernel and daemons agree to this, in seconds.
+_SAME_MOMENT_S: Final = 2.0
 # The family of the catalogue whose entries know no message, only the part that it is about and words of failure.
 _GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
@@ -79,11 +83,11 @@ class EventsOfNode:
     def _events_of(self, node: str | None) -> Sequence[MatchedEvent]:
         return self._events_by_node().get(node, ())
 
-    def _beside(self, one: MatchedEvent) -> Iterator[EventObjects]:
-        """What the other events of the node at the time of an event name: of most events, no text need be read."""
+    def _beside(self, one: MatchedEvent) -> Iterator[_Read]:
+        """The other events of the node at the time of an event: of most events, the text need not be read."""
         for other in self._events_of(one.node):
             if _is_beside(one, other):
-                yield self.objects_of(other)
+                yield other, self.objects_of(other)
 
     def objects_of(self, one: MatchedEvent) -> EventObjects:
         """What the text of an event names."""
@@ -110,11 +114,15 @@ class EventsOfNode:
             return None
         kinds = one.traits.objects
         if (one.objects.pids or "process" in kinds or "gpu" in kinds) and "node" not in kinds:
-            for objects in self._beside(one.event):
-                if _names_other_job(objects, self._job) and one.objects.shares(objects):
+            for other, objects in self._beside(one.event):
+                if _names_other_job(objects, self._job) and (
+                    one.objects.shares(objects) or self._reports((other, objects), one)
+                ):
                     return Reason.OTHER_PROCESS
-        ends = "ends" in one.traits.effects
-        for objects in self._beside(one.event):
+        may_be_redundant, ends = _is_redundant(one), "ends" in one.traits.effects
+        for _, objects in self._beside(one.event):
+            if may_be_redundant and objects.is_redundant:
+                return Reason.OTHER_DEVICE
             # Corrected errors often come before the one that is not: they say nothing of an event that ends processes.
             of_nobody = objects.is_disclaimed or (not ends and objects.is_corrected)
             if of_nobody and (
@@ -122,6 +130,27 @@ class EventsOfNode:
             ):
                 return Reason.OTHER_DEVICE
         return None
+
+    def _reports(self, report: _Read, one: Candidate) -> bool:
+        """Whether an event of another job may be a daemon's report of this one: of the same kind, and not before it.
+
+        Unless an event that names a process of that job is what it reports.
+        """
+        other, objects = report
+        same_kind = any(rule in one.rules for rule in rules_of(other.entries))
+        if (objects.pids and one.objects.pids) or not same_kind:
+            return False
+        if other.time is not None and one.event.time is not None and other.time < one.event.time - _SAME_MOMENT_S:
+            return False
+        return not any(
+            named.pids and not named.jobs.isdisjoint(objects.jobs) and _names_other_job(named, self._job)
+            for _, named in self._beside(other)
+        )
+
+
+def _is_redundant(one: Candidate) -> bool:
+    """Whether an event is only of a part of which the node has several."""
+    return bool(one.event.entries) and redundant_parts().issuperset(one.event.entries)
 
 
 def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
@@ -314,7 +343,7 @@ def exclusion_by_log(one: Candidate, job: JobEvidence) -> Reason | None:
         return Reason.NOT_SHOWN
     if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
-    if one.event.entries and redundant_parts().issuperset(one.event.entries):
+    if _is_redundant(one):
         return Reason.NO_TRACE
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
     return None if alone_enough or _ended_the_job(one, job) or _kept_from_start(one, job) else Reason.NO_TRACE

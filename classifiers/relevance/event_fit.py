@@ -11,6 +11,7 @@ from classifiers.relevance.entry_groups import (
     peer_lost,
     peer_silent,
     program_errors,
+    redundant_parts,
     reported_consequences,
 )
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence
@@ -31,6 +32,7 @@ from classifiers.relevance.event_rules import (
     leads_to,
 )
 from classifiers.relevance.event_times import READ_AHEAD_S
+from classifiers.relevance.raised_limits import raises_limit
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -39,6 +41,8 @@ _SLOWER_WITHIN_S: Final = 900.0
 _SLOWER_AT_ONCE_S: Final = 120.0
 # Judgement: steps are logged so much later at the latest than something of their node was changed.
 _SLOWER_CHANGED_S: Final = 300.0
+# Judgement: a job that was slow for a shorter time may have had a step with more work.
+_SLOW_FOR_S: Final = 60.0
 # Judgement: who needs a service meets a change of it within this time, in seconds.
 _CHANGED_BEFORE_S: Final = 1_800.0
 # The families of the catalogue whose entries know errors of a kind of object.
@@ -143,6 +147,8 @@ class EventFit:
         return Fit.WAITS if job.several and shows else Fit.NONE
 
     def _of_change(self, one: Candidate) -> Fit:
+        if raises_limit(one.event.text, one.event.entries):
+            return Fit.NONE
         shows = (self._is_of_changed, self._ended_then, self._is_of_unknown_words)
         if any(ask(one) for ask in shows):
             return Fit.LINE
@@ -272,6 +278,7 @@ def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint(_PARTS))
     stops = not traits.effects.isdisjoint(_STOPPING) and not traits.objects.isdisjoint(_OF_NODE)
+    stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
     if one.event.time is None:
         return False
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
@@ -280,6 +287,8 @@ def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     if "changes" not in traits.effects and short_name(one.event.node or "") in job.slow_nodes():
         return True
     since = job.slowed()
+    if since is not None and not _stayed_slow(since, job):
+        return False
     # Lines may be missing between the last fast step and the first slow one.
     if _slowed_in_few_lines(one, job) and (may_slow or is_own_change or _may_slow_own_node(one, job)):
         return True
@@ -308,7 +317,11 @@ def _may_slow_own_node(one: Candidate, job: JobEvidence) -> bool:
     effects, objects = one.traits.effects, one.traits.objects
     of_data = not objects.isdisjoint(_DATA) and not effects.isdisjoint(_ON_DATA)
     of_part = not objects.isdisjoint(_PARTS) and not effects.isdisjoint(_STOPPING)
-    return (of_data or of_part) and names_node_of(one, job)
+    return (of_data or of_part) and names_node_of(one, job) and not _is_of_redundant_parts(one)
+
+
+def _is_of_redundant_parts(one: Candidate) -> bool:
+    return redundant_parts().issuperset(one.event.entries)
 
 
 def _slowed_in_few_lines(one: Candidate, job: JobEvidence) -> bool:
@@ -335,3 +348,9 @@ def _is_of_late_node(one: Candidate, job: JobEvidence) -> bool:
     if not may_slow or time is None or job.started is None or time < job.started - _SLOWER_WITHIN_S:
         return False
     return job.timed_out and short_name(one.event.node or "") in job.late_nodes()
+
+
+def _stayed_slow(since: float, job: JobEvidence) -> bool:
+    """Whether a job was slow for so long that something of its platform may be why, not a single step."""
+    end = max((time for time in (job.last_progress, job.failed_or_ended) if time is not None), default=None)
+    return end is None or end - since >= _SLOW_FOR_S

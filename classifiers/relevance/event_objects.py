@@ -142,6 +142,8 @@ _STANDS: Final = re.compile(
     r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
     r"\b[^\n]{0,40}\b(?:discarded|lost|dropped)\b"
 )
+# The node goes on with the other parts of the same kind.
+_REDUNDANT: Final = re.compile(r"(?i)\bredundan(?:cy|t)\b")
 _REPAIR: Final = re.compile(
     r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
     r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
@@ -184,6 +186,7 @@ class EventObjects:
         specific_names: words that name one thing, such as a module, a path, a host or a resource, in lower case.
         new_versions: versions or values of two digits and more that a change leads to.
         is_corrected: whether the event itself says that nothing was lost.
+        is_redundant: whether it says that the node goes on with other parts of the same kind.
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
         is_repair: whether it reports that the node was repaired or is in service again.
@@ -204,6 +207,7 @@ class EventObjects:
     specific_names: frozenset[str]
     new_versions: frozenset[str]
     is_corrected: bool
+    is_redundant: bool
     is_disclaimed: bool
     is_recovery: bool
     is_repair: bool
@@ -293,6 +297,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "specific_names": lambda one: frozenset(part for name in one.words(_SPECIFIC) for part in _with_own(name.lower())),
     "new_versions": lambda one: frozenset(name for name in one.words(_CHANGED_TO) if sum(map(str.isdigit, name)) > 1),
     "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED) and not one.has(_STANDS),
+    "is_redundant": lambda one: one.has(_REDUNDANT) and not one.has(_UNCORRECTED),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY) and not one.has(_STANDS),
     "is_repair": lambda one: one.has(_REPAIR),
@@ -338,7 +343,7 @@ _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 # What is asked of every event by `may_concern_others` and `reports_recovery`, and what of the few others read further.
 _OF_ALL: Final = _Prefilter(asked=(_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED), read=(_JOB,))
 _OF_OBJECTS: Final = _Prefilter(
-    asked=(_SLICE, _UNCORRECTED, _STANDS, _MANAGEMENT),
+    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _MANAGEMENT),
     read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _POD, _NODE,
         _OWNER,

@@ -314,7 +314,12 @@ def _ends_in_words(stream: StreamText, of_logs: Sequence[EvidenceItem], attribut
 
 
 def _slowed_since(texts: Sequence[str]) -> float | None:
-    """Since when steps took several times as long as before in one of the logs, None if in none."""
+    """Since when steps took several times as long as before in one of the logs, None if in none.
+
+    Also None where a log says that each step had more work from then on.
+    """
+    if any(map(training_progress.has_more_work, texts)):
+        return None
     found = (training_progress.slowed_since(text) for text in texts)
     return min((time for time in found if time is not None), default=None)
 

@@ -32,11 +32,16 @@ _Pace = tuple[float | None, float]
 
 
 def slowed_down(streams: Sequence[StreamText]) -> bool:
-    """Whether a job that did not end in time took several times as long for its steps in the end as before."""
+    """Whether a job that did not end in time took several times as long for its steps in the end as before.
+
+    Not where it gave each step more work.
+    """
     if next(lines_with(streams, deadlines_reached()), None) is None:
         return False
     texts = [stream.text for stream in streams if not stream.is_scheduler]
-    return any(training_progress.has_slowed(text) or slowed_between(text) is not None for text in texts)
+    if any(map(training_progress.has_slowed, texts)):
+        return not any(map(training_progress.has_more_work, texts))
+    return any(slowed_between(text) is not None for text in texts)
 
 
 def slowed_between(text: str) -> tuple[float | None, float | None] | None:
@@ -45,7 +50,7 @@ def slowed_between(text: str) -> tuple[float | None, float | None] | None:
     Args:
         text: a log; it is read only where it is short.
     """
-    if len(text) > training_progress.SHORT_LOG:
+    if len(text) > training_progress.SHORT_LOG or training_progress.raises_work(text):
         return None
     for paces in _series(text):
         place = _first_slower([pace for _, pace in paces])

@@ -129,6 +129,7 @@ def test_an_exception_below_another_one_of_its_own_is_no_cause() -> None:
     "tolerated",
     [
         "rm: cannot remove 'old.o': No such file or directory\nmake: [Makefile:3: all] Error 1 (ignored)",
+        "+ ls /cache\nls: cannot access '/cache': No such file or directory\n+ true",
         "Warning: no configuration\n  The file /etc/tool.conf does not exist.",
         "WARNING:root:apex is not installed: No module named 'apex'",
         "fsevents not found (optional)",
@@ -138,10 +139,31 @@ def test_a_fault_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerat
     assert first_line(f"{tolerated}\ncp: cannot stat 'src': No such file or directory\n").startswith("cp: ")
 
 
+PYTHON_FAILED = "Traceback (most recent call last):\n  File 'a.py', line 3, in <module>\nKeyError: '{}'"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir: cannot create directory 'out': File exists",
+        "ls: cannot access 'runs/*.pt': No such file or directory",
+        "which: no nvcc in (/usr/local/bin:/usr/bin)",
+    ],
+)
+def test_a_command_that_complains_is_no_beginning_where_a_program_ran_after_it(command: str) -> None:
+    assert first_line(f"{command}\n{PYTHON_FAILED.format('labels')}\n") == "KeyError: 'labels'"
+
+
+def test_a_command_that_missed_what_the_program_missed_later_is_the_beginning() -> None:
+    text = "cp: cannot stat 'shards/train': No such file or directory\n" + PYTHON_FAILED.format("shards/train")
+    assert first_line(text).startswith("cp: ")
+
+
 @pytest.mark.parametrize(
     "routine",
     [
         "NOTE: no shared cache.\n   The space may be insufficient for large sets.",
+        "ReadError('hub.example: timed out') thrown while requesting GET https://hub.example/a\nRetrying in 1s [1/5].",
         "  exit_on_error ................................... False",
         "TrainingArguments(fail_fast=True, timeout=1800, max_errors=0, output_dir=out)",
         "[rank0]: INFO:backends.probe:Unable to open libfast.so: cannot open shared object file",
@@ -150,7 +172,7 @@ def test_a_fault_that_the_lines_around_it_call_tolerated_is_no_beginning(tolerat
         "ERROR exporter: the gateway refused the push, training is not affected",
         "bucket: 429 Too Many Requests, backing off 2.0 s",
     ],
-    ids=["note", "setting", "settings", "information", "none", "warning", "not affected", "back-off"],
+    ids=["note", "retry", "setting", "settings", "information", "none", "warning", "not affected", "back-off"],
 )
 def test_what_a_program_prints_as_routine_is_no_beginning(routine: str) -> None:
     failure = "the row counts of the two towers mismatch"

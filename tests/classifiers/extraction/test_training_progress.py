@@ -149,6 +149,25 @@ def test_the_printed_rates_of_a_progress_bar_tell_a_slow_down(early: str, late: 
     assert training_progress.has_slowed(text) is slowed
 
 
+@pytest.mark.parametrize(
+    ("notice", "is_more"),
+    [
+        ("schedule: max sequence length 1024 -> 4096", True),
+        ("schedule: batch size goes from 8 to 64", True),
+        ("unfroze the encoder", True),
+        ("schedule: max sequence length 4096 -> 1024", False),
+        ("checkpoint 4 -> /ckpt/step_10", False),
+    ],
+)
+def test_a_program_that_gives_each_step_more_work_is_noticed(notice: str, *, is_more: bool) -> None:
+    steps = steps_that_take([10] * 10 + [40] * 10).splitlines(keepends=True)
+    at_the_time = "".join([*steps[:11], notice + "\n", *steps[11:]])
+    assert training_progress.has_more_work(at_the_time) is is_more
+    assert training_progress.has_slowed(at_the_time)
+    assert not training_progress.has_more_work("".join([*steps[:4], notice + "\n", *steps[4:]]))
+    assert not training_progress.has_more_work(steps_that_take([10] * 20) + notice)
+
+
 def naming(*ranks: int, form: str = "slowest rank {rank}: 8.2 s, median 1.1 s\n") -> StreamText:
     text = "".join(form.format(rank=rank) for rank in ranks)
     return StreamText(0, text, LogStream(text, rank=0, node="cn1"), [])

@@ -7,6 +7,7 @@ import pytest
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.relevance.event_candidates import Reason
+from classifiers.relevance.raised_limits import raises_limit
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
@@ -41,13 +42,30 @@ def first(log: str, *events: tuple[str, str, float], status: str = "failed", pee
     ("log", "change", "explains"),
     [
         (STEPS + KILLED, "puppet: MaxMemPerNode 980000 -> 98000 on all partitions", True),
+        (STEPS + KILLED, "puppet: MaxMemPerNode 98000 -> 980000 on all partitions", False),
         (STEPS + KILLED, "puppet: MaxNodes 8 -> 4 on all partitions", False),
         (STEPS + SHM, "profile of the runtime replaced: shm_size 128m (was 64g)", True),
+        (STEPS + SHM, "profile of the runtime replaced: shm_size 64g (was 128m)", False),
     ],
 )
 def test_a_limit_that_was_lowered_explains_what_met_it(log: str, change: str, *, explains: bool) -> None:
     status = "out_of_memory" if KILLED in log else "failed"
     assert (first(log, (change, "change", 7_200), status=status) == change) is explains
+
+
+@pytest.mark.parametrize(
+    ("text", "is_raised"),
+    [
+        ("memory limit of team b 64Gi -> 128Gi", True),
+        ("memory limit of team b 512Mi -> 2Gi", True),
+        ("memory limit of team b is 16Gi (was 128Gi)", False),
+        ("memory limit of team b raised", True),
+        ("system-reserved of the pool 8Gi -> 64Gi", False),  # the less remains for jobs
+        ("agent 1.30 -> 1.31: memory limit by default", False),
+    ],
+)
+def test_a_greater_limit_is_no_smaller_one(text: str, *, is_raised: bool) -> None:
+    assert raises_limit(text, ("changes.memory-limit",)) is is_raised
 
 
 def test_a_change_that_says_what_was_done_to_the_node_is_that_and_no_regression() -> None:

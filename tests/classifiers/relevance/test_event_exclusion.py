@@ -70,6 +70,25 @@ def test_processes_that_wait_support_what_kept_another_one_from_starting() -> No
     assert judged(refused, waiting(frozenset(), last_progress=None, started=END - 900)).support is Support.ALONE
 
 
+def test_a_report_on_another_job_concerns_the_event_before_it() -> None:
+    seen = waiting(PEER_GONE)
+    text = "slurmstepd: error: Detected 1 oom_kill event in StepId=9999.batch. Some tasks have been OOM Killed."
+    kill = event(OWN_KILL, entries=OOM)
+    after = event(text, at=END - 17, index=1, entries=("slurm.oom",))
+    assert judged(kill, seen, [after]).reason is Reason.OTHER_PROCESS
+    before = event(text, at=END - 90, index=1, entries=("slurm.oom",))
+    assert judged(kill, seen, [before]).reason is None
+
+
+def test_a_report_on_another_job_concerns_the_kill_that_names_that_job() -> None:
+    kill = event(OWN_KILL, entries=OOM)
+    theirs = event("oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/slurm/job_9999/step_0,task=R,pid=1222448,uid=7",
+                   at=END - 18, index=1, entries=OOM)  # fmt: skip
+    report = event("slurmstepd: error: Detected 1 oom_kill event in StepId=9999.batch.", at=END - 16, index=2,
+                   entries=("slurm.oom",))  # fmt: skip
+    assert judged(kill, waiting(PEER_GONE), [theirs, report]).reason is None
+
+
 def test_another_kind_of_fault_of_another_job_does_not_affect_an_event() -> None:
     trap = event("x86/split lock detection: #DB: a.out/2826859 took a bus_lock trap (job_9999)", index=1, entries=())
     assert judged(event(), job(), [trap]).reason is None

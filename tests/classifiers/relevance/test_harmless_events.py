@@ -14,10 +14,15 @@ DISK_ERROR = "EXT4-fs error (device sdq2): htree_dirblock_to_tree: inode #2: com
 NO_LOG: Final[dict[str, Any]] = {"own_entries": [], "other_entries": frozenset(), "failed": None}
 
 
-def test_a_power_supply_alone_ends_no_job() -> None:
-    assert judged(event(POWER, entries=PSU, source="bmc"), job(**NO_LOG)).reason is Reason.NO_TRACE
+def test_a_power_supply_alone_ends_no_job_and_one_of_two_explains_no_lost_process() -> None:
     waiting = job(own_entries=[], other_entries=PEER_GONE, failed=None)
-    assert judged(event(POWER, entries=PSU, source="bmc"), waiting).reason is None
+    assert judged(event(POWER, entries=PSU, source="bmc"), job(**NO_LOG)).reason is Reason.NO_TRACE
+    lost = event(POWER, entries=PSU, source="bmc")
+    assert judged(lost, waiting).reason is None
+    other = event("PSU bank: redundancy degraded, load on PS-A", at=END - 18, index=1, entries=())
+    assert judged(lost, waiting, [other]).reason is Reason.OTHER_DEVICE
+    down = event("Redundancy lost, insufficient resources, power down", at=END - 18, index=1, entries=())
+    assert judged(lost, waiting, [down]).reason is None
 
 
 @pytest.mark.parametrize(
@@ -53,6 +58,16 @@ def test_a_device_that_was_tested_or_is_no_longer_offered_troubles_no_later_job(
     lost = event(at=END - 9_000)
     repaired = event(repair, at=END - 6_000, source="ops", index=1, entries=())
     assert (judged(lost, busy).reason, judged(lost, busy, [repaired]).reason) == (None, Reason.RECOVERED)
+
+
+def test_one_long_step_is_no_job_that_became_slow() -> None:
+    store = event("pool p1 degraded", at=END - 30, node="gpu1", source="store", entries=("storage.degraded",))
+    short = job(**NO_LOG, slowed=lambda: END - 20)
+    long = job(**NO_LOG, slowed=lambda: END - 900)
+    assert judged(store, short).reason is Reason.NO_TRACE
+    assert (
+        judged(event("pool p1 degraded", at=END - 910, entries=("storage.degraded",)), long).support is Support.SLOWER
+    )
 
 
 def test_a_node_reports_at_once_what_its_controller_reports_late() -> None:

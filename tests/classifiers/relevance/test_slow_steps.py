@@ -6,8 +6,10 @@ import pytest
 
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.observations.slow_nodes import slow_nodes
 from classifiers.extraction.stream_reader import StreamText
+from classifiers.extraction.training_progress import slowed_since
 from classifiers.relevance.event_candidates import JobEvidence, Reason, Support
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
@@ -73,6 +75,24 @@ def test_a_degraded_link_leads_the_time_limit_only_where_the_steps_got_slower(
     found = extractor.extract(RawCase(facts, (LogStream(log_with(seconds_per_step)),), node_events=(degraded,))).items
     assert (found[0].text == DEGRADED) is leads
     assert any(item.text == DEGRADED for item in found) is leads
+
+
+def test_a_run_that_gave_each_step_more_work_was_not_slowed_down(extractor: Extractor) -> None:
+    lines = log_with(60).splitlines(keepends=True)
+    raised = "".join([*lines[:20], "schedule: sequence length 512 -> 4096\n", *lines[20:]])
+    facts = JobFacts("timeout", nodes=("gpu1",), started_at=BEGAN, ended_at=ENDED)
+    degraded = NodeEvent(DEGRADED, BEGAN + timedelta(seconds=180), "gpu1", "opensm")
+    for text, is_slowed in (("".join(lines), True), (raised, False)):
+        items = extractor.extract(RawCase(facts, (LogStream(text),), node_events=(degraded,))).items
+        slower = any(hit.id == "wordings.late-because-slower" for item in items for hit in item.hits)
+        assert (slower, items[0].text == DEGRADED) == (is_slowed, is_slowed)
+
+
+def test_a_gap_between_two_attempts_is_no_slow_step() -> None:
+    first = [BEGAN + timedelta(seconds=10 * number) for number in range(20)]
+    second = [first[-1] + timedelta(seconds=900 + 60 * number) for number in range(8)]
+    text = "".join(f"{at:%Y-%m-%d %H:%M:%S} step {number} loss 2.0\n" for number, at in enumerate([*first, *second]))
+    assert slowed_since(text) == time_of(f"{second[0]:%Y-%m-%d %H:%M:%S} x")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_words_of_a_harmless_line_are_no_features(extractor: Extractor, line: st
 
 
 def test_what_a_log_ends_with_begins_the_failure_where_all_else_was_tried_again(extractor: Extractor) -> None:
-    retried = "GET /weights: ReadTimeoutError: read timed out, retrying in 2s\n"
+    retried = "GET /weights: ReadTimeoutError: read timed out\nRetrying in 2s\n"
     notes = "".join(f"opened drawer {name}\n" for name in ("ash", "birch", "cedar", "elm"))
     found = extractor.extract(case(retried + notes + "the walrus table stays empty\n"))
     assert found.items[0].text == "the walrus table stays empty"

@@ -50,5 +50,10 @@ def test_the_slow_down_lies_between_the_last_fast_and_the_first_slow_step() -> N
     assert slowed_between("\n".join(lines)) == (time_of(lines[1]), time_of(lines[2]))
 
 
+def test_steps_that_have_more_work_were_not_slowed_down() -> None:
+    log = log_of("time 0.91", "time 0.95", "time 4.2", "time 3.9")
+    assert slowed_between("sequence length 512 -> 4096\n" + log) is None
+
+
 def test_a_log_of_many_steps_is_judged_by_its_usual_pace() -> None:
     assert slowed_between(log_of(*["time 0.9"] * 20, *["time 4.0"] * 20)) is None
