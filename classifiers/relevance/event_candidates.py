@@ -149,7 +149,6 @@ class JobEvidence:
     ends_in_words: bool = False
     has_more_nodes: bool = False
     names_paths: bool = True
-
     nodes_with_logs: frozenset[str] = frozenset()
     pod_nodes: Callable[[], frozenset[str]] = frozenset
     pods_that_began: Callable[[], frozenset[str]] = frozenset

@@ -3,6 +3,8 @@
 import base64
 import binascii
 import re
+from bisect import bisect_left
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -150,9 +152,7 @@ class SecretFinder:
                 decoded = self._decoded(text, start, decoded, found)
             if first_alone and found:
                 return found
-        if decode:
-            found += OpaqueWords(text, low).spans()
-        return _merged(found)
+        return _merged(_with_opaque(_merged(found), OpaqueWords(text, low).spans()) if decode else found)
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
         """Add the run of base64 around a position if it holds a secret; returns its end."""
@@ -202,6 +202,17 @@ def _end_of_dotless(text: str, start: int) -> int:
     run = _RUN.match(text, start)
     end = run.end() if run is not None else start
     return end if text[end : end + 1] != "." else max(end - _TOKEN_MOST, start)
+
+
+def _with_opaque(known: list[tuple[int, int]], opaque: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Known secrets and random words. Of a word in which a known one begins, what stands before it is a name."""
+    begins = [begin for begin, _ in known]
+    found = list(known)
+    for begin, end in opaque:
+        place = bisect_left(begins, begin)
+        is_known = place < len(begins) and begins[place] < end
+        found.append((begins[place] if is_known else begin, end))
+    return found
 
 
 def _merged(found: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -18,7 +18,10 @@ def test_a_share_lies_in_its_interval_and_that_in_0_to_1(count: int, more: int, 
     found, plain = intervals.share(count, count + more, effect), intervals.share(count, count + more)
     assert found is not None
     assert plain is not None
-    assert 0 <= found.low <= plain.low <= found.value <= plain.high <= found.high <= 1
+    rounding = 1e-12  # an effect just above 1 widens an interval by less than a float can show
+    assert 0 <= found.low <= plain.low + rounding
+    assert plain.low <= found.value <= plain.high <= found.high + rounding
+    assert found.high <= 1
 
 
 def test_a_sum_of_few_large_amounts_has_a_wider_interval_than_of_many_small_ones() -> None:
