@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from classifiers.secrets.values import is_camel_case
+from classifiers.secrets.values import PART_LEAST, PARTS, is_camel_case
 
 Kind = Literal["mixed", "one case", "hexadecimal"]
 
@@ -38,8 +38,6 @@ _WORD_CHARACTERS: Final = bytes(
 _LONG: Final = b"a" * _LEAST
 _DIGIT_AND_LETTER: Final = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]")
 _PIECE: Final = re.compile(r"[A-Za-z0-9]{12,}")
-_PARTS: Final = re.compile(r"[-_]")
-_PART_LEAST: Final = 7  # characters between hyphens, on average: 32 in random text, fewer in names
 _CHANGES: Final = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 _DIGIT: Final = re.compile(r"[0-9]")
 _HEXADECIMAL: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
@@ -164,8 +162,8 @@ def _random_piece(part: str) -> tuple[Kind, int] | None:
     if _UUID.search(part):
         return "hexadecimal", len(part)
     prefix = _PREFIX.match(part)
-    pieces = _PARTS.split(part[prefix.end() :]) if prefix is not None else []
-    if pieces and sum(map(len, pieces)) >= _PART_LEAST * len(pieces):
+    pieces = PARTS.split(part[prefix.end() :]) if prefix is not None else []
+    if pieces and sum(map(len, pieces)) >= PART_LEAST * len(pieces):
         piece = "".join(pieces)  # hyphens and underscores are random characters too in base64
         if _kind(piece, _PREFIXED_RATE) == "mixed":
             return "mixed", len(piece)

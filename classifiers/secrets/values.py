@@ -32,8 +32,8 @@ _SMALL_LEAST: Final = 3.5  # small letters in a row, on average: 1.7 in random t
 _DIGIT: Final = re.compile(r"\d")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _KEY_LIKE: Final = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
-_PARTS: Final = re.compile("[-_]")
-_PART_LEAST: Final = 7  # characters; parts of random text between two such signs are 32 on average
+PARTS: Final = re.compile("[-_]")
+PART_LEAST: Final = 7  # characters; parts of random text between two such signs are 32 on average
 _RANDOM: Final = re.compile(
     r"(?=[A-Za-z0-9+/=]{0,79}\d)(?=[A-Za-z0-9+/=]{0,79}[A-Za-z])[A-Za-z0-9][A-Za-z0-9+/=]{19,199}"
     r"|(?=[\w-]{0,79}\d)(?=[\w-]{0,79}[a-z])(?=[\w-]{0,79}[A-Z])[A-Za-z0-9][\w-]{19,199}"
@@ -106,4 +106,4 @@ def looks_like_token(value: str) -> bool:
 
 def _is_name(value: str) -> bool:
     """Whether a value is made of short parts, as the names of models and runs are: `ViT-Large-Patch16-224`."""
-    return len(value) < _PART_LEAST * len(_PARTS.split(value))
+    return len(value) < PART_LEAST * len(PARTS.split(value))
