@@ -69,6 +69,11 @@ def redundant_parts() -> frozenset[str]:
     return _group("redundant_parts")
 
 
+def are_of_redundant_parts(entries: Sequence[str]) -> bool:
+    """Whether an event that some entries know is only of a part of which the node has several."""
+    return bool(entries) and redundant_parts().issuperset(entries)
+
+
 @cache
 def reported_consequences() -> frozenset[str]:
     """Processes and launchers report what any failure makes them report: entries of that role in the catalogue."""

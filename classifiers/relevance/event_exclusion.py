@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from classifiers.node_names import short_name
-from classifiers.relevance.entry_groups import redundant_parts
+from classifiers.relevance.entry_groups import are_of_redundant_parts
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, MatchedEvent, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
 from classifiers.relevance.event_places import exclusion_by_node, is_of_absent_pod, is_own_pod
@@ -119,7 +119,7 @@ class EventsOfNode:
                     one.objects.shares(objects) or self._reports((other, objects), one)
                 ):
                     return Reason.OTHER_PROCESS
-        may_be_redundant, ends = _is_redundant(one), "ends" in one.traits.effects
+        may_be_redundant, ends = are_of_redundant_parts(one.event.entries), "ends" in one.traits.effects
         for _, objects in self._beside(one.event):
             if may_be_redundant and objects.is_redundant:
                 return Reason.OTHER_DEVICE
@@ -146,11 +146,6 @@ class EventsOfNode:
             named.pids and not named.jobs.isdisjoint(objects.jobs) and _names_other_job(named, self._job)
             for _, named in self._beside(other)
         )
-
-
-def _is_redundant(one: Candidate) -> bool:
-    """Whether an event is only of a part of which the node has several."""
-    return bool(one.event.entries) and redundant_parts().issuperset(one.event.entries)
 
 
 def _names_other_job(objects: EventObjects, job: JobEvidence) -> bool:
@@ -343,7 +338,7 @@ def exclusion_by_log(one: Candidate, job: JobEvidence) -> Reason | None:
         return Reason.NOT_SHOWN
     if job.own_entries or job.ends_in_words:
         return Reason.NOT_SHOWN
-    if _is_redundant(one):
+    if are_of_redundant_parts(one.event.entries):
         return Reason.NO_TRACE
     alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
     return None if alone_enough or _ended_the_job(one, job) or _kept_from_start(one, job) else Reason.NO_TRACE

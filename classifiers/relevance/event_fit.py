@@ -6,12 +6,12 @@ from typing import Final
 from classifiers.node_names import short_name
 from classifiers.observation_names import COLLECTIVES_DIFFER
 from classifiers.relevance.entry_groups import (
+    are_of_redundant_parts,
     deadlines_reached,
     nodes_lost,
     peer_lost,
     peer_silent,
     program_errors,
-    redundant_parts,
     reported_consequences,
 )
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence
@@ -60,8 +60,6 @@ _COMMON_DIRECTORIES: Final = frozenset(
 _KNOWN_FOR_S: Final = 43_200.0
 # Judgement: a test so soon before a job, such as by its prolog, found the state in which the job met the node.
 _TESTED_BEFORE_S: Final = 900.0
-# Judgement: a process that meets a fault reports it within this time, in seconds.
-_AT_ONCE_S: Final = 120.0
 # Judgement: digits of a version that say which one a log means.
 _DIGITS_OF_VERSION: Final = 3
 _STOPPING: Final = frozenset({"ends", "stalls"})
@@ -278,7 +276,7 @@ def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint(_PARTS))
     stops = not traits.effects.isdisjoint(_STOPPING) and not traits.objects.isdisjoint(_OF_NODE)
-    stops = stops and not _is_of_redundant_parts(one)  # the node goes on as before
+    stops = stops and not are_of_redundant_parts(one.event.entries)  # the node goes on as before
     if one.event.time is None:
         return False
     is_own_change = "changes" in traits.effects and names_node_of(one, job)
@@ -317,11 +315,7 @@ def _may_slow_own_node(one: Candidate, job: JobEvidence) -> bool:
     effects, objects = one.traits.effects, one.traits.objects
     of_data = not objects.isdisjoint(_DATA) and not effects.isdisjoint(_ON_DATA)
     of_part = not objects.isdisjoint(_PARTS) and not effects.isdisjoint(_STOPPING)
-    return (of_data or of_part) and names_node_of(one, job) and not _is_of_redundant_parts(one)
-
-
-def _is_of_redundant_parts(one: Candidate) -> bool:
-    return redundant_parts().issuperset(one.event.entries)
+    return (of_data or of_part) and names_node_of(one, job) and not are_of_redundant_parts(one.event.entries)
 
 
 def _slowed_in_few_lines(one: Candidate, job: JobEvidence) -> bool:

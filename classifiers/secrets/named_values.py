@@ -24,6 +24,7 @@ from classifiers.secrets.values import (
     looks_like_token,
 )
 
+_BARE_KEYS: Final = ("_key", "-key", "key=", "key:", 'key"', "key'")
 # Name -> whether a value of letters alone is a secret too.
 NAMES: Final[dict[str, bool]] = {
     **dict.fromkeys(("password", "passwd", "passphrase", "passcode", "pass_phrase", "pass-phrase", "passwort"), True),
@@ -53,7 +54,7 @@ NAMES: Final[dict[str, bool]] = {
     ),
     **dict.fromkeys(("master_key", "license_key", "app_key", "application_key", "application-key"), False),
     **dict.fromkeys(("integration_key", "integration-key", "wandb_key", "wandb-key", "subscription-key"), False),
-    **dict.fromkeys(("_key", "-key", "key=", "key:", 'key"', "key'"), False),
+    **dict.fromkeys(_BARE_KEYS, False),
 }
 _PASSWORDS: Final = frozenset(
     {
@@ -73,7 +74,6 @@ _PASSWORDS: Final = frozenset(
         "securestring",
     }
 )
-_BARE_KEYS: Final = frozenset({"_key", "-key", "key=", "key:", 'key"', "key'"})
 _LONG: Final = frozenset(
     {"token", "credential", "creds", "_auth", "auth=", "auth:", 'auth"', "auth'", "_pat=", "_pat:"}
 )
