@@ -16,7 +16,7 @@ from classifiers.relevance.entry_groups import deadlines_reached
 
 _RANGE: Final = 65_536  # characters at the end of a log that are read
 _LINE_RANGE: Final = 200
-_FEWEST: Final = 5  # lines with a time tell how often a program prints (judgement)
+_FEWEST: Final = 3  # lines with a time tell how often a program prints (judgement)
 # Judgement: a program that prints about every minute and says nothing for a quarter of an hour does not go on.
 _LEAST_S: Final = 900.0
 _TIMES_LONGER: Final = 6.0

@@ -7,6 +7,7 @@ from typing import Final
 
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.observations.phases import has_slow_storage
 from classifiers.extraction.stream_reader import StreamText, lines_with
 from classifiers.relevance.entry_groups import deadlines_reached
 
@@ -39,6 +40,8 @@ def slowed_down(streams: Sequence[StreamText]) -> bool:
     if next(lines_with(streams, deadlines_reached()), None) is None:
         return False
     texts = [stream.text for stream in streams if not stream.is_scheduler]
+    if has_slow_storage(streams):
+        return True
     if any(map(training_progress.has_slowed, texts)):
         return not any(map(training_progress.has_more_work, texts))
     return any(slowed_between(text) is not None for text in texts)
