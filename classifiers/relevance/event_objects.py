@@ -139,6 +139,7 @@ _STANDS: Final = re.compile(
     r"|\banother (?:job|tenant|user)\b[^\n]{0,80}\b(?:load|v?cpus?|cores|processors|threads|memory)\b"
     # Beside what recovered, it names what did not.
     r"|\b[1-9]\d* (?:writes?|transactions?|replies) (?:were )?(?:lost|discarded|dropped)\b"
+    r"|\b(?:detected|failed|lost|down|seen|occurred|tripped) again\b|\b\d+ times since\b"
     r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
     r"\b[^\n]{0,40}\b(?:discarded|lost|dropped)\b"
 )
