@@ -25,6 +25,8 @@ _Read = tuple[MatchedEvent, EventObjects]
 BESIDE_S: Final = 120.0
 # Judgement: clocks of one node's kernel and daemons agree to this, in seconds.
 _SAME_MOMENT_S: Final = 2.0
+# The family of the catalogue whose entries know no message, only the part that it is about and words of failure.
+_GENERAL: Final = "events."
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 # What is swapped on a node, by the kind of object that it is or carries; a repair of one says nothing of the others.
@@ -172,8 +174,11 @@ def _is_beside(one: MatchedEvent, other: MatchedEvent) -> bool:
 def _exclusion_by_words(one: Candidate, _job: JobEvidence) -> Reason | None:
     if one.objects.is_corrected or one.objects.is_disclaimed:
         return Reason.CORRECTED
-    reports_end = one.objects.is_recovery and "changes" not in one.traits.effects
-    return Reason.RECOVERED if reports_end else None
+    if not one.event.entries or not one.objects.is_recovery:
+        return None
+    # General wordings also match the report that the part works again.
+    is_general = all(entry.startswith(_GENERAL) for entry in one.event.entries)
+    return Reason.RECOVERED if is_general or one.objects.is_over else None
 
 
 def _exclusion_by_process(one: Candidate, job: JobEvidence) -> Reason | None:

@@ -111,6 +111,10 @@ _RECOVERY: Final = re.compile(
     r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
     r"|\bsuccessfully (?:pulled|mounted|attached|created|started)\b|\b(?:attach|mount\w*|setup)\S* succeeded\b"
 )
+# That a trouble is over, in words that report nothing else.
+_OVER: Final = re.compile(
+    r"(?i)\bback (?:online|in service|to normal)\b|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+)
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
     r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted"
@@ -190,6 +194,7 @@ class EventObjects:
         is_redundant: whether it says that the node goes on with other parts of the same kind.
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
+        is_over: whether it does so in words that report nothing else.
         is_repair: whether it reports that the node was repaired or is in service again.
         of_node: whether it is of a slice of the node's own services.
         of_management: whether it is of a management port or controller.
@@ -211,6 +216,7 @@ class EventObjects:
     is_redundant: bool
     is_disclaimed: bool
     is_recovery: bool
+    is_over: bool
     is_repair: bool
     of_node: bool
     of_management: bool
@@ -301,6 +307,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "is_redundant": lambda one: one.has(_REDUNDANT) and not one.has(_UNCORRECTED),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY) and not one.has(_STANDS),
+    "is_over": lambda one: one.has(_OVER),
     "is_repair": lambda one: one.has(_REPAIR),
     "of_node": lambda one: one.has(_SLICE),
     "of_management": lambda one: one.has(_MANAGEMENT),
@@ -344,7 +351,7 @@ _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 # What is asked of every event by `may_concern_others` and `reports_recovery`, and what of the few others read further.
 _OF_ALL: Final = _Prefilter(asked=(_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED), read=(_JOB,))
 _OF_OBJECTS: Final = _Prefilter(
-    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _MANAGEMENT),
+    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _MANAGEMENT, _OVER),
     read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _POD, _NODE,
         _OWNER,

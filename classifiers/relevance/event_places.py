@@ -215,7 +215,9 @@ def _host_prefixes(names: frozenset[str]) -> frozenset[str]:
 def _host_shapes(names: frozenset[str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
     """What names begin with before the letters of a row or rack, and an expression for other such names."""
     shapes = {
-        (hit["stem"], len(hit["row"]), len(hit["number"])) for name in names if (hit := _ROW.fullmatch(name)) is not None
+        (hit["stem"], len(hit["row"]), len(hit["number"]))
+        for name in names
+        if (hit := _ROW.fullmatch(name)) is not None
     }
     return tuple(
         (stem, re.compile(rf"(?<![\w.-]){re.escape(stem)}[a-z]{{{letters}}}\d{{{digits}}}(?![\w-])"))
