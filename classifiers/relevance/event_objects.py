@@ -113,7 +113,8 @@ _RECOVERY: Final = re.compile(
 )
 # That a trouble is over, in words that report nothing else.
 _OVER: Final = re.compile(
-    r"(?i)\bback (?:online|in service|to normal)\b|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+    r"(?i)\bback (?:online|in service|to normal)\b"
+    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
