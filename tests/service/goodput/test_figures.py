@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.db.session import Store
-from service.goodput import figures
+from service.goodput import definitions, figures
 from service.goodput.records import Goodput
 from service.incidents.records import NewIncident
 from service.jobs.records import NewJob
@@ -186,3 +186,18 @@ def test_a_job_id_that_is_used_again_is_another_run(store: Store, changes: dict[
     found = read(store)
     assert (found.lineages, found.restarts_most) == (runs, 2 - runs)
     assert found.times.to_restart.count == 2 - runs
+
+
+def test_all_14_kinds_of_lost_time_of_the_goodput_library_are_mapped_or_said_to_be_unknown() -> None:
+    kinds = {one.code: one.measured for one in definitions.load().categories}
+    assert len(kinds) == 14
+    assert {code for code in kinds if code.startswith("ELASTIC_")} == {
+        "ELASTIC_SLICE_DOWN",
+        "ELASTIC_SCALE_UP",
+        "ELASTIC_REINITIALIZATION",
+    }
+    assert [code for code, measured in kinds.items() if measured] == [
+        "WASTED_PROGRESS_FROM_DISRUPTION",
+        "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+        "OTHER",
+    ]
