@@ -54,7 +54,7 @@ class StatisticsReader:
         return {kind: tuple(row.value for row in found if row.name == kind) for kind in rollups.SCOPES}
 
     def failure_shares(self, kind: str, names: Collection[str], since: datetime) -> dict[str, float]:
-        """The share of clusters, queues or teams among all failed attempts since a time; see `failure_shares.read`."""
+        """The share of clusters, queues, teams or users among all failures since a time; see `failure_shares.read`."""
         return failure_shares.read(self._connection, kind, names, since)
 
     def _parts(self, since: datetime, until: datetime) -> rollups.PeriodParts:

@@ -47,7 +47,7 @@ PER_COLUMN = 12  # groups
 LATEST = 12
 CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
-COMPARED = ("cluster", "queue", "team")  # kinds of places whose share of all failures is known
+COMPARED = ("cluster", "queue", "team", "user")  # kinds whose share of all failures is known
 LEAST_FAILURES = 5  # of a group: the shares of fewer say nothing
 GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
@@ -302,8 +302,7 @@ class Place:
 def facets(services: Services, detail: GroupDetail) -> dict[str, list[Place]]:
     """Where the failures of a group occurred, by lift where that is known; without nodes if its verdict suspects none.
 
-    A cluster, queue or team with many failures of all kinds has many of each group, so that the number alone says
-    little.
+    A queue or user with many failures of all kinds has many of each group, so that the number alone says little.
     """
     kinds = ["cluster", "queue", "team", "user"]
     if suspects_nodes(detail.row.side, abstained=detail.row.abstained):

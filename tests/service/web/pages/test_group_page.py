@@ -64,7 +64,8 @@ def test_places_are_in_the_order_of_how_much_more_often_the_group_occurs_there(w
 
     def failed(name: str, number: int, queue: str, line: str) -> list[dict[str, object]]:
         times = {"started_at": ended, "ended_at": ended}
-        return [event(f"{name}-{n}", queue=queue, logs=[log(line)], **times) for n in range(number)]
+        who = {"queue": queue, "user": "bo" if name == "b" else "ana"}
+        return [event(f"{name}-{n}", logs=[log(line)], **who, **times) for n in range(number)]
 
     module, stale = "ModuleNotFoundError: No module named 'flash_attn'", "OSError: [Errno 116] Stale file handle"
     of_group = [*failed("a", 6, "usual", module), *failed("b", 4, "debug", module)]
@@ -74,7 +75,10 @@ def test_places_are_in_the_order_of_how_much_more_often_the_group_occurs_there(w
             work.rollups.recount(NOW)
         [number] = [one["id"] for one in client.get("/api/v1/groups").json()["items"] if one["failures"] == 10]
         shown = words(client.get(f"/groups/{number}").text).partition("Where it occurs")[2]
-    queues = re.sub(r"\s+", " ", shown).partition("queue ")[2].partition(" team")[0]
+    shown = re.sub(r"\s+", " ", shown).replace(" ,", ",")
+    queues = shown.partition("queue ")[2].partition(" team")[0]
+    users = shown.partition(" user ")[2].partition(" Times")[0].strip()
     # 4 of 10 failures of the group and 4 of 40 of all; 6 of 10 and 36 of 40.
-    assert queues.replace(" ,", ",") == "debug 4 (4.0 times as often), usual 6 (0.7 times as often)"
+    assert queues == "debug 4 (4.0 times as often), usual 6 (0.7 times as often)"
+    assert users == "bo 4 (4.0 times as often), ana 6 (0.7 times as often)"
     assert "compared with all failures of the last 28 days" in shown
