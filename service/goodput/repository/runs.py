@@ -89,14 +89,15 @@ def attempts_of_runs(connection: Connection, where: Sequence[ColumnElement[bool]
     root = func.coalesce(lineages.c.root_job_id, jobs.c.job_id)
     user = func.coalesce(jobs.c.user_name, "")
     same = (lineages.c.cluster == jobs.c.cluster) & (lineages.c.job_id == jobs.c.job_id)
-    order = (func.coalesce(jobs.c.started_at, jobs.c.ended_at), jobs.c.ended_at, jobs.c.id)
+    at = func.coalesce(jobs.c.started_at, jobs.c.ended_at)
+    order = (at, jobs.c.ended_at, jobs.c.id)
 
     def previous(column: ColumnElement[Any]) -> ColumnElement[Any]:
         return func.lag(column).over(partition_by=(jobs.c.cluster, root, user), order_by=order)
 
     found = (
         select(
-            *(jobs.c.id, jobs.c.cluster, jobs.c.job_id, jobs.c.gpus),
+            *(jobs.c.id, jobs.c.cluster, jobs.c.job_id, jobs.c.gpus, at.label("at")),
             root.label("root"),
             user.label("user"),
             jobs.c.gpu_hours_lost.label("lost"),
@@ -116,7 +117,7 @@ def attempts_of_runs(connection: Connection, where: Sequence[ColumnElement[bool]
         or_(found.c.lineage.is_not(None), neighbours.same_job(connection, found, "previous_", neighbours.THIS)),
     )
     return select(
-        *(found.c[name] for name in ("id", "cluster", "job_id", "root", "user", "gpus", "lost", "measured")),
+        *(found.c[name] for name in ("id", "cluster", "job_id", "root", "user", "at", "gpus", "lost", "measured")),
         *(found.c[name] for name in ("submitted_at", "started_at", "ended_at")),
         case((goes_on, 0), else_=1).label("begins"),
         case((goes_on, found.c.previous_ended_at)).label("previous_end"),
@@ -127,7 +128,8 @@ def attempts_of_runs(connection: Connection, where: Sequence[ColumnElement[bool]
 def _numbered(attempts: Subquery, since: datetime) -> Subquery:
     """The attempts with the number of their run among those with the same root, and with ends before the period."""
     names = ("cluster", "root", "user", "gpus", "lost", "measured", "submitted_at", "started_at", "ended_at")
-    order = (func.coalesce(attempts.c.started_at, attempts.c.ended_at), attempts.c.ended_at, attempts.c.id)
+    # Columns, not expressions, so that PostgreSQL knows that the rows are in this order already.
+    order = (attempts.c.at, attempts.c.ended_at, attempts.c.id)
     run = func.sum(attempts.c.begins).over(
         partition_by=(attempts.c.cluster, attempts.c.root, attempts.c.user), order_by=order, rows=(None, 0)
     )
