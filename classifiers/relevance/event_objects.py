@@ -126,7 +126,7 @@ _DISCLAIMED: Final = re.compile(
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
     r"|\boperation continuing\b|\bstay(?:s|ed)? (?:up|online|on)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
-    r"|\btriggered scale-up\b"
+    r"|\btriggered scale-up\b|\bcertificate rotation detected\b"
 )
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(
