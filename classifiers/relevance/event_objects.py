@@ -127,6 +127,8 @@ _DISCLAIMED: Final = re.compile(
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
     r"|\boperation continuing\b|\bstay(?:s|ed)? (?:up|online|on)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
     r"|\btriggered scale-up\b|\bcertificate rotation detected\b"
+    # Amazon EC2, scheduled events: how the description of a past one begins; pages of states of services.
+    r"|\[(?:Completed|Canceled)\]|\bCompleted - scheduled maintenance\b|\bno interruption\b|\bdraining enabled\b"
 )
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(
