@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from classifiers.contracts import (
@@ -54,9 +55,24 @@ def build_case(
         collectives=collective_evidence(read),
         diagnostics=files.evidence,
         good_run=good_run,
-        node_events=events[-most:],
+        node_events=_nearest(events, job.ended_at, most),
         node_events_cut=max(0, len(events) - most),
     )
+
+
+def _nearest(events: Sequence[NodeEvent], end: datetime | None, most: int) -> tuple[NodeEvent, ...]:
+    """Of too many events those nearest to the end of the job, or to the latest event, in the order of the list.
+
+    What ended a job is seldom far from its end, whereas a node that starts again writes thousands of lines after it.
+    Of an event without a time nothing says that it is near: these are left out first.
+    """
+    if len(events) <= most:
+        return tuple(events)
+    times = [None if event.at is None else event.at.timestamp() for event in events]
+    center = max((time for time in times if time is not None), default=0.0) if end is None else end.timestamp()
+    far = [inf if time is None else abs(center - time) for time in times]
+    order = sorted(range(len(events)), key=lambda place: (far[place], -place))
+    return tuple(events[place] for place in sorted(order[:most]))
 
 
 def _without_repeats(events: Sequence[NodeEvent], nodes: Sequence[str]) -> tuple[NodeEvent, ...]:
