@@ -26,8 +26,10 @@ from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message
 from service.settings import default_model_dir
+from tests.flows.outside_view import CONDITIONS, DATABASE_DOWN, Samples, ShownRates, metrics, rules, shown_wrongly
 from tests.labs import kafka, postgres
 from tests.labs.kafka import Broker
+from tests.labs.ports import free_row
 from tests.labs.postgres import Postgres
 
 Trouble = Literal["member", "worker", "broker", "database"]
@@ -44,11 +46,15 @@ ERRORS = (
 )
 FIRST = "WHERE type = 'failure.diagnosed'"
 STARTED = datetime(2026, 11, 19, tzinfo=UTC)
+SHOWN = STARTED - timedelta(days=10), STARTED + timedelta(days=2)  # the period of a page
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One round. `again`: share of events published twice; `bad`: unreadable records; `settings`: of the worker."""
+    """One round. `again`: share of events published twice; `bad`: unreadable records; `settings`: of the worker.
+
+    `alarms`: the alerts whose server is stopped at the end until their condition holds.
+    """
 
     events: int
     troubles: Sequence[Trouble]
@@ -57,11 +63,15 @@ class Plan:
     again: float = 0.1
     bad: int = 20
     settings: Mapping[str, str] = field(default_factory=dict)
+    alarms: Sequence[str] = ()
 
 
 @dataclass
 class Report:
-    """The results. Times in seconds; `returns`: from each kill until work continued."""
+    """The results. Times in seconds; `returns`: from each kill until work continued.
+
+    `alarms`: from the stop of a server until the condition of its alert held. `looks`: how often rates were compared.
+    """
 
     published: int = 0
     records: int = 0
@@ -72,6 +82,8 @@ class Report:
     kills: Counter[str] = field(default_factory=Counter)
     in_hand: int = 0
     returns: dict[str, list[float]] = field(default_factory=dict)
+    alarms: dict[str, float] = field(default_factory=dict)
+    looks: int = 0
     seconds: float = 0.0
     notes: str = ""
 
@@ -82,11 +94,13 @@ class Report:
             for what, times in sorted(self.returns.items())
         )
         kills = ", ".join(f"{count} x {what}" for what, count in sorted(self.kills.items()))
+        alarms = ", ".join(f"{name} after {seconds:.1f} s" for name, seconds in self.alarms.items())
         return (
             f"{self.published} events as {self.records} records in {self.seconds:.0f} s; killed: {kills};"
             f" {self.in_hand} of {self.kills.total()} with work in hand; work continued after"
             f" {back}; stored {self.stored}, lost {self.lost}, stored twice {self.twice}; wrong:"
-            f" {', '.join(self.wrong) or 'nothing'}{'; ' if self.notes else ''}{self.notes}"
+            f" {', '.join(self.wrong) or 'nothing'}; rates compared {self.looks} times;"
+            f" alarms: {alarms or 'none tried'}{'; ' if self.notes else ''}{self.notes}"
         )
 
 
@@ -118,10 +132,12 @@ class Worker:
         self._environment = environment
         self._processes = processes
         self._process: subprocess.Popen[bytes] | None = None
+        self._metrics_port = free_row(processes)
 
     def start(self) -> None:
         """Start it; returns immediately."""
         command = [sys.executable, "-m", "service", "worker", "--processes", str(self._processes), "--name", NAME]
+        command += ["--metrics-port", str(self._metrics_port)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *command], stdout=log, stderr=log, env=self._environment
@@ -160,6 +176,10 @@ class Worker:
     def ended(self) -> bool:
         """Return whether it ended without being stopped."""
         return self._process is not None and self._process.poll() is not None
+
+    def metrics(self) -> Samples:
+        """Return the metrics of the processes that answer."""
+        return metrics(self._metrics_port, self._processes)
 
     def given(self) -> int:
         """Return how often members have been assigned partitions."""
@@ -204,6 +224,10 @@ class Publisher:
     def events(self, *, released: bool = False) -> int:
         """Return the number of distinct published events, or of those that are released."""
         return self._distinct[self._released if released else self.sent]
+
+    def released(self) -> int:
+        """Return the number of messages that are released."""
+        return self._released
 
     def release(self, count: int) -> None:
         """Release messages up to this total number."""
@@ -253,6 +277,7 @@ class Round:
             worker.start()
             publisher = stack.enter_context(Publisher(config, messages))
             stored = Stored(url)
+            shown = stack.enter_context(ShownRates(url, *SHOWN))
             publisher.release(len(messages) // (len(self.plan.troubles) + 1))
             until(lambda: stored.count() > 0, "the first event is stored", worker)
             for number, trouble in enumerate(self.plan.troubles, start=2):
@@ -261,6 +286,8 @@ class Round:
                 report.in_hand += publisher.events() > stored.count()
                 report.kills[trouble] += 1
                 self._make(trouble, worker, rng, report, publisher, stored)
+            for alert in self.plan.alarms:
+                report.alarms[alert] = self._alarm(alert, worker, publisher)
             publisher.release(len(messages))
             until(lambda: publisher.sent == len(messages), "everything is published", worker)
             until(lambda: stored.count() >= len(events), "everything is stored", worker)
@@ -268,6 +295,8 @@ class Round:
             code = worker.stop()
             if code != 0:
                 report.wrong.append(f"the worker ended with {code}")
+        report.looks = shown.looks
+        report.wrong += [*shown.wrong, *shown_wrongly(url, *SHOWN)]
         self._look(url, events, report)
         report.seconds = time.monotonic() - began
         return report
@@ -304,6 +333,21 @@ class Round:
         if trouble in {"member", "worker"}:
             until(lambda: worker.given() > given, "the killed member is back", worker)
             report.returns.setdefault(trouble, []).append(time.monotonic() - started)
+
+    def _alarm(self, alert: str, worker: Worker, publisher: Publisher) -> float:
+        """Stop the server that an alert is about until its condition holds; returns the seconds until then."""
+        rule, holds = CONDITIONS[alert]
+        assert rules()[alert] == rule
+        server = self.database if alert == DATABASE_DOWN else self.broker
+        until(lambda: not holds(worker.metrics()), f"{alert} does not hold while all is well", worker)
+        began = time.monotonic()
+        server.stop()
+        publisher.release(publisher.released() + CHUNK)  # without records, nobody asks the database
+        until(lambda: holds(worker.metrics()), f"{alert} holds", worker)
+        seconds = time.monotonic() - began
+        server.start()
+        until(lambda: not holds(worker.metrics()), f"{alert} holds no more", worker)
+        return seconds
 
     def _committed(self, config: KafkaConfig, worker: Worker) -> None:
         lag = LagReader(config)
