@@ -1,7 +1,7 @@
 """`make chaos`: random faults on a real broker, PostgreSQL and worker, then kills of hooks and service.
 
-Every event has to be stored exactly once, and every request done at most once. Meanwhile the rates of pages are compared
-with the rows, and at the end the conditions of alerts have to hold. The same seed gives the same faults.
+Every event has to be stored exactly once, and every request done at most once. Meanwhile the rates of pages are
+compared with the rows, and at the end the conditions of alerts have to hold. The same seed gives the same faults.
 """
 
 import argparse
