@@ -105,7 +105,7 @@ def _known_name(name: str, other: str) -> str:
 
 
 def _node_events(event: Any) -> Iterator[NodeEvent]:
-    for entry in _reader(event)("node_events") or ():
+    for entry in _list(_reader(event)("node_events")):
         field = _reader(entry)
         yield NodeEvent(
             text=str(field("text") or ""),
@@ -134,7 +134,7 @@ def job_facts(event: Any) -> JobFacts:
         user=_text(field("user")),
         gpus=whole_number(field("gpus")),
         gpu_type=_text(field("gpu_type")),
-        nodes=tuple(str(node) for node in field("nodes") or ()),
+        nodes=tuple(str(node) for node in _list(field("nodes"))),
         time_limit_s=whole_number(field("time_limit_s")),
         started_at=_instant(field("started_at")),
         ended_at=_instant(field("ended_at")),
@@ -157,11 +157,11 @@ def stream_name(kind: str | None, stream: str | None) -> str:
 
 def _inline_streams(event: Any) -> list[LogStream]:
     streams = []
-    for log in _reader(event)("logs") or ():
+    for log in _list(_reader(event)("logs")):
         field = _reader(log)
-        tail, kind = field("tail"), _text(field("kind"))
+        tail, kind = _text(field("tail")), _text(field("kind"))
         rank, node = whole_number(field("rank")), _text(field("node"))
-        if kind == FLIGHT_RECORDER and isinstance(tail, str):
+        if kind == FLIGHT_RECORDER and tail is not None:
             streams.append(inline_dump(tail, rank, node))
             continue
         unknown = unknown_kind(kind)
@@ -200,6 +200,10 @@ def _instant(value: Any) -> datetime | None:
 def whole_number(value: Any) -> int | None:
     """The value if it is a whole number, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _text(value: Any) -> str | None:

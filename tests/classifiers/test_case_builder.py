@@ -49,6 +49,15 @@ def test_values_of_the_wrong_type_count_as_not_known() -> None:
     assert case.job.labels == {}
 
 
+@pytest.mark.parametrize("value", [True, 7, 1.5, "n1", {"n1": 1}])
+def test_a_value_that_is_no_list_counts_as_an_empty_one(value: object) -> None:
+    case = build_case({"status": "failed", "nodes": value, "node_events": value, "logs": value})
+    assert (case.job.nodes, case.node_events, case.streams) == ((), (), ())
+    log = {"tail": value, "rank": value, "node": value, "stream": value, "kind": value}
+    [stream] = build_case({"logs": [log, value], "node_events": [value]}).streams
+    assert isinstance(stream.text, str)
+
+
 # By their place in the list the event that counts was left out wherever the others stood behind it.
 @pytest.mark.parametrize(
     "others", ["2026-11-20T03:00:00Z", "2026-11-20T18:00:00Z", None], ids=["earlier", "later", "without"]
