@@ -14,9 +14,10 @@ from typing import Any
 
 from tests.chaos import network, redundancy
 from tests.chaos.faults import ChaosRound, drawn, in_own_network
+from tests.chaos.outside_view import CONDITIONS
+from tests.chaos.plans import Plan
 from tests.flows import hook_crashes
-from tests.flows.crashes import Plan, labs
-from tests.flows.outside_view import CONDITIONS
+from tests.flows.crashes import labs
 from tests.labs import kafka, postgres
 from tests.labs.kafka_cluster import broker_cluster
 from tests.labs.object_storage import S3Server, s3_server

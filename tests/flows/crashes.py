@@ -4,18 +4,17 @@ import json
 import os
 import random
 import signal
-import statistics
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import psycopg
 
@@ -26,13 +25,12 @@ from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message
 from service.settings import default_model_dir
-from tests.flows.outside_view import CONDITIONS, DATABASE_DOWN, Samples, ShownRates, metrics, rules, shown_wrongly
+from tests.chaos.outside_view import CONDITIONS, DATABASE_DOWN, Samples, ShownRates, metrics, rules, shown_wrongly
+from tests.chaos.plans import Plan, Report, Trouble
 from tests.labs import kafka, postgres
 from tests.labs.kafka import Broker
 from tests.labs.ports import free_row
 from tests.labs.postgres import Postgres
-
-Trouble = Literal["member", "worker", "broker", "database"]
 
 TOPIC, GROUP, NAME = "jobs", "crashes", "crash-test"
 CHUNK = 25
@@ -47,61 +45,6 @@ ERRORS = (
 FIRST = "WHERE type = 'failure.diagnosed'"
 STARTED = datetime(2026, 11, 19, tzinfo=UTC)
 SHOWN = STARTED - timedelta(days=10), STARTED + timedelta(days=2)  # the period of a page
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One round. `again`: share of events published twice; `bad`: unreadable records; `settings`: of the worker.
-
-    `alarms`: the alerts whose server is stopped at the end until their condition holds.
-    """
-
-    events: int
-    troubles: Sequence[Trouble]
-    seed: int
-    processes: int = 2
-    again: float = 0.1
-    bad: int = 20
-    settings: Mapping[str, str] = field(default_factory=dict)
-    alarms: Sequence[str] = ()
-
-
-@dataclass
-class Report:
-    """The results. Times in seconds; `returns`: from each kill until work continued.
-
-    `alarms`: from the stop of a server until the condition of its alert held. `looks`: how often rates were compared.
-    """
-
-    published: int = 0
-    records: int = 0
-    stored: int = 0
-    lost: int = 0
-    twice: int = 0
-    wrong: list[str] = field(default_factory=list)
-    kills: Counter[str] = field(default_factory=Counter)
-    in_hand: int = 0
-    returns: dict[str, list[float]] = field(default_factory=dict)
-    alarms: dict[str, float] = field(default_factory=dict)
-    looks: int = 0
-    seconds: float = 0.0
-    notes: str = ""
-
-    def text(self) -> str:
-        """Return the results as text for people."""
-        back = ", ".join(
-            f"{statistics.median(times):.1f} s (at most {max(times):.1f} s) for a {what}"
-            for what, times in sorted(self.returns.items())
-        )
-        kills = ", ".join(f"{count} x {what}" for what, count in sorted(self.kills.items()))
-        alarms = ", ".join(f"{name} after {seconds:.1f} s" for name, seconds in self.alarms.items())
-        return (
-            f"{self.published} events as {self.records} records in {self.seconds:.0f} s; killed: {kills};"
-            f" {self.in_hand} of {self.kills.total()} with work in hand; work continued after"
-            f" {back}; stored {self.stored}, lost {self.lost}, stored twice {self.twice}; wrong:"
-            f" {', '.join(self.wrong) or 'nothing'}; rates compared {self.looks} times;"
-            f" alarms: {alarms or 'none tried'}{'; ' if self.notes else ''}{self.notes}"
-        )
 
 
 def event(rng: random.Random, number: int) -> dict[str, object]:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.crashes import Plan, Round, Trouble, labs, model_dir
-from tests.flows.outside_view import DATABASE_DOWN
+from tests.chaos.outside_view import DATABASE_DOWN
+from tests.chaos.plans import Plan, Trouble
+from tests.flows.crashes import Round, labs, model_dir
 from tests.labs.need import missing, need
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
