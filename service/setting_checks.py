@@ -110,7 +110,7 @@ def _networks(value: tuple[str, ...], example: str, not_all: str) -> tuple[str, 
     for same in (collapse_addresses(of_4), collapse_addresses(of_6)):
         if sum(0.5**one.prefixlen for one in same) > MOST_OF_ALL_ADDRESSES:
             raise ValueError(not_all)
-    return value
+    return tuple(str(network) if "/" in one else one for one, network in zip(value, found, strict=True))
 
 
 def _ipv4(network: IPv6Network) -> IPv4Network:

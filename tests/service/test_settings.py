@@ -147,6 +147,15 @@ def test_all_private_networks_may_hold_proxies() -> None:
     assert len(read({"FAULTLINE_TRUSTED_PROXIES": private}).trusted_proxies) == 7
 
 
+def test_a_network_is_named_by_its_first_address() -> None:
+    """The server takes 10.1.2.3/8 for the name of a host, and would trust no proxy."""
+    assert read({"FAULTLINE_TRUSTED_PROXIES": "10.1.2.3/8,fd12::5/16,10.0.0.7"}).trusted_proxies == (
+        "10.0.0.0/8",
+        "fd12::/16",
+        "10.0.0.7",
+    )
+
+
 def test_credentials_in_any_setting_are_not_shown() -> None:
     shown = read(
         {
