@@ -125,6 +125,15 @@ def test_a_token_and_an_account_of_one_name_share_no_views(tmp_path: Path) -> No
     world.store.close()
 
 
+def test_an_import_of_labels_has_a_limited_number_of_lines(tmp_path: Path) -> None:
+    """Each wrong line is named in the answer: 16 MiB of them made one of 240 MB."""
+    world = make_world(tmp_path)
+    with world.client() as client:
+        assert client.post("/api/v1/labels", content=b"{}\n" * 100_001).status_code == 413
+        assert len(client.post("/api/v1/labels", content=b"{}\n" * 10).json()["wrong"]) == 10
+    world.store.close()
+
+
 def test_a_person_has_a_limited_number_of_saved_filters(tmp_path: Path) -> None:
     world = make_world(tmp_path)
     with world.client(world.token("read")) as client, world.client(world.token("read", name="other")) as another:
