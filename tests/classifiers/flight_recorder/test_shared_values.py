@@ -37,12 +37,12 @@ def test_the_last_entries_are_read_up_to_a_limit() -> None:
 
 
 def test_a_long_shape_is_not_copied_for_each_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Long(list[int]):
+    class Long(list[Any]):
         def __iter__(self) -> Any:
             raise AssertionError("the whole list is read")
 
     shape = Long([2] * 100)
-    monkeypatch.setattr("classifiers.flight_recorder.dump.load_plain_pickle", lambda _: {"entries": [entry]})
     entry = {**ENTRY, "input_sizes": Long([shape] * 100)}
+    monkeypatch.setattr("classifiers.flight_recorder.dump.load_plain_pickle", lambda _: {"entries": [entry]})
     [found] = read_dump(b"\x80").collectives
     assert found.sizes == (2**16,) * 16
