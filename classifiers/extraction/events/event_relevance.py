@@ -94,7 +94,7 @@ def judge_node_events(
             clock.forget()
         seen = _EventsSeen(raw, clock, events, suspects)
         matched = [seen.at(hit.index) for hit in suspects]
-        judged = node_events.judge(matched, seen.events_beside(), job, explained=MOST_SET_ASIDE)
+        judged = node_events.judge(matched, seen.all(), job, explained=MOST_SET_ASIDE)
         for hit, event, judgement in zip(suspects, matched, judged, strict=True):
             reason = judgement.reason
             if reason is not None and len(set_aside) >= MOST_SET_ASIDE:
@@ -163,11 +163,9 @@ class _EventsSeen:
             self._made[index] = made
         return made
 
-    def events_beside(self) -> Iterator[MatchedEvent]:
-        """The events that may report a recovery or concern other jobs."""
-        for index, one in enumerate(self._read):
-            if one.concerns_others:
-                yield self.at(index)
+    def all(self) -> Iterator[MatchedEvent]:
+        """All events."""
+        return map(self.at, range(len(self._events)))
 
 
 def _are_of_another_clock(raw: RawCase, clock: ClockOfLogs, job: JobEvidence) -> bool:

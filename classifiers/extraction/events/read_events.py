@@ -8,7 +8,6 @@ from classifiers.extraction.evidence_items import NODE, STRENGTH_ORDER, Evidence
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.scan import ScannedLine
 from classifiers.relevance.entry_groups import node_operations
-from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT
 from classifiers.relevance.event_times import blocked_for
 from classifiers.signatures import Signature
@@ -55,9 +54,7 @@ class ReadEvent:
     """
 
     __slots__ = (
-        "_concerns_others",
         "_entries",
-        "_given",
         "_is_conditional",
         "ahead_s",
         "blocked_s",
@@ -67,22 +64,13 @@ class ReadEvent:
     )
 
     def __init__(self, given: str, text: str, line: ScannedLine | None) -> None:
-        self._given = given
         self.text = text
         self.line = line
         self.hits: tuple[Signature, ...] = () if line is None else line.hits
         self.ahead_s = clock_ahead(given)
         self.blocked_s = blocked_for(given)
-        self._concerns_others: bool | None = None  # until it is asked for, as the others
-        self._is_conditional: bool | None = None
+        self._is_conditional: bool | None = None  # until it is asked for, as the other
         self._entries: EventEntries | None = None
-
-    @property
-    def concerns_others(self) -> bool:
-        """Whether it may report a recovery or a harmless state, or name a job."""
-        if self._concerns_others is None:
-            self._concerns_others = may_concern_others(self._given)
-        return self._concerns_others
 
     @property
     def is_conditional(self) -> bool:
