@@ -77,6 +77,7 @@ class EventsOfNode:
         self._by_node: dict[str | None, list[MatchedEvent]] | None = None
         self._read: dict[str, EventObjects] = {}  # by text
         self._naming: dict[str | None, list[MatchedEvent]] = {}
+        self._recovers: dict[int, bool] = {}  # by place, whether an event reports that something works again
 
     def _events_by_node(self) -> Mapping[str | None, Sequence[MatchedEvent]]:
         if self._by_node is None:
@@ -113,7 +114,13 @@ class EventsOfNode:
                 name = short_name(node)
                 naming = [other for other in events if other.node == node or is_word_in(name, other.text)]
             self._naming[node] = naming
-        return [end for end in naming if _is_later(end, one) and reports_recovery(end.text)]
+        return [end for end in naming if _is_later(end, one) and self._is_recovery(end)]
+
+    def _is_recovery(self, end: MatchedEvent) -> bool:
+        known = self._recovers.get(end.index)
+        if known is None:
+            known = self._recovers[end.index] = reports_recovery(end.text)
+        return known
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing is against it."""
