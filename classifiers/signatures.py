@@ -182,11 +182,6 @@ class Signature:
     unless: tuple[str, ...] = ()
     family: str = field(default="")
 
-    @property
-    def is_conditional(self) -> bool:
-        """Whether it applies only under conditions on the job or the rest of the case."""
-        return self.when is not None or bool(self.needs or self.unless)
-
     def matches(self, line: str) -> bool:
         """Whether the entry matches a line, without its conditions on the job."""
         low = line.lower()

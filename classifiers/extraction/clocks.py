@@ -1,11 +1,11 @@
-"""The clocks of a case: that of the job's logs beside that of its events, and those of nodes that are set otherwise."""
+"""The clocks of a case: that of the job's logs beside that of its events, and how far others are ahead."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from classifiers.contracts import NodeEvent, RawCase
+from classifiers.contracts import RawCase
 from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.stream_reader import StreamText
 
@@ -30,9 +30,6 @@ _LARGEST_ZONE_S: Final = 14 * 3_600
 # Judgement: a log begins and ends at most so long after and before its job, or clocks are set otherwise.
 _LOG_ENDS_WITHIN_S: Final = 2_700
 _AT_ONCE_S: Final = 60  # a job's first line after its start (judgement)
-
-Reporter = tuple[str | None, str | None]
-"""A node and the source of its events, such as its management controller: what has a clock of its own."""
 
 
 class ClockOfLogs:
@@ -109,15 +106,12 @@ def _named_zones(text: str) -> Iterator[float]:
             yield -seconds if found["sign"] == "-" else seconds
 
 
-def clock_offsets(events: Iterable[NodeEvent]) -> dict[Reporter, float]:
-    """By how many seconds the clocks of nodes and their controllers are ahead, where an event of them says so."""
-    found: dict[Reporter, float] = {}
-    for one in events:
-        if "lock" not in one.text or ("clock" not in one.text and "Clock" not in one.text):
-            continue
-        hit = _OFFSET.search(one.text, 0, _EVENT_RANGE)
-        if hit is not None:
-            seconds = float(hit["first"] or hit["second"]) * _UNITS[(hit["unit"] or hit["unit_last"])[0].lower()]
-            is_ahead = (hit["way"] or hit["way_first"]).lower() in _AHEAD
-            found[one.node, one.source] = seconds if is_ahead else -seconds
-    return found
+def clock_ahead(text: str) -> float | None:
+    """By how many seconds the text of an event says that the clock of who reports it is ahead; None without that."""
+    if "lock" not in text or ("clock" not in text and "Clock" not in text):
+        return None
+    hit = _OFFSET.search(text, 0, _EVENT_RANGE)
+    if hit is None:
+        return None
+    seconds = float(hit["first"] or hit["second"]) * _UNITS[(hit["unit"] or hit["unit_last"])[0].lower()]
+    return seconds if (hit["way"] or hit["way_first"]).lower() in _AHEAD else -seconds

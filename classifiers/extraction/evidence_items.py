@@ -100,54 +100,6 @@ class EvidenceItem:
         return self.line_number is None and not self.from_scheduler and not self.derived
 
 
-class NodeHit:
-    """A node event that the catalogue knows, before it is judged. Most of them become no item.
-
-    Not a data class: hundreds are made for a case, and a constructor of its own is compiled.
-
-    Attributes:
-        index: its place among the events of the case.
-        position: as of the item.
-        text: its text, without terminal colours.
-        node: its node, None if unknown.
-        hits: the catalogue entries that match it.
-        error_words: the general words of failure in it.
-    """
-
-    __slots__ = ("error_words", "hits", "index", "node", "position", "text")
-
-    def __init__(
-        self,
-        index: int,
-        position: int,
-        text: str,
-        node: str | None,
-        hits: tuple[Signature, ...],
-        error_words: frozenset[str],
-    ) -> None:
-        self.index = index
-        self.position = position
-        self.text = text
-        self.node = node
-        self.hits = hits
-        self.error_words = error_words
-
-    def item(self, stream: int) -> EvidenceItem:
-        """Its item, with the index of the text of node events; role, onset and time are found when it is judged."""
-        return EvidenceItem(
-            text=self.text,
-            role="context",
-            onset=Onset.NEUTRAL,
-            stream=stream,
-            position=self.position,
-            offset=self.index,
-            line_number=None,
-            node=self.node,
-            hits=self.hits,
-            error_words=self.error_words,
-        )
-
-
 @dataclass(slots=True)
 class ExtractedCase:
     """A case with what the classifier needs beyond it.

@@ -17,6 +17,7 @@ from classifiers.extraction.envelopes.copies import without_copies
 from classifiers.extraction.envelopes.unwrapping import own_text, unwrapped
 from classifiers.extraction.events.compared_events import compared_with_events
 from classifiers.extraction.events.event_relevance import MOST_SET_ASIDE
+from classifiers.extraction.events.read_events import ReadEvent
 from classifiers.extraction.evidence_items import (
     NODE,
     SCHEDULER,
@@ -71,7 +72,7 @@ class Extractor:
         self._scanner = scanner
         self._log_odds = log_odds
         self._scheduler_lines: dict[str, list[ScannedLine]] = {}
-        self._event_lines: dict[str, tuple[str, ScannedLine | None]] = {}
+        self._events: dict[str, ReadEvent] = {}
 
     def extract(self, raw: RawCase) -> ExtractedCase:
         """The case of a failed attempt, its evidence ordered, most telling first."""
@@ -121,18 +122,18 @@ class Extractor:
         present |= observations(raw.job, streams, present) | compared_with_events(raw, streams)
         return Extraction(raw, streams, events, present, self._log_odds)
 
-    def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:
-        """Each text as one line, with what was found in it, None without a hit; all new ones in one pass."""
-        known = self._event_lines
+    def _scan_events(self, texts: Sequence[str]) -> list[ReadEvent]:
+        """What was found in each text, which is scanned as one line; all new ones in one pass."""
+        known = self._events
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        found: dict[str, tuple[str, ScannedLine | None]] = {}
+        found: dict[str, ReadEvent] = {}
         for first in range(0, len(new), _EVENTS_AT_ONCE):
             some = new[first : first + _EVENTS_AT_ONCE]
             written = [strip_colors(text).replace("\n", " ") for text in some]
             lines = self._scanner.scan("\n".join(written).replace("\r", " "), of_events=True)
             by_number = {line.line_number: line for line in lines}
             found |= {
-                text: (clean, by_number.get(number))
+                text: ReadEvent(text, clean, by_number.get(number))
                 for number, (text, clean) in enumerate(zip(some, written, strict=True), 1)
             }
         out = [found[text] if text in found else known[text] for text in texts]

@@ -46,6 +46,9 @@ _CLOCK: Final = re.compile(r"\d:\d\d:\d\d")  # is part of every time above but `
 _MONTHS: Final = {
     m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
 }
+_TWO_DIGITS: Final = {f"{number:02d}": number for number in range(100)}
+_ISO_LENGTH: Final = len("2026-11-01 08:12:33")
+_MOST_DIGITS: Final = 9  # of a part of a second
 # By month, the days before it; February has 29 days, as the year is not known.
 _DAYS_BEFORE: Final[tuple[int, ...]] = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 _days_before: Final[ContextVar[tuple[int, ...]]] = ContextVar("days_before", default=_DAYS_BEFORE)
@@ -210,12 +213,47 @@ def _own_time(head: str, first: re.Match[str]) -> float:
     return time_written if 0.0 <= time_read - time_written <= _COLLECTED_WITHIN_S else time_read
 
 
+def _time_at_start(line: str) -> float | None:
+    """The time of a line as most loggers begin one: a date, a time, a space and a word; None for any other line.
+
+    Such a line has no stamp of a collector before its own. Without an expression, this takes a sixth of the time.
+    """
+    if not line.startswith("20") or not line.isascii():
+        return None
+    end = _ISO_LENGTH
+    if line[4:5] not in "-/" or line[7:8] not in "-/" or line[13:14] != ":" or line[16:17] != ":":
+        return None
+    if line[10:11] not in "T _" or line[2:4] not in _TWO_DIGITS:
+        return None
+    month, day = _TWO_DIGITS.get(line[5:7], -1), _TWO_DIGITS.get(line[8:10], -1)
+    hour, minute = _TWO_DIGITS.get(line[11:13], -1), _TWO_DIGITS.get(line[14:16], -1)
+    second = _TWO_DIGITS.get(line[17:end], -1)
+    if month < 0 or day < 0 or hour < 0 or minute < 0 or second < 0:
+        return None
+    part = 0.0
+    if line[end : end + 1] in {".", ","} and line[end + 1 : end + 2].isdigit():
+        begin = end + 1
+        end = begin + 1
+        while end < begin + _MOST_DIGITS and line[end : end + 1].isdigit():
+            end += 1
+        part = float("0." + line[begin:end])
+    word = line[end + 1 : end + 3]
+    if line[end : end + 1] != " " or len(word) != len("IN") or not word.isalpha() or word == "st":  # stdout F
+        return None
+    return seconds_into_year(month, day, hour, minute, second) + part
+
+
 def time_of(line: str) -> float | None:
     """Seconds into the year by the first time stamp near the start of a line, None without one; zones are ignored.
 
     Where a collector put the time in front at which it read the line, the line's own time counts.
     """
-    head = line[:_TIME_RANGE]
+    at_start = _time_at_start(line)
+    return _time_in_front(line[:_TIME_RANGE]) if at_start is None else at_start
+
+
+def _time_in_front(head: str) -> float | None:
+    """The time by the first time stamp in the front of a line."""
     if _CLOCK.search(head) is None and '"t' not in head and "00:00:1" not in head and not head.startswith(_EPOCH_FIRST):
         return None
     hit = _ISO.search(head)

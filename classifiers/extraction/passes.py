@@ -1,6 +1,6 @@
 """The passes of extraction, in order: each adds to or changes the evidence of one case."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,22 +13,22 @@ from classifiers.extraction.demotion.missing_parts import demote_missing_parts
 from classifiers.extraction.demotion.received_pages import demote_unreadable
 from classifiers.extraction.demotion.unrelated_reports import demote_other_jobs
 from classifiers.extraction.events import event_relevance
-from classifiers.extraction.events.event_entries import EntriesOfNodes, of_one_kind
+from classifiers.extraction.events.event_entries import EntriesOfNodes
+from classifiers.extraction.events.read_events import EventEntries, NodeHit, ReadEvent, of_one_kind
 from classifiers.extraction.events.shared_servers import lost_by_several
-from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem, NodeHit
+from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.last_act import last_act
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks, ranks_seen
 from classifiers.extraction.sampled_lines import last_of_only_log, sample_ends
-from classifiers.extraction.scan import ATTEMPT_MARKS, ScannedLine
+from classifiers.extraction.scan import ATTEMPT_MARKS
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects.evidence import SuspectEvidence
 from classifiers.extraction.suspects.search import find_suspect
 from classifiers.fleet_evidence.recent_changes import CHANGE, NO_CAUSE
 from classifiers.observation_names import SERVER_LOST_BY_SEVERAL
-from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 
 IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
@@ -42,7 +42,7 @@ class Extraction:
     Attributes:
         raw: the case.
         streams: its log streams and, last, the scheduler's message.
-        node_events: the text of each node event, and what the scanner found in it, None without a hit.
+        node_events: what was found in each node event.
         present: ids of all catalogue entries that match a line of the logs or of the scheduler's message.
         log_odds: the log odds, by its words, that a failure began with a line; None if no model of lines is at hand.
         findings: evidence items, process exits and missing ranks.
@@ -59,7 +59,7 @@ class Extraction:
 
     raw: RawCase
     streams: list[StreamText]
-    node_events: list[tuple[str, ScannedLine | None]]
+    node_events: list[ReadEvent]
     present: frozenset[str]
     log_odds: ordering.LogOdds | None = None
     findings: StreamFindings = field(default_factory=lambda: StreamFindings([], [], []))
@@ -106,21 +106,23 @@ def read_node_events(extraction: Extraction) -> None:
     items, found, of_nodes = extraction.items, extraction.node_hits, len(extraction.streams)
     entries = EntriesOfNodes(extraction.raw, extraction.streams, extraction.node_events, extraction.present)
     shared = lost_by_several(extraction.raw.node_events, extraction.node_events)
-    for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
-        hits: Sequence[Signature] = () if line is None else line.hits
-        if line is not None and line.is_conditional:
+    for index, (event, one) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
+        is_change, hits = event.source == CHANGE, one.hits
+        if one.line is not None and one.is_conditional:
             present = entries.beside(event.node, hits)
             if index in shared:
                 present |= {SERVER_LOST_BY_SEVERAL}
-            hits = applicable_hits(line, extraction.raw, NODE, present)
-        hits = of_one_kind(hits, is_change=event.source == CHANGE) if hits else hits
-        if event.source == CHANGE and not hits:
+            hits = applicable_hits(one.line, extraction.raw, NODE, present)
+        if is_change or one.is_conditional:
+            known = EventEntries(of_one_kind(hits, is_change=is_change)) if hits else None
+        else:
+            known = one.entries if hits else None
+        if known is not None and known.hits:
+            found.append(NodeHit(index, len(items) + len(found), one, event.node, known))
+        elif is_change:
             extraction.set_aside.append(
-                EvidenceItem(text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
+                EvidenceItem(one.text, "context", Onset.NEUTRAL, of_nodes, index, index, None, set_aside=NO_CAUSE)
             )
-        if line is None or not hits:
-            continue
-        found.append(NodeHit(index, len(items) + len(found), text, event.node, tuple(hits), line.error_words))
 
 
 def read_collectives(extraction: Extraction) -> None:
@@ -217,15 +219,16 @@ def judge_node_events(extraction: Extraction) -> None:
     """Set aside the node events that have nothing to do with the failure."""
 
     def classify(item: EvidenceItem) -> None:
-        text, line = extraction.node_events[item.offset]
-        assert line is not None
-        item.role, item.onset = classify_line(LineFacts(line, text, item.hits))
+        event = extraction.node_events[item.offset]
+        assert event.line is not None
+        item.role, item.onset = classify_line(LineFacts(event.line, event.text, item.hits))
 
     if extraction.node_events:
         extraction.findings.items, set_aside = event_relevance.judge_node_events(
             extraction.raw,
             extraction.streams,
             extraction.items,
+            extraction.node_events,
             extraction.node_hits,
             extraction.attributions,
             classify,

@@ -7,7 +7,7 @@ that a log of any size costs a few searches.
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
@@ -129,17 +129,23 @@ def _shape_of(line: str) -> Shape:
 
 def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
     """The shapes of progress lines in samples by region, each with a run of letters to search for."""
-    lines: dict[Shape, list[str]] = defaultdict(list)
-    regions: dict[Shape, set[int]] = defaultdict(set)
+    lines: dict[Shape, list[str]] = {}
+    regions: dict[Shape, set[int]] = {}
     for region, sampled in enumerate(samples):
         complaining = _complaining(sampled)
         for number, line in enumerate(sampled):
             # Below a frame of a traceback stands a source line, which many ranks print alike.
             is_source = number > 0 and _FRAME in sampled[number - 1][:_LINE_RANGE]
             shape = () if number in complaining or is_source else _shape_of(line)
-            if shape:
-                lines[shape].append(line)
-                regions[shape].add(region)
+            if not shape:
+                continue
+            known = lines.get(shape)
+            if known is None:
+                lines[shape], regions[shape] = [line], {region}
+            else:
+                known.append(line)
+                if len(samples) > 1:
+                    regions[shape].add(region)
     fewest = max(_FEWEST_LINES, sum(map(len, samples)) // _SHARE_OF_LINES)
     out = []
     for shape, found in sorted(lines.items(), key=lambda item: -len(item[1]))[:_MOST_SHAPES]:

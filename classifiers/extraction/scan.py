@@ -134,7 +134,7 @@ class ScannedLine:
         starts_traceback: whether it is the first line of a Python traceback.
     """
 
-    __slots__ = ("_is_conditional", "error_words", "hits", "line_number", "offset", "starts_traceback", "text")
+    __slots__ = ("error_words", "hits", "line_number", "offset", "starts_traceback", "text")
 
     def __init__(
         self,
@@ -151,14 +151,6 @@ class ScannedLine:
         self.hits = hits
         self.error_words = error_words
         self.starts_traceback = starts_traceback
-        self._is_conditional: bool | None = None  # until it is asked for
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether an entry that matches it applies only under conditions; kept, as many cases have the same events."""
-        if self._is_conditional is None:
-            self._is_conditional = any(hit.is_conditional for hit in self.hits)
-        return self._is_conditional
 
     @property
     def is_severe(self) -> bool:

@@ -248,7 +248,7 @@ class Candidate:
         credit: how well log and scheduler fit the later event that it explains, where that supports it.
     """
 
-    __slots__ = ("_fit", "credit", "event", "find_fit", "reason", "rules", "traits")
+    __slots__ = ("_fit", "_objects", "credit", "event", "find_fit", "reason", "rules", "traits")
 
     def __init__(
         self, event: MatchedEvent, rules: tuple[EventRule, ...], find_fit: Callable[["Candidate"], Fit]
@@ -259,12 +259,15 @@ class Candidate:
         self.reason: Reason | None = None
         self.credit: Fit | None = None
         self.traits: EventTraits = traits_of(event.entries)
-        self._fit: Fit | None = None
+        self._fit: Fit | None = None  # until it is asked for first, as the objects
+        self._objects: EventObjects | None = None
 
     @property
     def objects(self) -> EventObjects:
         """What its text names."""
-        return read_objects(self.event.text)
+        if self._objects is None:
+            self._objects = read_objects(self.event.text)
+        return self._objects
 
     @property
     def fit(self) -> Fit:

@@ -8,7 +8,13 @@ from typing import Final
 from classifiers.node_names import short_name
 from classifiers.relevance.entry_groups import are_of_redundant_parts
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, MatchedEvent, Reason
-from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects, reports_recovery
+from classifiers.relevance.event_objects import (
+    TRAINING_PROGRAMS,
+    EventObjects,
+    may_concern_others,
+    read_objects,
+    reports_recovery,
+)
 from classifiers.relevance.event_places import exclusion_by_node, is_of_absent_pod, is_own_pod
 from classifiers.relevance.event_rules import rules_of
 from classifiers.relevance.event_times import (
@@ -61,7 +67,7 @@ class EventsOfNode:
     Events and texts are read only when a node is asked for.
 
     Args:
-        events: the events of the case, at least those that `may_concern_others`; read once.
+        events: the events of the case; gone through once.
         job: what log and scheduler show of the job.
     """
 
@@ -70,8 +76,8 @@ class EventsOfNode:
         self._events = events
         self._by_node: dict[str | None, list[MatchedEvent]] | None = None
         self._read: dict[str, EventObjects] = {}  # by text
-        self._recovered: list[MatchedEvent] | None = None  # of all nodes
-        self._recoveries: dict[str | None, list[MatchedEvent]] = {}
+        self._naming: dict[str | None, list[MatchedEvent]] = {}
+        self._recovers: dict[int, bool] = {}  # by place, whether an event reports that something works again
 
     def _events_by_node(self) -> Mapping[str | None, Sequence[MatchedEvent]]:
         if self._by_node is None:
@@ -84,9 +90,9 @@ class EventsOfNode:
         return self._events_by_node().get(node, ())
 
     def _beside(self, one: MatchedEvent) -> Iterator[_Read]:
-        """The other events of the node at the time of an event: of most events, the text need not be read."""
+        """The other events of the node at the time of an event that may say something of it; no other text is read."""
         for other in self._events_of(one.node):
-            if _is_beside(one, other):
+            if _is_beside(one, other) and may_concern_others(other.text):
                 yield other, self.objects_of(other)
 
     def objects_of(self, one: MatchedEvent) -> EventObjects:
@@ -96,17 +102,25 @@ class EventsOfNode:
             objects = self._read[one.text] = read_objects(one.text)
         return objects
 
-    def recoveries(self, node: str | None) -> list[MatchedEvent]:
-        """The events of a node, or of a controller that names it, that report that something works again."""
-        if node not in self._recoveries:
-            if self._recovered is None:
-                events = (one for of_node in self._events_by_node().values() for one in of_node)
-                self._recovered = [one for one in events if reports_recovery(one.text)]
-            name = None if node is None else short_name(node)
-            self._recoveries[node] = [
-                one for one in self._recovered if one.node == node or (name is not None and is_word_in(name, one.text))
-            ]
-        return self._recoveries[node]
+    def recoveries(self, one: Candidate) -> list[MatchedEvent]:
+        """The later events of a node, or of a controller that names it, that report that something works again."""
+        node = one.event.node
+        naming = self._naming.get(node)
+        if naming is None:
+            events = [other for of_node in self._events_by_node().values() for other in of_node]
+            if node is None:
+                naming = [other for other in events if other.node is None]
+            else:
+                name = short_name(node)
+                naming = [other for other in events if other.node == node or is_word_in(name, other.text)]
+            self._naming[node] = naming
+        return [end for end in naming if _is_later(end, one) and self._is_recovery(end)]
+
+    def _is_recovery(self, end: MatchedEvent) -> bool:
+        known = self._recovers.get(end.index)
+        if known is None:
+            known = self._recovers[end.index] = reports_recovery(end.text)
+        return known
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing is against it."""
@@ -254,7 +268,7 @@ def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
 
 def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidence) -> bool:
     """Whether a later event reports that the same object works again, or that its node was repaired."""
-    ends = [end for end in events_of_node.recoveries(one.event.node) if _is_later(end, one)]
+    ends = events_of_node.recoveries(one)
     if not ends:  # most have none; how well the log fits an event is asked later then, or never
         return False
     failed = job.failed_or_ended

@@ -392,4 +392,4 @@ def reports_recovery(text: str) -> bool:
     if text.isascii():  # both expressions are exact
         return not _OF_RECOVERIES.isdisjoint(_matching(text[:_RANGE]))
     objects = read_objects(text)
-    return bool(objects.is_recovery or objects.is_repair)
+    return may_concern_others(text) and bool(objects.is_recovery or objects.is_repair)

@@ -18,6 +18,7 @@ from classifiers.relevance.event_places import is_of_silent_node
 from classifiers.relevance.event_rules import (
     MANY_AFFECTED,
     explained_by,
+    leads_to,
     rules_of,
 )
 from classifiers.relevance.event_times import (
@@ -29,7 +30,7 @@ from classifiers.relevance.event_times import (
 
 def judge(
     events: Sequence[MatchedEvent],
-    recoveries: Iterable[MatchedEvent],
+    others: Iterable[MatchedEvent],
     job: JobEvidence,
     *,
     explained: int | None = None,
@@ -38,13 +39,13 @@ def judge(
 
     Args:
         events: the events in question.
-        recoveries: the events of the case that may report recoveries or concern others; those in question may be
-            among them. Read only where an event is not set aside without them.
+        others: all events of the case, those in question among them. Read only where an event is not set aside
+            without them.
         job: what log and scheduler show of the job.
         explained: of so many events that are set aside, the first ones, the reason is that of the first question whose
             answer is against them. The others are asked the cheapest question first. None: of all.
     """
-    events_of_node, fits = EventsOfNode(recoveries, job), EventFit(job)
+    events_of_node, fits = EventsOfNode(others, job), EventFit(job)
     found: list[Candidate] = []
     left = len(events) if explained is None else explained
     for event in events:
@@ -63,8 +64,10 @@ def judge(
 def _credit_changes(found: Sequence[Candidate]) -> None:
     """Let a change count that names what a later event of the same node names, that log or scheduler support."""
     trouble = [one for one in found if one.reason is None and one.fit and "changes" not in one.traits.effects]
+    if not trouble:
+        return
     for one in found:
-        if one.reason in {Reason.NO_TRACE, Reason.NOT_SHOWN} and "changes" in one.traits.effects:
+        if "changes" in one.traits.effects and one.reason in {Reason.NO_TRACE, Reason.NOT_SHOWN}:
             met = [other.fit for other in trouble if _meets(one, other)]
             if met:
                 one.reason, one.credit = None, max(met)
@@ -128,7 +131,8 @@ def _with_causes(found: Sequence[Candidate], events_of_node: EventsOfNode, job: 
     """The judgements, in which the cause of an event that is used is used as well."""
     used = [one for one in found if one.reason is None]
     judged = {one.event.index: _judgement(one, found, job) for one in found}
-    for one in sorted(found, key=_latest_first):  # the cause of a cause last
+    causes = [one for one in found if leads_to(one.event.entries)] if used else []
+    for one in sorted(causes, key=_latest_first):  # the cause of a cause last
         effects = effects_of(one, used)
         if not effects:
             continue

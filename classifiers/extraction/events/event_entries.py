@@ -1,19 +1,14 @@
-"""The catalogue entries of node events: of all events of a node, and of one event those that count."""
+"""The catalogue entries of all events of a node, by which the conditions of others hold or not."""
 
 from collections.abc import Sequence
 
 from classifiers.contracts import RawCase
 from classifiers.extraction.events.memory_tables import KILLED_WORDS, holds_more_than_killed, is_held_by_stranger
-from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.events.read_events import ReadEvent
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.observation_names import MEMORY_HELD_BY_OTHERS
-from classifiers.relevance.entry_groups import node_operations
-from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT
 from classifiers.relevance.own_names import is_of_foreign_pod
 from classifiers.signatures import Signature
-
-ReadEvent = tuple[str, ScannedLine | None]
-"""The text of an event, and what the scanner found in it, None without a hit."""
 
 
 class EntriesOfNodes:
@@ -56,10 +51,11 @@ class EntriesOfNodes:
         found: set[str] = set()
         of_pods: list[tuple[str, list[str]]] = []
         is_killed = False
-        for text, line in own:
+        for one in own:
+            text = one.text
             is_killed = is_killed or KILLED_WORDS in text
-            if line is not None and line.hits:
-                ids = [hit.id for hit in line.hits]
+            if one.hits:
+                ids = [hit.id for hit in one.hits]
                 if "pod" in text:
                     of_pods.append((text, ids))
                 else:
@@ -68,26 +64,7 @@ class EntriesOfNodes:
             if not found.issuperset(ids) and not is_of_foreign_pod(text, self._own):
                 found.update(ids)
         if is_killed:
-            texts = [text for text, _ in own]
+            texts = [one.text for one in own]
             if holds_more_than_killed(texts) or is_held_by_stranger(texts, self._texts):
                 found.add(MEMORY_HELD_BY_OTHERS)
         return found
-
-
-def of_one_kind(hits: Sequence[Signature], *, is_change: bool) -> Sequence[Signature]:
-    """Of the entries that match an event, those of changes or the others: what reports trouble reports no change.
-
-    General words of failure count where no other entry matches. A change that says what was done to nodes or jobs is an
-    event of that kind.
-    """
-    if len(hits) == 1 and not is_change and not hits[0].id.startswith(CHANGES):  # most events
-        return hits
-    hits = tuple([hit for hit in hits if hit.id != NAMED_OBJECT]) or hits
-    if is_change:
-        done = tuple(hit for hit in hits if hit.id in node_operations())
-        return done or tuple(hit for hit in hits if hit.id.startswith(CHANGES))
-    trouble = tuple([hit for hit in hits if not hit.id.startswith(CHANGES)])
-    trouble = tuple([hit for hit in trouble if hit.id == MANY_AFFECTED]) or trouble
-    if trouble or not hits:
-        return trouble
-    return tuple(hit for hit in hits if hit.id != ANY_CHANGE)

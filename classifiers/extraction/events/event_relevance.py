@@ -1,17 +1,18 @@
 """Judges a case's node events: collects what logs and scheduler show, and sets aside what did not begin the failure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
 from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
-from classifiers.extraction.clocks import ClockOfLogs, clock_offsets
+from classifiers.extraction.clocks import ClockOfLogs
 from classifiers.extraction.demotion import survival
 from classifiers.extraction.events.event_order import lead
-from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem, NodeHit, strongest
+from classifiers.extraction.events.read_events import NodeHit, ReadEvent, causes_of
+from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_shapes import is_overcome
@@ -24,14 +25,12 @@ from classifiers.node_names import short_name
 from classifiers.observation_names import OBSERVATIONS
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import PROCESS_FORMS, JobEvidence, Judgement, MatchedEvent, Reason, Support
-from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_places import CLOCK_SKEW_S
-from classifiers.relevance.event_times import CLOCK_BROKEN_S, blocked_for
+from classifiers.relevance.event_times import CLOCK_BROKEN_S
 from classifiers.relevance.own_names import are_pods_of, nodes_of_pods, own_names, own_numbers, pods_that_began
 from classifiers.relevance.own_nodes import FRONT_OF_LOG, own_nodes
 from classifiers.relevance.words_in_text import is_word_in
 from classifiers.report_detection import is_prose
-from classifiers.signatures import Signature
 
 # Schedulers that give their jobs names, not the numbers that batch systems give.
 _WITHOUT_NUMBERS: Final = frozenset({"kubernetes", "kueue", "volcano", "ray", "sagemaker", "vertex", "azureml"})
@@ -50,14 +49,10 @@ _ABSOLUTE: Final = re.compile(r"(?<![\w.])/[\w.@%+=-]{1,120}/[\w.@%+=-]")  # a p
 _WAITS: Final = re.compile(
     r"(?i)\bwait(?:ing|s|ed)?\b|\bpending\b|\b(?:pods?|workers?|replicas?) (?:are )?(?:running|ready)\b"
 )
-# Judgement: the weights from which a cause of a catalogue entry counts: of an event, which has to stand for it, and of
-# the job's own lines, which need not rule it out.
-_LIKELY: Final = 0.2
+# Judgement: the weight from which a cause counts of an entry of the job's own lines, which need not rule it out.
 _POSSIBLE: Final = 0.05
 _FEW_LINES: Final = 3  # of a log that shows nothing but them (judgement)
 
-_NO_CAUSES: Final[frozenset[str]] = frozenset()
-_LIKELY_CAUSES: Final[dict[str, tuple[Mapping[str, float], frozenset[str]]]] = {}  # by entry, with its weights
 _REPORTERS: Final = ("srun: ", "slurmstepd: ", "slurmd", "mpirun", "mpiexec", "prterun")
 
 
@@ -65,6 +60,7 @@ def judge_node_events(
     raw: RawCase,
     streams: Sequence[StreamText],
     items: Sequence[EvidenceItem],
+    events: Sequence[ReadEvent],
     hits: Sequence[NodeHit],
     attributions: Sequence[LineAttribution | None],
     classify: Callable[[EvidenceItem], None],
@@ -76,7 +72,8 @@ def judge_node_events(
         raw: the case.
         streams: its texts.
         items: the evidence items of its logs and files.
-        hits: its node events that the catalogue knows.
+        events: its node events.
+        hits: those that the catalogue knows.
         attributions: who printed which line, by stream.
         classify: finds role and onset of a node event; most are set aside without.
         present: the entries and observations of the logs.
@@ -86,7 +83,7 @@ def judge_node_events(
         reason.
     """
     # Serious words first: of what is set aside, a reader wants to know of these.
-    suspects = sorted(hits, key=_seriousness)
+    suspects = _most_serious_first(hits)
     used: list[EvidenceItem] = []
     set_aside: list[EvidenceItem] = []
     judgements: dict[int, Judgement] = {}
@@ -95,10 +92,10 @@ def judge_node_events(
         job = _job_seen(raw, streams, items, attributions, clock, present)
         if _are_of_another_clock(raw, clock, job):
             clock.forget()
-        seen = _EventsSeen(raw, clock, suspects)
-        events = [seen.at(hit.index) for hit in suspects]
-        judged = node_events.judge(events, seen.events_beside(), job, explained=MOST_SET_ASIDE)
-        for hit, event, judgement in zip(suspects, events, judged, strict=True):
+        seen = _EventsSeen(raw, clock, events, suspects)
+        matched = [seen.at(hit.index) for hit in suspects]
+        judged = node_events.judge(matched, seen.all(), job, explained=MOST_SET_ASIDE)
+        for hit, event, judgement in zip(suspects, matched, judged, strict=True):
             reason = judgement.reason
             if reason is not None and len(set_aside) >= MOST_SET_ASIDE:
                 continue
@@ -122,58 +119,53 @@ def judge_node_events(
     return [*items, *used], set_aside
 
 
-def causes_of(hits: Iterable[Signature], least: float) -> frozenset[str]:
-    """The causes for which entries speak with some weight or more."""
-    return frozenset([code for hit in hits for code, share in hit.causes.items() if share >= least])
-
-
-def _seriousness(hit: NodeHit) -> int:
-    best = strongest(hit.hits)
-    return len(STRENGTH_ORDER) if best is None or best.role != "initiating" else STRENGTH_ORDER[best.strength]
-
-
-def _likely_causes(hits: Sequence[Signature]) -> frozenset[str]:
-    """The causes for which the entries of an event stand; those of an entry are found once."""
-    causes = _NO_CAUSES
+def _most_serious_first(hits: Sequence[NodeHit]) -> list[NodeHit]:
+    """The events in order of their seriousness, those that are alike as they were given."""
+    by_seriousness: list[list[NodeHit]] = [[] for _ in range(len(STRENGTH_ORDER) + 1)]
     for hit in hits:
-        known = _LIKELY_CAUSES.get(hit.id)
-        if known is None or known[0] is not hit.causes:  # other catalogues may have an entry of this id
-            known = _LIKELY_CAUSES[hit.id] = (hit.causes, causes_of([hit], _LIKELY))
-        causes = causes | known[1] if causes else known[1]
-    return causes
+        by_seriousness[hit.entries.seriousness].append(hit)
+    return [hit for some in by_seriousness for hit in some]
 
 
 class _EventsSeen:
     """The node events of a case as they are judged; each is made once."""
 
-    def __init__(self, raw: RawCase, clock: ClockOfLogs, suspects: Sequence[NodeHit]) -> None:
+    def __init__(
+        self, raw: RawCase, clock: ClockOfLogs, read: Sequence[ReadEvent], suspects: Sequence[NodeHit]
+    ) -> None:
         self._events = raw.node_events
         self._clock = clock
-        self._hits = {one.index: one.hits for one in suspects}
+        self._read = read
+        self._entries = {one.index: one.entries for one in suspects}
         self._made: dict[int, MatchedEvent] = {}
-        self._offsets = clock_offsets(raw.node_events)
+        # By how much the clock is ahead of a node, or of a source of its events such as its management controller.
+        self._offsets: dict[tuple[str | None, str | None], float] = {}
+        for index, one in enumerate(read):
+            if one.ahead_s is not None:
+                event = raw.node_events[index]
+                self._offsets[event.node, event.source] = one.ahead_s
 
     def at(self, index: int) -> MatchedEvent:
         """The event at a place among those of the case."""
         made = self._made.get(index)
         if made is None:
-            one, hits = self._events[index], self._hits.get(index, ())
+            one, entries = self._events[index], self._entries.get(index)
+            node, source = one.node, one.source
             time = self._clock.of(one.at)
             if time is not None:
-                time -= blocked_for(one.text)
+                time -= self._read[index].blocked_s
             if time is not None and self._offsets:
-                time -= self._offsets.get((one.node, one.source), 0.0)
-            # An entry that is only context says nothing of an event since another one explains its words (`unless`).
-            entries = tuple([hit.id for hit in hits if not (hit.role == "context" and hit.unless)])
-            made = MatchedEvent(index, one.text, one.node, one.source, time, entries, _likely_causes(hits))
+                time -= self._offsets.get((node, source), 0.0)
+            if entries is None:
+                made = MatchedEvent(index, one.text, node, source, time, ())
+            else:
+                made = MatchedEvent(index, one.text, node, source, time, entries.ids, entries.causes)
             self._made[index] = made
         return made
 
-    def events_beside(self) -> Iterator[MatchedEvent]:
-        """The events that may report a recovery or concern other jobs."""
-        for index, one in enumerate(self._events):
-            if may_concern_others(one.text):
-                yield self.at(index)
+    def all(self) -> Iterator[MatchedEvent]:
+        """All events."""
+        return map(self.at, range(len(self._events)))
 
 
 def _are_of_another_clock(raw: RawCase, clock: ClockOfLogs, job: JobEvidence) -> bool:

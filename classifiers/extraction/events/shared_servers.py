@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final
 
 from classifiers.contracts import NodeEvent
-from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.events.read_events import ReadEvent
 from classifiers.node_names import short_name
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_rules import load
@@ -15,17 +15,17 @@ _RULE: Final = "file-server"
 _TOGETHER_S: Final = 600.0
 
 
-def lost_by_several(events: Sequence[NodeEvent], lines: Sequence[tuple[str, ScannedLine | None]]) -> frozenset[int]:
+def lost_by_several(events: Sequence[NodeEvent], read: Sequence[ReadEvent]) -> frozenset[int]:
     """The places of the events of nodes that report the same file server or file system at the same time.
 
     Args:
         events: the events of the case.
-        lines: the text of each, and what was found in it.
+        read: what was found in each.
     """
     of_servers = _entries_of_servers()
     reports: list[tuple[float, str, int]] = []
-    for index, (event, (_, line)) in enumerate(zip(events, lines, strict=True)):
-        if line is None or of_servers.isdisjoint([hit.id for hit in line.hits]):
+    for index, (event, one) in enumerate(zip(events, read, strict=True)):
+        if not one.hits or of_servers.isdisjoint([hit.id for hit in one.hits]):
             continue
         if event.node is not None and event.at is not None:
             reports.append((event.at.timestamp(), short_name(event.node), index))
@@ -34,7 +34,7 @@ def lost_by_several(events: Sequence[NodeEvent], lines: Sequence[tuple[str, Scan
     by_server: dict[str, list[tuple[float, str, int]]] = {}
     for report in reports:
         if report[2] in together:
-            objects = read_objects(lines[report[2]][0])
+            objects = read_objects(read[report[2]].text)
             addresses = {name for name in objects.specific_names if name[:1].isdigit()}
             for name in objects.names | objects.filesystems | addresses:
                 by_server.setdefault(name, []).append(report)

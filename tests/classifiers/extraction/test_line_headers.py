@@ -133,3 +133,26 @@ def test_a_line_may_begin_with_seconds_since_1970(stamp: str) -> None:
 def test_other_numbers_are_no_times(line: str) -> None:
     assert line_headers.time_of(line) is None
     assert line_headers.without_time(line) == line
+
+
+@pytest.mark.parametrize("before", ["x ", "| "])  # behind it, the stamp is found by its expression
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-01 08:12:33,125 INFO step 3",
+        "2026/11/01T08:12:33 train",
+        "2026-11-01_08:12:33.123456789 loss",
+        "2026-11-01 08:12:33. loss",
+        "2026-11-01 08:12:33.1234567891 loss",
+        "2026-02-29 23:59:60 a leap",
+        "2026-13-01 08:12:33 no month",
+        "2026-11-01T08:12:33Z stdout F 2026-11-01T08:12:30 step",
+        "2026-11-01 08:12:33 stderr F 2026-11-01 08:12:30 step",
+        "2026-11-01 08:12:33 2026-11-01 08:12:30 step",
+        "2026-11-01 08:12:33 I1101 08:12:30 step",
+        "2026-11-01 08:12:3 INFO",
+        "2026-11-01 08:12:33,12\u0663 INFO",
+    ],
+)
+def test_the_stamp_at_the_start_of_a_line_is_read_as_anywhere(line: str, before: str) -> None:
+    assert line_headers.time_of(line) == line_headers.time_of(before + line)

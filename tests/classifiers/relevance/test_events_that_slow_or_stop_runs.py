@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from classifiers.contracts import NodeEvent
-from classifiers.extraction.clocks import clock_offsets
+from classifiers.extraction.clocks import clock_ahead
 from classifiers.relevance.event_candidates import JobEvidence, Judgement, Reason, Support
 from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.node_events import judge
@@ -142,5 +141,4 @@ def test_a_change_that_names_only_the_node_does_not_count() -> None:
     ],
 )
 def test_the_offset_of_a_clock_is_read_from_an_event_that_says_it(text: str, ahead_s: float | None) -> None:
-    offsets = clock_offsets([NodeEvent(text, None, "gpu1", "ipmi")])
-    assert offsets == ({} if ahead_s is None else {("gpu1", "ipmi"): ahead_s})
+    assert clock_ahead(text) == ahead_s
