@@ -125,6 +125,9 @@ _DISCLAIMED: Final = re.compile(
     # Housekeeping of a distribution.
     r"|\b(?:apt-daily|apt-news|logrotate|man-db|mlocate|updatedb|fwupd|motd-news|fstrim|e2scrub|anacron|cups)"
     r"[\w@-]*\.(?:service|timer)\b"
+    # What kernels and drivers print at each start, of modules that are not signed or get another form.
+    r"|\bmodule verification failed\b|\bmajor device number \d|\bdeprecated and will be\b|\bSHM_HUGETLB is deprecated\b"
+    r"|\bMissing SyncE capability\b|\bECC is disabled on imc\b|\binit of the lockup detector\b|\bkernel command line: "
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
