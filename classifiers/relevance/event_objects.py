@@ -125,6 +125,7 @@ _DISCLAIMED: Final = re.compile(
     # Housekeeping of a distribution.
     r"|\b(?:apt-daily|apt-news|logrotate|man-db|mlocate|updatedb|fwupd|motd-news|fstrim|e2scrub|anacron|cups)"
     r"[\w@-]*\.(?:service|timer)\b"
+    r"|\balready (?:applied|installed|present)\b|\bno upcoming\b|\b0 (?:err-?disabled|links? (?:down|with errors))\b"
     # What kernels and drivers print at each start, of modules that are not signed or get another form.
     r"|\bmodule verification failed\b|\bmajor device number \d|\bdeprecated and will be\b|\bSHM_HUGETLB is deprecated\b"
     r"|\bMissing SyncE capability\b|\bECC is disabled on imc\b|\binit of the lockup detector\b|\bkernel command line: "
