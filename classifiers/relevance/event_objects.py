@@ -77,11 +77,11 @@ _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
 _CORRECTED: Final = re.compile(
     r"(?i)\b(?:errors?|counts?|counters?|events?)\b[^\n]{0,60}\bsince boot\b"
-    r"|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
+    r"|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|(?<!good )\bdeassert|\bpredictive\b"
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\brecovery errors:? 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
-    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+=False\b"
+    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+(?<!Healthy)(?<!Health)(?<!Ready)=False\b"
     r"|\bcondition (?:Read[Oo]nly|Memory|Disk|PID|Kernel|Frequent|Corrupt)\w* is now: False\b|-> False\b"
     r"|\bKubeletHas(?:Sufficient|No)\w+|\|CE(?:CC)?\||\bMachine check events logged$"
     # An offset that no service notices; a remapped row, which 48, 94 or 95 precedes where a process was harmed; a
@@ -96,14 +96,17 @@ _UNCORRECTED: Final = re.compile(
     r"|\bfatal\b(?<!non-fatal)|\binsufficient resources\b|\bpower(?:ed)? (?:down|off)\b"
 )
 _RECOVERY: Final = re.compile(
-    r"(?i)\bOK\b|\blink (?:is )?(?:up|active)\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done"
-    r"|succeeded))\b|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
+    r"(?i)(?:^|[^ \w]|[^m ] |[^o]m |  )OK\b|\blink (?:is )?(?:up|active)\b|\bup and running\b|\bis (?:now )?up\b"
+    r"|\brecover(?:ed|y (?:complete|done|succeeded))\b|\breconnected\b|\bcleared\b|(?:^|[^d ] ?|[^o]d )deassert"
+    r"|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
     r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
     r"|\bundrain|\brepaired\b|\brejoined\b|\bfrom down to up\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
     r"|\bconnection (?:re)?established\b|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b"
     r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
+    # Not a name that cannot be resolved, nor the daemon that resolves names.
+    r"|(?:^|[^\w -] ?|[^et ] |[^b]e |[^o]t )resolved\b"
     r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
     r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
     r"|\btemperature(?:/speed)? (?:is )?normal\b"
@@ -127,6 +130,10 @@ _DISCLAIMED: Final = re.compile(
     # Housekeeping of a distribution.
     r"|\b(?:apt-daily|apt-news|logrotate|man-db|mlocate|updatedb|fwupd|motd-news|fstrim|e2scrub|anacron|cups)"
     r"[\w@-]*\.(?:service|timer)\b"
+    r"|\balready (?:applied|installed|present)\b|\bno upcoming\b|\b0 (?:err-?disabled|links? (?:down|with errors))\b"
+    # What kernels and drivers print at each start, of modules that are not signed or get another form.
+    r"|\bmodule verification failed\b|\bmajor device number \d|\bdeprecated and will be\b|\bSHM_HUGETLB is deprecated\b"
+    r"|\bMissing SyncE capability\b|\bECC is disabled on imc\b|\binit of the lockup detector\b|\bkernel command line: "
     r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
