@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from classifiers.model.site.layer import SiteLayerError, parse
 from service.db.session import ReadSession
 from service.learning.gate import decision_in_words
 from service.learning.promotion import Promotions
@@ -22,7 +21,7 @@ class SiteLayerView:
         id: a digest of its content.
         at: when it was fitted.
         who: who fitted it.
-        in_use: whether it is in use now.
+        in_use: whether it gives verdicts now: it was promoted last, and fits the packaged model.
         decision: the gate's decision, or that of a person who refused it.
         decision_text: the same as a sentence.
         reasons: the reasons of the decision, in words.
@@ -83,15 +82,12 @@ def layer(reading: ReadSession, known: Promotions, layer_id: str) -> SiteLayerDe
 
 
 def _view(known: Promotions, stored: StoredLayer, active: str) -> SiteLayerView:
-    try:
-        about = parse(stored.text).about
-    except SiteLayerError:
-        about = {}
+    about = stored.about
     return SiteLayerView(
         id=stored.id,
         at=stored.at,
         who=stored.who,
-        in_use=stored.id == active,
+        in_use=stored.id == active and known.misfit(stored) is None,
         decision=stored.gate.decision,
         decision_text=decision_in_words(stored.gate.decision),
         reasons=stored.gate.reasons,
