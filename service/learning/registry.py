@@ -11,6 +11,8 @@ from service.learning.records import GateDecision, Promotion, StoredLayer
 from service.learning.shadow_figures import ShadowFigures
 
 MOST = 50
+MOST_REVIEWED = 100
+_REASONS = {"left_out": "contradicts its group, not learned", "doubtful": "unlikely by the other labels"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +53,33 @@ class SiteLayerView:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelToReview:
+    """A label that a person should look at again.
+
+    Attributes:
+        case: the id of the labelled case.
+        failure: the id of its failure; None where the case is no stored failure.
+        reason: why, in words.
+    """
+
+    case: str
+    failure: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SiteLayerDetail:
     """One layer with the figures of the gate.
 
-    `figures` holds for each set of cases the values before, after and the interval of the difference.
+    `figures` holds for each set of cases the values before, after and the interval of the difference; `review` the
+    labels to look at again.
     """
 
     layer: SiteLayerView
     figures: dict[str, Any]
     shadow_run: ShadowFigures | None
     promotions: tuple[Promotion, ...]
+    review: tuple[LabelToReview, ...] = ()
 
 
 def layers(reading: ReadSession, known: Promotions) -> tuple[SiteLayerView, ...]:
@@ -78,7 +97,23 @@ def layer(reading: ReadSession, known: Promotions, layer_id: str) -> SiteLayerDe
     stored = reading.site_layers.get(layer_id)
     promotions = tuple(one for one in reading.site_layers.promotions(limit=200) if one.layer == layer_id)
     view = _view(known, stored, reading.site_layers.active())
-    return SiteLayerDetail(view, dict(stored.gate.figures), stored.gate.shadow, promotions)
+    return SiteLayerDetail(view, dict(stored.gate.figures), stored.gate.shadow, promotions, _review(stored))
+
+
+def _review(stored: StoredLayer) -> tuple[LabelToReview, ...]:
+    """The labels that contradict their group, then those that the other labels make unlikely."""
+    found = [
+        LabelToReview(str(case), _failure_of(str(case)), reason)
+        for name, reason in _REASONS.items()
+        for case in stored.about.get(name, ())
+    ]
+    return tuple(found[:MOST_REVIEWED])
+
+
+def _failure_of(case: str) -> int | None:
+    """The failure of a labelled case, whose id is `faultline-<cluster>-<failure>`."""
+    number = case.rpartition("-")[2]
+    return int(number) if case.startswith("faultline-") and number.isdecimal() and number.isascii() else None
 
 
 def _view(known: Promotions, stored: StoredLayer, active: str) -> SiteLayerView:

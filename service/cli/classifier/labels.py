@@ -85,7 +85,7 @@ def _undo(services: compose.Services, who: str, since: str, *, learn: bool) -> i
         services.store, who, start, by=BY, revised=services.automation.withdraw_unsupported
     )
     if done.golden:
-        output.line(f"{done.golden} labels of {who} stay: they are part of the golden set")
+        output.line(f"labels of {who} that stay, since they are part of the golden set: {done.golden}")
     if not done.labels:
         output.line(f"no label of {who} since {since}: nothing is withdrawn")
         return exit_codes.OK

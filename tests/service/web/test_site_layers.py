@@ -59,6 +59,20 @@ def test_a_layer_of_another_packaged_model_is_not_shown_as_in_use(world: World) 
     assert "it was fitted on another packaged model" in page
 
 
+def test_labels_to_review_are_shown_with_their_failures(world: World) -> None:
+    add_layer(world, left_out=["faultline-west-2-17"], doubtful=["faultline-orion-4", "an-imported-case"])
+    reader = client(world, "read")
+    shown = reader.get(f"{API}/{LAYER}").json()["review"]
+    assert [(one["failure"], one["reason"]) for one in shown] == [
+        (17, "contradicts its group, not learned"),
+        (4, "unlikely by the other labels"),
+        (None, "unlikely by the other labels"),
+    ]
+    page = reader.get(f"/model/layers/{LAYER}").text
+    assert '<a href="/failures/17">failure 17</a>: contradicts its group' in page
+    assert "an-imported-case: unlikely by the other labels" in page
+
+
 def test_a_token_of_one_team_neither_reads_nor_changes_the_model_of_all(world: World) -> None:
     add_layer(world, decision="promote", labellers={"ana": 2})
     assert client(world, "admin").post(f"{API}/{LAYER}:promote").status_code == 200
