@@ -10,6 +10,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation.metrics import Answer
 from service.learning import gate
 from service.learning.gate import Comparison, LabelFacts
+from service.learning.records import GateResult
 from service.learning.retraining import split_newest
 from tests.classifiers.conftest import labelled
 from tests.service.learning.test_retraining import LICENCE
@@ -30,7 +31,7 @@ def answers(cases: Sequence[LabelledCase], *, confidence: float = 0.95, **change
     return [Answer({**one, **changed}, {axis: (code,) for axis, code in one.items()}, confidence) for one in best]
 
 
-def judged(cases: Sequence[LabelledCase], after: Sequence[Answer]) -> gate.GateResult:
+def judged(cases: Sequence[LabelledCase], after: Sequence[Answer]) -> GateResult:
     return gate.judge([Comparison("golden set", cases, answers(cases), after)], FACTS)
 
 
