@@ -11,7 +11,7 @@ from classifiers.evaluation.metrics import Answer
 from service.learning import gate
 from service.learning.gate import Comparison, LabelFacts
 from service.learning.records import GateResult
-from service.learning.retraining import split_newest
+from service.learning.retraining import NOISE_EVENTS, among_noise, split_newest
 from tests.classifiers.conftest import labelled
 from tests.service.learning.test_retraining import LICENCE
 from tests.service.learning.world import World
@@ -82,3 +82,16 @@ def test_the_newest_labels_are_measured_with_a_layer_that_does_not_know_them(wor
     assert len(made.fit.layer.memory.entries) == len(failures)
     figures = made.gate.figures["newest labels"]
     assert (figures["cases"], figures["side"][:2]) == (gate.HELD_OUT_LABELS, [0.0, 0.0])
+    assert made.gate.figures["packaged cases among noise"]["cases"] == len(world.benchmark[::2])
+
+
+def test_packaged_cases_among_noise_keep_their_labels_and_get_other_events_and_lines() -> None:
+    cases = [labelled("oom", number) for number in range(3)]
+    noisy = among_noise(cases)
+    assert [one.labels for one in noisy] == [one.labels for one in cases]
+    for one, plain in zip(noisy, cases, strict=True):
+        assert len(one.raw.node_events) == NOISE_EVENTS
+        text = one.raw.streams[0].text
+        assert all(line in text for line in plain.raw.streams[0].text.splitlines())
+        assert len(text.splitlines()) > len(plain.raw.streams[0].text.splitlines())
+    assert among_noise(cases) == noisy
