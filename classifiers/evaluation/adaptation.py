@@ -108,7 +108,7 @@ def measure(
         model: the packaged model.
         catalogue: the signatures.
         labels: labelled cases to learn from.
-        tests: labelled cases to measure on; those of a labelled group or id are left out.
+        tests: labelled cases to measure on; those of a labelled group, and labelled cases themselves, are left out.
         now: time of creation of the layer.
         seed: seed of the bootstrap and of made recurrences.
         progress: receives a line of text at each step.
@@ -116,8 +116,12 @@ def measure(
     Raises:
         ValueError: no test case is left.
     """
-    known = {label.group for label in labels} | {label.id for label in labels}
-    used = [test for test in tests if test.group not in known and test.id not in known]
+    groups = {label.group for label in labels}
+    # Ids count with their content: those of two sites may be the same.
+    known: dict[str, list[RawCase]] = defaultdict(list)
+    for label in labels:
+        known[label.id].append(label.raw)
+    used = [test for test in tests if test.group not in groups and test.raw not in known.get(test.id, ())]
     if not used:
         raise ValueError("expected test cases of groups that have no label, got none")
     progress(f"fitting a site layer on {len(labels)} labels")

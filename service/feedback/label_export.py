@@ -3,6 +3,7 @@
 An export holds what people said, never what the model said: an axis that no person named has no label.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from classifiers.contracts import LogStream
 from classifiers.data import labelled_cases
-from classifiers.data.labelled_cases import DatasetError
+from classifiers.data.labelled_cases import DatasetError, LabelledCase
 from classifiers.model.site.memory import RESUBMITTED
 from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
@@ -31,11 +32,15 @@ _PAGE = 20  # each with its logs, in memory at once
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import: imported lines, lines whose failure is not stored, and invalid lines."""
+    """The result of an import: imported lines, lines whose failure is not stored, and invalid lines.
+
+    `waiting`: imported labels that wait for a second person.
+    """
 
     taken: int
     elsewhere: tuple[str, ...]
     wrong: tuple[str, ...]
+    waiting: int = 0
 
 
 def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any]]:
@@ -147,13 +152,16 @@ def import_labels(
         lines: (place, decoded JSON) of each line.
         visible: the failures that this person or program sees; others count as not stored. None: all.
     """
-    taken, elsewhere, wrong = 0, [], []
+    taken, waiting, elsewhere, wrong = 0, 0, [], []
+    read = []
     for place, raw in lines:
         try:
-            case = labelled_cases.parse(raw, place)
+            read.append((place, raw, labelled_cases.parse(raw, place)))
         except DatasetError as error:
             wrong.append(str(error))
-            continue
+    # One label for many failures is one action, whether by a list or by a file.
+    alike = Counter(_side_and_cause(case) for _, _, case in read)
+    for place, raw, case in read:
         failure_id = _failure_of(store, raw, visible)
         if failure_id is None:
             elsewhere.append(f"{place}: {case.id}")
@@ -168,23 +176,28 @@ def import_labels(
             model_shown=bool(case.provenance.get("model_shown", True)),
         )
         try:
-            feedback.add(failure_id, who, word)
+            added = feedback.add(failure_id, who, word, at_once=alike[_side_and_cause(case)])
             taken += 1
+            waiting += added.label.held is not None
         except (Conflict, InvalidInput) as error:
             wrong.append(f"{place}: {error.detail}")
-    return Imported(taken, tuple(elsewhere), tuple(wrong))
+    return Imported(taken, tuple(elsewhere), tuple(wrong), waiting)
+
+
+def _side_and_cause(case: LabelledCase) -> tuple[str | None, str | None]:
+    return case.labels.best["side"], case.labels.best["cause"]
 
 
 def protect(store: Store, failure_id: int, *, golden: bool, who: str) -> None:
     """Add a label to the protected set, or remove it.
 
     Raises:
-        Conflict: the failure has no label, or the label is disputed.
+        Conflict: the failure has no label, or the label is disputed or waits for a second person.
     """
     with store.unit_of_work() as work:
         label = work.feedback.label(failure_id)
-        if label is None or (golden and (label.disputed or label.contested)):
-            expected = "a label that nobody disputes"
+        if label is None or (golden and (label.disputed or label.contested or label.held is not None)):
+            expected = "a label that nobody disputes and that waits for no second person"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
         work.feedback.protect(failure_id, golden=golden)
         work.audit_log.append(

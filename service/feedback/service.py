@@ -96,8 +96,14 @@ class Feedback:
         self._revised = revised
         self._zone = zone
 
-    def add(self, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
+    def add(self, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1) -> FeedbackResult:
         """Store feedback on one failure.
+
+        Args:
+            failure_id: the failure.
+            who: the person.
+            feedback: the feedback.
+            at_once: the number of failures that get the same label in one action.
 
         Raises:
             NotFound: no such failure.
@@ -111,7 +117,7 @@ class Feedback:
                 raise TooManyRequests(
                     f"{who} gave {VOTES_AN_HOUR} votes in the last hour: try again later", int(_HOUR.total_seconds())
                 )
-            return self._store_one(work, failure_id, who, feedback)
+            return self._store_one(work, failure_id, who, feedback, at_once=at_once)
 
     def add_to_many(
         self, failure_ids: Sequence[int], who: str, feedback: FeedbackInput, versions: Sequence[int] = ()

@@ -104,14 +104,23 @@ def _before(detail: FailureDetail, version: int, withdrawn: Collection[int], lef
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The number of failures whose label was withdrawn, and of verdicts that returned to the machine's."""
+    """The result of a withdrawal.
+
+    Attributes:
+        labels: failures whose label was withdrawn.
+        verdicts: verdicts that returned to an earlier version.
+        golden: failures whose label stays, because it is part of the golden set.
+    """
 
     labels: int
     verdicts: int
+    golden: int = 0
 
 
 def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised: Revised | None = None) -> Withdrawn:
-    """Withdraw a person's judgements since a time, one failure in a transaction. Other people's labels stay.
+    """Withdraw a person's judgements since a time, one failure in a transaction.
+
+    Other people's labels stay, and those of the golden set.
 
     Labels of groups that consist of these judgements are withdrawn too.
 
@@ -127,9 +136,13 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised
     """
     with store.reading() as reading:
         failure_ids = reading.feedback.judged_by(who, since)
-    verdicts = 0
+    verdicts = golden = 0
     for failure_id in reversed(failure_ids):  # a group without a label has the verdict of its newest failure
         with store.unit_of_work() as work:
+            protected = work.feedback.label(failure_id)
+            if protected is not None and protected.golden:
+                golden += 1
+                continue
             before = _judgements(work, failure_id)
             label = work.feedback.withdraw(failure_id, who, since, by)
             try:
@@ -145,7 +158,7 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised
                 by, "label.withdrawn", f"failure/{failure_id}", before={"who": who}, after={"restored": restored}
             )
             verdicts += restored
-    return Withdrawn(len(failure_ids), verdicts)
+    return Withdrawn(len(failure_ids) - golden, verdicts, golden)
 
 
 def _remove_group_labels(work: UnitOfWork, detail: FailureDetail, before: Collection[int], by: str) -> None:

@@ -33,6 +33,6 @@ def tasks(
         PeriodicTask(DriftWatch(store, clock, telemetry), EVERY_S, name="drift watch"),
     ]
     if schedule.is_set:
-        due = ScheduledRetraining(store, clock, retraining, schedule)
+        due = ScheduledRetraining(store, clock, retraining, schedule, lambda: diagnoser.packaged.id)
         found.append(PeriodicTask(due, EVERY_S, name="scheduled retraining"))
     return found

@@ -23,7 +23,7 @@ class Promotions:
 
     def __init__(self, store: Store, base: str, key: bytes | None = None) -> None:
         self._store = store
-        self._base = base
+        self.base = base
         self._key = key
 
     def obstacle(self, stored: StoredLayer) -> str | None:
@@ -40,7 +40,7 @@ class Promotions:
             about = parse(stored.text).about
         except SiteLayerError as error:
             return f"it can't be read: {error}"
-        if about.get("base") != self._base:
+        if about.get("base") != self.base:
             return "it was fitted on another packaged model: run faultline retrain"
         return None
 

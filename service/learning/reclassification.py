@@ -79,7 +79,12 @@ class Reclassification:
         self._revised = revised
 
     def run(
-        self, filters: FailureFilter, options: RunOptions = DEFAULT_OPTIONS, *, most: int | None = None
+        self,
+        filters: FailureFilter,
+        options: RunOptions = DEFAULT_OPTIONS,
+        *,
+        most: int | None = None,
+        wanted: str | None = None,
     ) -> Reclassified:
         """Classify the failures that match again, oldest first.
 
@@ -87,6 +92,7 @@ class Reclassification:
             filters: which failures.
             options: how.
             most: stop after about this many failures; the next run continues there. None: all.
+            wanted: what a person asked for, the same in a run that is started again later; None: the filters.
 
         Two processes that do so at a time both read the failures; each new version is stored once.
 
@@ -94,7 +100,7 @@ class Reclassification:
             Unavailable: the database does not answer; starting again continues.
         """
         done = Reclassified()
-        name = self._name(filters)
+        name = self._name(wanted or repr(filters))
         cursor: str | None = None
         if not options.dry_run:
             filters = self._resumed(name, filters)
@@ -170,8 +176,10 @@ class Reclassification:
         """The filters from where an interrupted run stopped."""
         with self._store.reading() as reading:
             place = reading.task_leases.last(name)
-        return replace(filters, since=datetime.fromisoformat(place)) if place else filters
+        if not place:
+            return filters
+        stopped = datetime.fromisoformat(place)
+        return replace(filters, since=stopped if filters.since is None else max(filters.since, stopped))
 
-    def _name(self, filters: FailureFilter) -> str:
-        wanted = hashlib.sha256(repr((self.model, self.rules, filters)).encode()).hexdigest()[:16]
-        return f"reclassify-{wanted}"
+    def _name(self, wanted: str) -> str:
+        return "reclassify-" + hashlib.sha256(repr((self.model, self.rules, wanted)).encode()).hexdigest()[:16]

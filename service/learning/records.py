@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from classifiers.model.keyed_seal import is_seal_of
+from classifiers.model.site.layer import SiteLayerError, parse
 from service.learning.shadow_figures import ShadowFigures
 
 GateDecision = Literal["promote", "ask", "refuse"]
@@ -44,6 +45,28 @@ class StoredLayer:
     gate: GateResult
     text: str
     seal: str | None = None
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What it rests on; nothing where it can't be read."""
+        try:
+            return parse(self.text).about
+        except SiteLayerError:
+            return {}
+
+    @property
+    def base(self) -> str | None:
+        """The id of the packaged model that it was fitted on; None where it names none."""
+        return self.about.get("base")
+
+    @property
+    def origin(self) -> tuple[str, str]:
+        """The packaged model and the digest of the labels; the id where it names none.
+
+        Ids differ by the time of fitting too: the same labels that are fitted again make a layer of another id.
+        """
+        about = self.about
+        return (str(about["base"]), str(about["data"])) if {"base", "data"} <= about.keys() else (self.id, "")
 
     def is_sealed(self, key: bytes | None) -> bool:
         """Whether the seal is of this layer and this key; without a key every layer counts as sealed."""

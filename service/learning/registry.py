@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from classifiers.model.site.layer import SiteLayerError, parse
 from service.db.session import ReadSession
 from service.learning.gate import decision_in_words
 from service.learning.promotion import Promotions
@@ -12,6 +11,8 @@ from service.learning.records import GateDecision, Promotion, StoredLayer
 from service.learning.shadow_figures import ShadowFigures
 
 MOST = 50
+MOST_REVIEWED = 100
+_REASONS = {"left_out": "contradicts its group, not learned", "doubtful": "unlikely by the other labels"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class SiteLayerView:
         id: a digest of its content.
         at: when it was fitted.
         who: who fitted it.
-        in_use: whether it is in use now.
+        in_use: whether it gives verdicts now: it was promoted last, and fits the packaged model.
         decision: the gate's decision, or that of a person who refused it.
         decision_text: the same as a sentence.
         reasons: the reasons of the decision, in words.
@@ -52,16 +53,33 @@ class SiteLayerView:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelToReview:
+    """A label that a person should look at again.
+
+    Attributes:
+        case: the id of the labelled case.
+        failure: the id of its failure; None where the case is no stored failure.
+        reason: why, in words.
+    """
+
+    case: str
+    failure: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SiteLayerDetail:
     """One layer with the figures of the gate.
 
-    `figures` holds for each set of cases the values before, after and the interval of the difference.
+    `figures` holds for each set of cases the values before, after and the interval of the difference; `review` the
+    labels to look at again.
     """
 
     layer: SiteLayerView
     figures: dict[str, Any]
     shadow_run: ShadowFigures | None
     promotions: tuple[Promotion, ...]
+    review: tuple[LabelToReview, ...] = ()
 
 
 def layers(reading: ReadSession, known: Promotions) -> tuple[SiteLayerView, ...]:
@@ -79,19 +97,32 @@ def layer(reading: ReadSession, known: Promotions, layer_id: str) -> SiteLayerDe
     stored = reading.site_layers.get(layer_id)
     promotions = tuple(one for one in reading.site_layers.promotions(limit=200) if one.layer == layer_id)
     view = _view(known, stored, reading.site_layers.active())
-    return SiteLayerDetail(view, dict(stored.gate.figures), stored.gate.shadow, promotions)
+    return SiteLayerDetail(view, dict(stored.gate.figures), stored.gate.shadow, promotions, _review(stored))
+
+
+def _review(stored: StoredLayer) -> tuple[LabelToReview, ...]:
+    """The labels that contradict their group, then those that the other labels make unlikely."""
+    found = [
+        LabelToReview(str(case), _failure_of(str(case)), reason)
+        for name, reason in _REASONS.items()
+        for case in stored.about.get(name, ())
+    ]
+    return tuple(found[:MOST_REVIEWED])
+
+
+def _failure_of(case: str) -> int | None:
+    """The failure of a labelled case, whose id is `faultline-<cluster>-<failure>`."""
+    number = case.rpartition("-")[2]
+    return int(number) if case.startswith("faultline-") and number.isdecimal() and number.isascii() else None
 
 
 def _view(known: Promotions, stored: StoredLayer, active: str) -> SiteLayerView:
-    try:
-        about = parse(stored.text).about
-    except SiteLayerError:
-        about = {}
+    about = stored.about
     return SiteLayerView(
         id=stored.id,
         at=stored.at,
         who=stored.who,
-        in_use=stored.id == active,
+        in_use=stored.id == active and known.misfit(stored) is None,
         decision=stored.gate.decision,
         decision_text=decision_in_words(stored.gate.decision),
         reasons=stored.gate.reasons,

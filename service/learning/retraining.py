@@ -1,11 +1,14 @@
 """Fits a candidate on the site's labels, judges it, and puts it in use if the gate allows."""
 
+import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from classifiers.case_builder import build_case
 from classifiers.composition import training_cases
+from classifiers.composition.noise import Noise, add_noise
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
@@ -27,6 +30,8 @@ from service.learning.shadow_run import ShadowRun
 
 # Judgement: packaged cases of each cause that the gate measures.
 CASES_OF_CAUSE: Final = 25
+# Judgement: harmless node events of each of these cases among noise.
+NOISE_EVENTS: Final = 10
 # Judgement: share of the newest groups with labels that are held out to measure how well labels carry over.
 NEWEST_SHARE: Final = 0.2
 
@@ -132,6 +137,8 @@ class Retraining:
         before, after = (Diagnoser(self._model, self._catalogue, one) for one in (active, fit.layer))
         comparisons = [
             _compared("packaged cases", benchmark, before, after),
+            # Every second one: they take longer, and each cause is among them.
+            _compared("packaged cases among noise", among_noise(benchmark[::2]), before, after),
             _compared("golden set", golden, before, after),
         ]
         older, newest = split_newest(labels)
@@ -171,6 +178,17 @@ def benchmark_cases() -> list[LabelledCase]:
             kinds.add(case.kind)
             by_cause[cause].append(case)
     return [case for cause in sorted(by_cause) for case in by_cause[cause]]
+
+
+def among_noise(cases: Sequence[LabelledCase]) -> list[LabelledCase]:
+    """The cases among harmless node events and neutral log lines, the same at each call."""
+    noise = Noise(node_events=NOISE_EVENTS)
+    found = []
+    for case in cases:
+        rng = random.Random(case.id)  # noqa: S311 - draws cases to measure
+        event = add_noise(case.event, rng, noise, root_rank=case.labels.root_rank)
+        found.append(replace(case, raw=build_case(event), event=event))
+    return found
 
 
 def split_newest(labels: Sequence[LabelledCase]) -> tuple[list[LabelledCase], list[LabelledCase]]:

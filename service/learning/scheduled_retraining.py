@@ -8,7 +8,8 @@ from typing import Final
 
 from service.clock import Clock
 from service.db.session import ReadSession, Store
-from service.learning.records import RetrainSchedule
+from service.learning.promotion import KEPT_LAYERS
+from service.learning.records import RetrainSchedule, StoredLayer
 from service.learning.retraining import Candidate, Retraining
 
 TASK: Final = "retrain"
@@ -26,15 +27,22 @@ class ScheduledRetraining:
         clock: the current time.
         retraining: creates the retraining, with the signatures of now.
         schedule: when.
+        base: gives the id of the packaged model.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, retraining: Callable[[], Retraining], schedule: RetrainSchedule
+        self,
+        store: Store,
+        clock: Clock,
+        retraining: Callable[[], Retraining],
+        schedule: RetrainSchedule,
+        base: Callable[[], str],
     ) -> None:
         self._store = store
         self._clock = clock
         self._retraining = retraining
         self._schedule = schedule
+        self._base = base
         self._holder = f"retrain-{secrets.token_hex(6)}"
 
     def __call__(self) -> Candidate | None:
@@ -61,6 +69,8 @@ class ScheduledRetraining:
 
     def _is_due(self, reading: ReadSession) -> bool:
         newest = next(iter(reading.site_layers.list(limit=1)), None)
+        if newest is not None and self._is_first_of_its_model(reading, newest):
+            return reading.feedback.labels_since(None) > 0
         new_labels = reading.feedback.labels_since(None if newest is None else newest.at)
         if not new_labels:
             return False
@@ -68,3 +78,13 @@ class ScheduledRetraining:
             return True
         period = timedelta(days=self._schedule.every_days)
         return bool(period) and (newest is None or self._clock.now() - newest.at >= period)
+
+    def _is_first_of_its_model(self, reading: ReadSession, newest: StoredLayer) -> bool:
+        """Whether the stored layers are all of another packaged model, so that they give no verdicts here.
+
+        While an upgrade goes on, processes with the old and the new model must not retrain in turn.
+        """
+        base = self._base()
+        if newest.base in {None, base}:
+            return False
+        return all(one.base != base for one in reading.site_layers.list(limit=KEPT_LAYERS))

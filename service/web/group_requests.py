@@ -169,9 +169,10 @@ class AuditAnswer(BaseModel):
 
 
 class ImportAnswer(BaseModel):
-    """Result of an import of labels."""
+    """Result of an import of labels; `waiting` of those taken wait for a second person."""
 
     taken: int
+    waiting: int
     elsewhere: list[str]
     wrong: list[str]
 

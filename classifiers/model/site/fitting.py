@@ -51,6 +51,8 @@ LOST_SHARE: Final = 0.02
 PRIOR_CHANGES: Final = 5
 # Judgement: a labelled failure whose label is less likely than this under cross-fitting is reviewed.
 REVIEWED_BELOW: Final = 0.05
+# Judgement: such failures that the layer names: more than anybody reviews.
+MOST_DOUBTFUL: Final = 100
 _CASES_AT_ONCE: Final = 500
 _RIDGE: Final = 1e-6  # numerical
 _MOST_STEPS: Final = 60
@@ -113,6 +115,9 @@ def fit(
     calibration = platt_scaling.fit(verdicts.kept)
     about["penalties"] = dict(fitted.penalties)
     about["audited"] = calibration.cases
+    doubtful = fitted.doubtful()
+    if doubtful:
+        about["doubtful"] = list(doubtful[:MOST_DOUBTFUL])
     layer = SiteLayer(
         fitted.support(),
         memory,
@@ -122,7 +127,7 @@ def fit(
         _changed_confidence(verdicts.changed),
         FITTED,
     )
-    return SiteFit(layer, fitted.penalties, tuple(sorted(conflicts)), fitted.doubtful())
+    return SiteFit(layer, fitted.penalties, tuple(sorted(conflicts)), doubtful)
 
 
 def _scored(packaged: PackagedClassifier, cases: Sequence[LabelledCase]) -> list[label_groups.ScoredLabel]:

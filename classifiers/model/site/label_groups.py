@@ -15,6 +15,7 @@ from classifiers.model.site.memory import PEOPLE_TO_OVERRULE, RESUBMITTED, Failu
 
 # Judgement: share of the labels of a group that must agree, or none of them counts.
 AGREEING_SHARE: Final = 2 / 3
+_ROUNDING: Final = 1e-9
 # Judgement: keys of lines that a group keeps.
 LINES_OF_GROUP: Final = 12
 # Judgement: confidence in the label of a group before any group has several labels, and the labels this counts as.
@@ -61,18 +62,31 @@ def groups_of(labelled: Sequence[ScoredLabel]) -> tuple[list[LabelledGroup], set
             by_print[one.keys.fingerprint].append(one)
     groups, conflicts = [], set()
     for members in by_print.values():
-        counts = Counter(_judged(member.case) for member in members)
-        best, count = counts.most_common(1)[0]
+        weights = _votes(members)
+        best = max(weights, key=lambda judged: weights[judged])
         agreeing = [member for member in members if _judged(member.case) == best]
-        if count < AGREEING_SHARE * len(members):
+        if weights[best] < AGREEING_SHARE * sum(weights.values()) - _ROUNDING:
             conflicts |= {member.case.id for member in members}
             continue
         conflicts |= {member.case.id for member in members if _judged(member.case) != best}
         labels, people = _agreed(agreeing), _people(agreeing)
         if people >= PEOPLE_TO_OVERRULE and _people_who_retry(agreeing, labels) < PEOPLE_TO_OVERRULE:
             del labels["retry"]  # they agree on the cause; that a retry helps is the word of one of them
-        groups.append(LabelledGroup(agreeing, labels, people, len(members) - count))
+        groups.append(LabelledGroup(agreeing, labels, people, len(members) - len(agreeing)))
     return groups, conflicts
+
+
+def _votes(members: Sequence[ScoredLabel]) -> dict[tuple[str, str | None] | None, float]:
+    """By label of a group what it counts: each person has one vote, however many of its failures they labelled.
+
+    The labels that one person gave share the vote; where several people agree on a failure, each of them has one.
+    """
+    given = Counter(str(member.case.provenance.get("who")) for member in members)
+    found: dict[tuple[str, str | None] | None, float] = defaultdict(float)
+    for member in members:
+        people = max(1, int(member.case.provenance.get("people") or 1))
+        found[_judged(member.case)] += people / given[str(member.case.provenance.get("who"))]
+    return found
 
 
 def _judged(case: LabelledCase) -> tuple[str, str | None] | None:

@@ -76,6 +76,18 @@ def add_parser(commands: "Subparsers") -> None:
 
 
 def _read(file: Path) -> list[LabelledCase]:
+    cases = read_labels(file)
+    if not cases:
+        raise InvalidInput(f"{file}: expected at least one case")
+    return cases
+
+
+def read_labels(file: Path) -> list[LabelledCase]:
+    """The cases of a file, which may be empty: without labels, verdicts stay the same.
+
+    Raises:
+        InvalidInput: the file can't be read, or a line is no case.
+    """
     check_readable([str(file)])
     try:
         if file.name.endswith(".zst"):
@@ -86,8 +98,6 @@ def _read(file: Path) -> list[LabelledCase]:
         raise InvalidInput(f"{file}: {error.strerror}") from error
     except DatasetError as error:
         raise InvalidInput(str(error), (FieldError(error.field, error.expected, error.got),)) from error
-    if not cases:
-        raise InvalidInput(f"{file}: expected at least one case")
     return cases
 
 
@@ -106,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     configured = settings.read()
     model = load_model(args.model or configured.model_dir, configured.model_key_bytes())
     if args.adaptation is not None:
-        labels, tests = map(_read, args.adaptation)
+        labels, tests = read_labels(args.adaptation[0]), _read(args.adaptation[1])
         return evaluate_adaptation.run(labels, tests, model, catalogue, args.json, output.progress)
     if args.noise:
         measured = None if args.cases is None else _read(args.cases)

@@ -89,12 +89,12 @@ def table(found: Adaptation) -> str:
     ]
     predictors = (found.constant, found.before, found.after)
     for axis in ("side", "cause"):
-        for name, values in (
-            (f"{axis} right", [one.axes[axis].accuracy for one in predictors]),
-            (f"{axis} macro-F1", [one.axes[axis].macro_f1 for one in predictors]),
-        ):
-            lines.append(_row(name, values, found, axis if name.endswith("right") else None))
-    lines.append(_row(_NAMES["ece"], [one.ece for one in predictors], found, "ece"))
+        if axis in found.differences:  # else no test case has a label of it
+            rows = [one.axes[axis] for one in predictors]
+            lines.append(_row(_NAMES[axis], [one.accuracy for one in rows], found, axis))
+            lines.append(_row(f"{axis} macro-F1", [one.macro_f1 for one in rows], found, None))
+    if "ece" in found.differences:
+        lines.append(_row(_NAMES["ece"], [one.ece for one in predictors], found, "ece"))
     for side, (count, before, after) in found.recalls.items():
         lines.append(f"{f'recall of {side}, {count} cases':46s}{before:12.3f}{after:12.3f}   {after - before:+.3f}")
     if found.recurrence is not None and found.recurrence.windows:

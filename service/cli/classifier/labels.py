@@ -84,6 +84,8 @@ def _undo(services: compose.Services, who: str, since: str, *, learn: bool) -> i
     done = withdrawal.withdraw_labels(
         services.store, who, start, by=BY, revised=services.automation.withdraw_unsupported
     )
+    if done.golden:
+        output.line(f"labels of {who} that stay, since they are part of the golden set: {done.golden}")
     if not done.labels:
         output.line(f"no label of {who} since {since}: nothing is withdrawn")
         return exit_codes.OK
@@ -100,8 +102,9 @@ def _import(services: compose.Services, file: str) -> int:
         output.problem(problem)
     for place in done.elsewhere:
         output.problem(f"{place}: its job is not stored here")
+    held = f" ({done.waiting} of them wait for a second person)" if done.waiting else ""
     output.line(
-        f"{done.taken} taken, {len(done.elsewhere)} of jobs not stored here, {len(done.wrong)} wrong", error=True
+        f"{done.taken} taken{held}, {len(done.elsewhere)} of jobs not stored here, {len(done.wrong)} wrong", error=True
     )
     return exit_codes.SOME_LINES_BAD if done.wrong else exit_codes.OK
 

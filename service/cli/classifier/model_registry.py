@@ -30,12 +30,12 @@ def layers(services: compose.Services) -> list[dict[str, Any]]:
             return [
                 {
                     "id": one.id,
-                    "in_use": one.id == active,
+                    "in_use": one.id == active and services.retraining.promotions.misfit(one) is None,
                     "created": one.at,
                     "who": one.who,
                     "gate": one.gate.decision,
                     "reasons": list(one.gate.reasons),
-                    "labels": parse(one.text).about.get("labels"),
+                    "labels": one.about.get("labels"),
                 }
                 for one in reading.site_layers.list()
             ]

@@ -81,14 +81,12 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(settings.read())
     try:
         services.store.check()
-        # To the hour, so that a run that is started again has the same filters.
-        since = (services.clock.now() - args.since).replace(minute=0, second=0, microsecond=0)
-        filters = dataclasses.replace(FailureFilter(since=since), **filters_of(args.where))
+        filters = dataclasses.replace(FailureFilter(since=services.clock.now() - args.since), **filters_of(args.where))
         layer = _layer(services, args.model)
         options = RunOptions(args.dry_run, args.notify, args.rate, _progress)
         if args.scheduler is None:
             work = reclassify_on_dask.reclassification(services, layer)
-            done = work.run(filters, options)
+            done = work.run(filters, options, wanted=repr((args.since, sorted(args.where))))
         else:
             wanted = repr((args.since, sorted(args.where), args.range_size))
             done = reclassify_on_dask.run(

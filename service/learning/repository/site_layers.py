@@ -18,6 +18,7 @@ from service.sql.types import clean, utc
 
 LOCK = 0x6661756C_6D6F6465
 _REASON = 500  # characters
+_REFUSALS = 100  # the newest layers among which a refused one is looked for: more than are kept
 
 
 class SiteLayerReader:
@@ -100,13 +101,12 @@ class SiteLayerRepository(SiteLayerReader):
             at: when its labels were read; None: now.
 
         Returns:
-            The result as stored: a person's refusal of the same content stays.
+            The result as stored: a person's refusal of a layer of the same labels and packaged model stays.
         """
         self.lock()  # a person may refuse it at the same time
-        try:
-            refusal = self.get(layer_id).gate.refusal
-        except NotFound:
-            refusal = None
+        made = StoredLayer(layer_id, at or self._clock.now(), who, gate, text, seal)
+        refusals = (one.gate.refusal for one in self.list(limit=_REFUSALS) if one.origin == made.origin)
+        refusal = next((one for one in refusals if one is not None), None)
         if refusal is not None:
             gate = replace(gate, decision="refuse", reasons=(refusal, *gate.reasons))
         values: dict[str, Any] = {

@@ -75,4 +75,6 @@ async def post_labels(
                 services.store, services.feedback, lines(), who=principal.name, visible=principal.visible
             )
         )
-        return ImportAnswer(taken=done.taken, elsewhere=list(done.elsewhere), wrong=list(done.wrong))
+        return ImportAnswer(
+            taken=done.taken, waiting=done.waiting, elsewhere=list(done.elsewhere), wrong=list(done.wrong)
+        )

@@ -1,6 +1,7 @@
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import adaptation
 from classifiers.model.artifact import Model
+from service.cli.classifier import evaluate, evaluate_adaptation
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -27,6 +29,37 @@ def test_cases_of_labelled_groups_are_not_tested(model: Model, cases: list[Label
     assert found.tests == len(cases) - len(labels)
     with pytest.raises(ValueError, match="no label"):
         adaptation.measure(model, signatures.packaged(), cases, cases, now=NOW)
+
+
+def test_cases_of_another_site_are_tested_though_their_ids_are_the_same(
+    model: Model, cases: list[LabelledCase]
+) -> None:
+    here, there = ([one for one in cases if one.group == group] for group in ("oom", "key"))
+    labels, tests = ([replace(one, id=f"site-{n}") for n, one in enumerate(site)] for site in (here, there))
+    found = adaptation.measure(model, signatures.packaged(), labels, tests, now=NOW)
+    assert (found.tests, found.left_out) == (len(tests), 0)
+    moved = [replace(one, group="of another model") for one in labels]
+    with pytest.raises(ValueError, match="no label"):
+        adaptation.measure(model, signatures.packaged(), labels, moved, now=NOW)
+
+
+def test_without_labels_the_command_shows_that_nothing_changes(
+    model: Model, cases: list[LabelledCase], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    labels = evaluate.read_labels(tmp_path / "empty.jsonl")
+    assert labels == []
+    assert evaluate_adaptation.run(labels, cases, model, signatures.packaged(), None, lambda _: None) == 0
+    shown = capsys.readouterr().out
+    assert "0 labels" in shown
+    assert "+0.000 [+0.000, +0.000]" in shown
+
+
+def test_an_axis_that_no_test_has_is_not_shown(model: Model, cases: list[LabelledCase]) -> None:
+    without = [replace(one, labels=replace(one.labels, best={**one.labels.best, "side": None})) for one in cases]
+    found = adaptation.measure(model, signatures.packaged(), [], without, now=NOW)
+    assert "nan" not in evaluate_adaptation.table(found)
+    assert "side" not in evaluate_adaptation.table(found)
 
 
 def test_a_recurrence_takes_a_label_that_the_model_does_not_give(model: Model, cases: list[LabelledCase]) -> None:

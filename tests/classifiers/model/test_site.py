@@ -18,6 +18,7 @@ from classifiers.model.artifact import Model
 from classifiers.model.site import fitting, platt_scaling
 from classifiers.model.site import layer as layers
 from classifiers.model.site.fitting import SiteFit
+from classifiers.model.site.label_groups import is_random_sample
 from classifiers.model.site.layer import SiteLayer, SiteLayerError
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -310,9 +311,20 @@ def test_golden_cases_are_never_learned(model: Model) -> None:
     assert layer.is_empty
 
 
-def test_corrections_of_operators_do_not_change_calibration(model: Model, cases: list[LabelledCase]) -> None:
-    operators = [replace(one, provenance={"origin": "operator", "who": "ana"}) for one in cases]
-    assert fitted(model, *operators).layer.calibration.cases == 0
+@pytest.mark.parametrize(
+    ("provenance", "random"),
+    [
+        ({"origin": "operator", "feedback": "correct"}, False),
+        ({"origin": "operator", "feedback": "confirm"}, False),
+        ({"origin": "operator", "feedback": "import"}, False),
+        ({"origin": "operator", "feedback": "audit"}, True),
+        ({"origin": "captured"}, True),
+    ],
+)
+def test_only_audits_of_operators_change_calibration(
+    cases: list[LabelledCase], provenance: dict[str, str], *, random: bool
+) -> None:
+    assert is_random_sample(replace(cases[0], provenance=provenance)) is random
 
 
 def test_a_layer_survives_its_file(model: Model) -> None:

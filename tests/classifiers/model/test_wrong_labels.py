@@ -108,6 +108,8 @@ def test_verdicts_of_other_groups_stay_the_same(model: Model, labels: dict[str, 
 
 @pytest.mark.parametrize("labels", WRONG, ids=[one["cause"] for one in WRONG])
 def test_most_of_them_are_listed_as_unlikely_and_no_right_label_is(model: Model, labels: dict[str, str]) -> None:
-    doubtful = fitted(model, [*right(), *wrong(labels)]).doubtful
+    made = fitted(model, [*right(), *wrong(labels)])
+    doubtful = made.doubtful
+    assert made.layer.about["doubtful"] == list(doubtful), "for whoever reads the layer later"
     assert len(doubtful) > len(MISTAKES) / 2
     assert all(name.startswith("wrong") for name in doubtful)

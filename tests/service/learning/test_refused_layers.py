@@ -80,7 +80,7 @@ def test_a_layer_is_not_promoted_while_another_process_refuses_it(
 ) -> None:
     world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
     layer = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark).layer_id
-    theirs = Promotions(open_store(), world.retraining.promotions._base)
+    theirs = Promotions(open_store(), world.retraining.promotions.base)
     act = theirs.promote if acts_first == "refuse" else theirs.refuse
     with ThreadPoolExecutor(1) as pool, world.store.unit_of_work() as work:
         work.site_layers.lock()

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,27 @@ def test_stored_failures_are_classified_again_once(world: World) -> None:
     with world.store.reading() as reading:
         assert [reading.failures.get(row.id).row.version for row in (*rows, kept)] == [2, 2, 2, 1]
         assert {reading.failures.get(row.id).row.cause for row in rows} == {"USER.4"}
+
+
+def test_a_run_that_is_started_again_hours_later_continues(world: World) -> None:
+    rows = []
+    for number in range(3):
+        rows.append(world.fails(LICENCE.format(n=number)))
+        world.clock.sleep(60)
+    world.label(rows[0], "user", "USER.4")
+    world.retrain()
+    again, fast = reclassification(world), RunOptions(per_second=1.0)
+
+    def last_day() -> FailureFilter:
+        return FailureFilter(since=world.clock.now() - timedelta(days=1))
+
+    assert again.run(last_day(), fast, most=2, wanted="a day").read == 1, "one failure a second, one of a person"
+    world.clock.sleep(3 * 3600)
+    assert again.run(FailureFilter(), RunOptions(per_second=1e9), wanted="all", most=1).people == 1, "another run"
+    done = again.run(last_day(), RunOptions(per_second=1e9), wanted="a day")
+    assert (done.people, done.read, done.complete) == (0, 2, True), "what ends at the place is read again"
+    world.clock.sleep(30 * 3600)
+    assert again.run(last_day(), RunOptions(per_second=1e9), wanted="a day").read == 0
 
 
 def reclassification(world: World) -> Reclassification:

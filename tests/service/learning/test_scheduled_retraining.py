@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from classifiers.model.site.layer import SiteLayer
 from service.db.session import Store
 from service.feedback.records import FeedbackInput, Labels
-from service.learning.records import PACKAGED, RetrainSchedule
+from service.learning.records import PACKAGED, GateResult, RetrainSchedule
 from service.learning.retraining import Candidate
 from service.learning.scheduled_retraining import LEASE, ScheduledRetraining
 from tests.service.frozen_clock import FrozenClock
@@ -40,7 +41,8 @@ def scheduled(
     world: World, *, fails: int = 0, meanwhile: Callable[[], None] = lambda: None, **schedule: Any
 ) -> ScheduledRetraining:
     quick: Any = Quick(world, fails=fails, meanwhile=meanwhile)
-    return ScheduledRetraining(world.store, world.clock, lambda: quick, RetrainSchedule(**schedule))
+    base = world.retraining.promotions.base
+    return ScheduledRetraining(world.store, world.clock, lambda: quick, RetrainSchedule(**schedule), lambda: base)
 
 
 @pytest.fixture
@@ -69,6 +71,34 @@ def test_it_retrains_after_a_period_with_new_labels_and_leaves_the_promotion_to_
     assert due() is None, "the period is not over"
     with world.store.reading() as reading:
         assert reading.site_layers.active() == PACKAGED
+
+
+def test_it_retrains_without_new_labels_where_the_layers_are_of_another_packaged_model(
+    world: World, clock: FrozenClock
+) -> None:
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    layers = []
+    for number, base in enumerate(("before the upgrade", "after the downgrade")):
+        layer = SiteLayer(about={"base": base, "data": str(number)})
+        layers.append(layer)
+    clock.at += timedelta(seconds=5)
+    store_layer(world, layers[0])
+    due = scheduled(world, after_labels=50)
+    clock.at += timedelta(seconds=5)
+    again = due()
+    assert again is not None
+    assert again.fit.layer.about["base"] == world.retraining.promotions.base
+    clock.at += timedelta(seconds=5)
+    assert due() is None
+    store_layer(world, layers[1])
+    clock.at += timedelta(seconds=5)
+    assert due() is None, "while an upgrade goes on, two models must not retrain in turn"
+
+
+def store_layer(world: World, layer: SiteLayer) -> None:
+    """Another process stores a candidate."""
+    with world.store.unit_of_work() as work:
+        work.site_layers.add(layer.id, layer.text(), "ana", GateResult("promote", ()))
 
 
 def test_votes_on_labelled_failures_are_no_new_labels(world: World, clock: FrozenClock) -> None:

@@ -40,11 +40,21 @@ def add_layer(
     decision: GateDecision = "ask",
     *,
     labellers: dict[str, int] | None = None,
+    base: str = "",
     reason: str = "12 of 12 labels are by ana: a second person has to agree",
+    **review: list[str],
 ) -> str:
-    """Store a candidate with the gate's decision; returns its id."""
+    """Store a candidate with the gate's decision, and labels to review; returns its id."""
     given = {"ana": 12} if labellers is None else labellers
-    about = {"base": "", "labels": sum(given.values()), "groups": 4, "labellers": given, "parents": [], "data": "d1"}
+    about = {
+        "base": base,
+        "labels": sum(given.values()),
+        "groups": 4,
+        "labellers": given,
+        "parents": [],
+        "data": f"labels of {layer_id}",
+        **review,
+    }
     gate = GateResult(decision, (reason,), FIGURES, SHADOW)
     with world.store.unit_of_work() as work:
         work.site_layers.add(layer_id, SiteLayer(about=about).text(), "the command line", gate)

@@ -47,6 +47,32 @@ def test_a_layer_is_shown_with_the_reasons_of_the_gate_and_its_shadow_run(world:
     assert reader.get(f"{API}/{OTHER}").status_code == 404
 
 
+def test_a_layer_of_another_packaged_model_is_not_shown_as_in_use(world: World) -> None:
+    add_layer(world, decision="promote", base="before the upgrade")
+    with world.store.unit_of_work() as work:
+        work.site_layers.promote(LAYER, "ana", "before the packaged model was replaced")
+    admin = client(world, "admin")
+    [item] = admin.get(API).json()["items"]
+    assert (item["in_use"], "run faultline retrain" in item["obstacle"]) == (False, True)
+    page = admin.get(f"/model/layers/{LAYER}").text
+    assert "This layer is in use" not in page
+    assert "it was fitted on another packaged model" in page
+
+
+def test_labels_to_review_are_shown_with_their_failures(world: World) -> None:
+    add_layer(world, left_out=["faultline-west-2-17"], doubtful=["faultline-orion-4", "an-imported-case"])
+    reader = client(world, "read")
+    shown = reader.get(f"{API}/{LAYER}").json()["review"]
+    assert [(one["failure"], one["reason"]) for one in shown] == [
+        (17, "contradicts its group, not learned"),
+        (4, "unlikely by the other labels"),
+        (None, "unlikely by the other labels"),
+    ]
+    page = reader.get(f"/model/layers/{LAYER}").text
+    assert '<a href="/failures/17">failure 17</a>: contradicts its group' in page
+    assert "an-imported-case: unlikely by the other labels" in page
+
+
 def test_a_token_of_one_team_neither_reads_nor_changes_the_model_of_all(world: World) -> None:
     add_layer(world, decision="promote", labellers={"ana": 2})
     assert client(world, "admin").post(f"{API}/{LAYER}:promote").status_code == 200

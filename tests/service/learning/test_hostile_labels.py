@@ -1,0 +1,68 @@
+"""What hostile labellers and careless people do, and what stops it."""
+
+import pytest
+
+from service.errors import Conflict
+from service.feedback import label_export, label_review, withdrawal
+from tests.service.learning.test_retraining import KEY, LICENCE, XID
+from tests.service.learning.world import World
+
+
+def test_a_refusal_stays_though_the_same_labels_are_fitted_later(world: World) -> None:
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    first = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark)
+    world.retraining.promotions.refuse(first.layer_id, "ben", reason="a test")
+    world.clock.sleep(60)
+    second = world.retrain()
+    assert (second.promoted, second.gate.decision) == (False, "refuse")
+    assert second.gate.reasons[0] == "refused by ben: a test"
+    world.label(world.fails(LICENCE.format(n=2)), "user", "USER.4", who="cem")
+    assert world.retrain().promoted, "other labels are another candidate"
+
+
+def test_a_label_that_waits_for_a_second_person_does_not_become_golden(world: World) -> None:
+    row = world.fails(XID)
+    assert world.label(row, "user", "USER.1", who="mallory").label.held is not None
+    with pytest.raises(Conflict, match="nobody disputes"):
+        label_export.protect(world.store, row.id, golden=True, who="admin")
+    assert not list(label_export.cases(world.store, golden=True))
+
+
+def test_the_withdrawal_of_a_persons_labels_leaves_the_golden_set(world: World) -> None:
+    golden, other = world.fails(LICENCE.format(n=1)), world.fails(KEY.format(n=1))
+    for row in (golden, other):
+        world.label(row, "system", "SYS.5")
+    label_export.protect(world.store, golden.id, golden=True, who="admin")
+    done = withdrawal.withdraw_labels(world.store, "ana", world.clock.now(), by="ben")
+    assert (done.labels, done.verdicts) == (1, 1)
+    assert [case["labels"]["cause"] for case in label_export.cases(world.store, golden=True)] == ["SYS.5"]
+    with world.store.reading() as reading:
+        assert reading.feedback.label(other.id) is None
+        assert reading.failures.get(golden.id).row.source == "person"
+
+
+def test_one_person_does_not_outvote_two_by_labelling_many_failures_of_a_group(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(7)]
+    for row in rows[:6]:
+        world.label(row, "hardware", "HW.GPU.1", who="mallory")
+    for who in ("ana", "ben"):
+        world.label(rows[6], "user", "USER.4", who=who)
+    made = world.retrain()
+    assert [entry.labels["cause"] for entry in made.fit.layer.memory.entries] == ["USER.4"]
+    assert len(made.fit.conflicts) == 6
+
+
+def test_one_label_for_many_failures_waits_in_an_import_too(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(label_review.MOST_AT_ONCE + 2)]
+    for row in rows:
+        world.label(row, "user", "USER.4", who="ana")
+    lines = [
+        ("line", case | {"labels": {**case["labels"], "side": "system", "cause": "SYS.5"}})
+        for case in label_export.cases(world.store)
+    ]
+    withdrawal.withdraw_labels(world.store, "ana", world.clock.now(), by="ben")
+    done = label_export.import_labels(world.store, world.feedback, iter(lines), who="mallory")
+    assert (done.taken, done.waiting) == (len(rows), len(rows))
+    assert not list(label_export.cases(world.store))
+    with world.store.reading() as reading:
+        assert {reading.failures.get(row.id).row.cause for row in rows} == {rows[0].cause}, "nor do the verdicts change"
