@@ -8,7 +8,7 @@ from classifiers.last_good_run import from_bytes, to_bytes
 from service.good_runs.records import JobName, StoredGoodRun
 from service.good_runs.tables import good_runs
 from service.sql.bulk import upsert
-from service.sql.key_join import KeyJoin
+from service.sql.portable import KeyJoin
 from service.sql.types import clean, short, utc
 
 _MATCH = "good_runs.cluster = {cluster} AND good_runs.user_name = {user_name} AND good_runs.name = {name}"

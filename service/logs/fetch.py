@@ -18,9 +18,8 @@ from service.contracts.event import JobCompletion, LogRef
 from service.logs.allowed_roots import AllowedRoots, LogRefused, parse_roots
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
 from service.logs.local import JobOwner, LogNotFound, LogUnavailable, is_passing, open_log, path_of
-from service.logs.remote import Remote
+from service.logs.remote import Networks, Remote
 from service.logs.text_cleaning import decode, without_beginnings
-from service.logs.web_addresses import Networks
 
 # Limits for all logs of an event and of a batch; jobs with many ranks get shorter tails.
 EVENT_BYTES = 16 * 1024 * 1024

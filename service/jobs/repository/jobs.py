@@ -16,7 +16,7 @@ from service.nodes.records import NodePlace
 from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.bulk import chunks
-from service.sql.distinct_values import distinct_values
+from service.sql.portable import distinct_values
 from service.sql.types import clean, utc
 from service.statistics.repository import rollups
 

@@ -12,8 +12,8 @@ from service.nodes.records import FailureWeights, JudgedFailure, RanJob, Window
 from service.nodes.tables import failure_weights
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
-from service.sql.key_join import KeyJoin, Kind
 from service.sql.packing import pack, unpack
+from service.sql.portable import KeyJoin, Kind
 from service.sql.types import clean, names_of, utc
 
 

@@ -15,7 +15,7 @@ from service.nodes.tables import failure_rate_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
-from service.sql.key_join import KeyJoin
+from service.sql.portable import KeyJoin
 from service.sql.types import clean, short, utc
 
 Key = tuple[str, str]

@@ -24,7 +24,7 @@ from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
 from service.sql import paging
-from service.sql.distinct_values import values_by_set
+from service.sql.portable import values_by_set
 from service.sql.types import UtcDateTime, utc
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
