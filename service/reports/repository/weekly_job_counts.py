@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, literal_column, select
+from sqlalchemy import ColumnElement, Subquery, and_, case, func, literal_column, select
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
 from service.resubmissions.tables import lineages
+from service.sql.reader import Reader
 from service.sql.types import utc
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import in_scope
@@ -42,11 +43,8 @@ class PeriodJobs:
     clusters: tuple[JobCluster, ...]
 
 
-class WeeklyJobReader:
+class WeeklyJobReader(Reader):
     """Reads counts of jobs in a week."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def counts(self, bounds: Sequence[datetime], scope: Scope = EVERYTHING) -> PeriodJobs:
         """The jobs of consecutive days; day n lasts from `bounds[n]` to `bounds[n + 1]`."""
