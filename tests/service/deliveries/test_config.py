@@ -13,10 +13,9 @@ from service.db.session import Store
 from service.deliveries import config
 from service.deliveries.build import targets
 from service.deliveries.channels.pagerduty import PagerDutyChannel
-from service.deliveries.config import parse
+from service.deliveries.config import Route, parse
 from service.deliveries.records import EndpointState, FailureFacts
 from service.deliveries.repository.endpoints import paused
-from service.deliveries.routing import Route
 from service.errors import ConfigurationError
 from tests.service.deliveries.sample_messages import KEY, SECRET, due, payload, poster
 from tests.service.frozen_clock import FrozenClock

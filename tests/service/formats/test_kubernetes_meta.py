@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.kubernetes.meta import quantity
-from service.formats.kubernetes.retrier import TRACKED, retrier
+from service.formats.kubernetes.meta import TRACKED, quantity, retrier
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from scipy.stats import beta
 
 from classifiers.contracts import JobFacts
 from service.contracts.advice import Advice
-from service.recommend import policy, success_odds
+from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import History, KnownCheckpoint, OpenIncident, Tally
+from service.recommend.rules import cost_and_success
 from tests.service.recommend.sample_facts import ALONE, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()
@@ -75,7 +76,9 @@ def test_the_gate_can_be_switched_off() -> None:
 
 @given(st.integers(0, 80), st.integers(0, 80), st.floats(0.01, 0.99))
 def test_the_tail_is_the_beta_distributions(helped: int, failed: int, floor: float) -> None:
-    assert success_odds.below(helped, failed, floor) == pytest.approx(beta(helped + 1, failed + 1).cdf(floor), abs=1e-9)
+    assert cost_and_success.below(helped, failed, floor) == pytest.approx(
+        beta(helped + 1, failed + 1).cdf(floor), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,9 +86,11 @@ def test_the_tail_is_the_beta_distributions(helped: int, failed: int, floor: flo
     [(600, 600, 0.5), (3_000, 3_000, 0.2), (4_650, 350, 0.93), (20, 5_000, 0.005), (2_000, 0, 1.0), (0, 2_000, 0.0)],
 )
 def test_thousands_of_outcomes_have_a_probability_too(helped: int, failed: int, floor: float) -> None:
-    assert success_odds.below(helped, failed, floor) == pytest.approx(beta(helped + 1, failed + 1).cdf(floor), abs=1e-9)
+    assert cost_and_success.below(helped, failed, floor) == pytest.approx(
+        beta(helped + 1, failed + 1).cdf(floor), abs=1e-9
+    )
 
 
 def test_the_prior_has_the_weight_of_its_outcomes() -> None:
-    assert success_odds.mean(Tally(), 0.8, 10) == pytest.approx(0.8)
-    assert success_odds.mean(Tally(0, 10), 0.8, 10) == pytest.approx(0.4)
+    assert cost_and_success.mean(Tally(), 0.8, 10) == pytest.approx(0.8)
+    assert cost_and_success.mean(Tally(0, 10), 0.8, 10) == pytest.approx(0.4)
