@@ -74,7 +74,7 @@ def test_any_label_an_expert_could_defend_is_right(cases: list[LabelledCase]) ->
     assert found.weak["cause"] == {"USER.1": 1}
 
 
-def test_runs_of_several_ranks_are_told_apart() -> None:
+def test_runs_of_several_ranks_are_distinguished() -> None:
     def case(number: int, ranks: int, root: int) -> LabelledCase:
         line = f"KeyError: 'y{number}'"
         flat = {**FLAT, "id": f"c{number}", "log": line, "root_rank": root, "root_line": line}
