@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Subquery, and_, case, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, literal_column, select
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
+from service.goodput.repository import runs
+from service.jobs.repository import neighbours
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.resubmissions.tables import lineages
-from service.sql.reader import Reader
 from service.sql.types import utc
 from service.statistics.records import Scope
-from service.statistics.repository.scope_conditions import in_scope
+from service.statistics.repository.scope_conditions import ended_within
 
 UNKNOWN = "unknown"
 _FAILED = tuple(sorted(FAILURE_STATUSES))
@@ -43,18 +44,20 @@ class PeriodJobs:
     clusters: tuple[JobCluster, ...]
 
 
-class WeeklyJobReader(Reader):
+class WeeklyJobReader:
     """Reads counts of jobs in a week."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def counts(self, bounds: Sequence[datetime], scope: Scope = EVERYTHING) -> PeriodJobs:
         """The jobs of consecutive days; day n lasts from `bounds[n]` to `bounds[n + 1]`."""
-        ended = _ended([utc(bound) for bound in bounds], scope)
-        is_last = ended.c.place == 1
-        failed = case((and_(is_last, ended.c.status.in_(_FAILED)), 1), else_=0)
+        ended = _ended(self._connection, [utc(bound) for bound in bounds], scope)
+        failed = case((ended.c.status.in_(_FAILED), ended.c.is_last), else_=0)
         days = self._connection.execute(
             select(
                 ended.c.day,
-                func.sum(case((is_last, 1), else_=0)).label("finished"),
+                func.sum(ended.c.is_last).label("finished"),
                 func.sum(failed).label("failed"),
             ).group_by(ended.c.day)
         ).all()
@@ -71,7 +74,7 @@ class WeeklyJobReader(Reader):
                 func.count().label("attempts"),
                 func.sum(ended.c.gpu_hours_lost).label("lost"),
             )
-            .select_from(ended.outerjoin(failures, failures.c.id == ended.c.id))
+            .select_from(ended.outerjoin(failures, failures.c.id == ended.c.failure_id))
             .where(ended.c.status.in_(_FAILED))
             # By position: an expression with parameters is another one to PostgreSQL.
             .group_by(literal_column("1"), literal_column("2"), literal_column("3"))
@@ -84,42 +87,33 @@ class WeeklyJobReader(Reader):
 
     def lineages(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> int:
         """The number of lineages that finished in a period: a job and its resubmissions are one."""
-        root = func.coalesce(lineages.c.root_job_id, jobs.c.job_id)
-        same = (lineages.c.cluster == jobs.c.cluster) & (lineages.c.job_id == jobs.c.job_id)
-        distinct = (
-            select(jobs.c.cluster, root.label("root"), func.coalesce(jobs.c.user_name, "").label("user"))
-            .select_from(jobs.outerjoin(lineages, same))
-            .where(
-                jobs.c.ended_at >= utc(since),
-                jobs.c.ended_at < utc(until),
-                jobs.c.counted,
-                jobs.c.status.in_(_FINISHED),
-                *in_scope(jobs, scope),
-            )
-            .distinct()
-            .subquery()
-        )
-        return int(self._connection.execute(select(func.count()).select_from(distinct)).scalar_one())
+        finished = (*ended_within(jobs, since, until, scope), jobs.c.status.in_(_FINISHED))
+        attempts = runs.attempts_of_runs(self._connection, finished)
+        return int(self._connection.execute(select(func.coalesce(func.sum(attempts.c.begins), 0))).scalar_one())
 
 
-def _ended(bounds: Sequence[datetime], scope: Scope) -> Subquery:
-    """The finished attempts of a period with their day; `place` 1 is the last attempt of its job."""
+def _ended(connection: Connection, bounds: Sequence[datetime], scope: Scope) -> Subquery:
+    """The finished attempts of a period with their day, and whether each is the last one of its job."""
     day: ColumnElement[int] = case(
         *((jobs.c.ended_at < end, number) for number, end in enumerate(bounds[1:])), else_=len(bounds) - 2
     )
-    # Clusters reuse job ids; another user's job with the same id is another job.
-    place = func.row_number().over(
-        partition_by=(jobs.c.cluster, jobs.c.job_id, func.coalesce(jobs.c.user_name, "")),
-        order_by=(jobs.c.ended_at.desc(), jobs.c.id.desc()),
-    )
-    return (
-        select(jobs.c.id, jobs.c.status, jobs.c.gpu_hours_lost, day.label("day"), place.label("place"))
-        .where(
-            jobs.c.ended_at >= bounds[0],
-            jobs.c.ended_at < bounds[-1],
-            jobs.c.counted,
-            jobs.c.status.in_(_FINISHED),
-            *in_scope(jobs, scope),
+    own = (jobs.c.cluster, jobs.c.job_id, func.coalesce(jobs.c.user_name, ""))
+
+    def following(column: ColumnElement[Any]) -> ColumnElement[Any]:
+        return func.lead(column).over(partition_by=own, order_by=(jobs.c.ended_at, jobs.c.id))
+
+    found = (
+        select(
+            *(jobs.c.failure_id, jobs.c.status, jobs.c.gpu_hours_lost),
+            day.label("day"),
+            *neighbours.columns(neighbours.THIS, lambda column: column),
+            *neighbours.columns("next_", following),
         )
+        .where(*ended_within(jobs, bounds[0], bounds[-1], scope), jobs.c.status.in_(_FINISHED))
         .subquery()
     )
+    goes_on = and_(found.c.next_ended_at.is_not(None), neighbours.same_job(connection, found, neighbours.THIS, "next_"))
+    return select(
+        *(found.c[name] for name in ("failure_id", "status", "gpu_hours_lost", "day")),
+        case((goes_on, 0), else_=1).label("is_last"),
+    ).subquery()
