@@ -112,9 +112,12 @@ def phrases() -> ahocorasick_rs.AhoCorasick:
 
 def is_benign(line: str) -> bool:
     """Whether runs that fail and runs that succeed both print a line."""
-    if "Warning: " in line and _PYTHON_WARNING.search(line) is not None:
-        return True
-    return bool(phrases().find_matches_as_indexes(line.lower()))
+    return is_python_warning(line) or bool(phrases().find_matches_as_indexes(line.lower()))
+
+
+def is_python_warning(line: str) -> bool:
+    """Whether a line is what Python's warnings module prints: a file, a line number and a class of warnings."""
+    return "Warning: " in line and _PYTHON_WARNING.search(line) is not None
 
 
 def is_setting(message: str) -> bool:

@@ -176,11 +176,13 @@ def _is_harmless_sign(facts: LineFacts, role: Role, onset: Onset) -> bool:
     """Whether a line that shows a failure by its form is harmless by its words.
 
     The tests are those of `benign_lines.is_harmless`. A decisive entry is overruled by a phrase of any run alone, an
-    exception not by a count of none, and a change by no phrase.
+    exception not by a count of none, and a change by no phrase. PyTorch says in a warning of Python that it cannot use
+    a device, and goes on without it: such a decisive entry counts.
     """
     of_change = any(hit.id.startswith(CHANGES) for hit in facts.hits)
     if role == "initiating" and not of_change and benign_lines.is_benign(facts.line.text):
-        return True
+        of_node = onset is Onset.DECISIVE_ENTRY and not all(map(_is_of_user, facts.hits))
+        return not (of_node and benign_lines.is_python_warning(facts.line.text))
     if role == "initiating" and facts.exception is None and onset > Onset.DECISIVE_ENTRY:
         literals = {literal for hit in facts.hits for literal in hit.literals}
         if benign_lines.says_none_failed(facts.message, facts.line.error_words | literals):

@@ -53,7 +53,7 @@ _DURATION: Final = re.compile(
 )
 # How much a run does in a second, as programs print it: the name before the value, or behind it.
 _WORK_PER_S: Final = re.compile(
-    r"(?i)(?<![\w/])(?P<name>(?:(?:steps?|iter(?:ation)?s?|it|batch(?:es)?|updates?|samples?|examples?|sentences"
+    r"(?i)(?<![\w/])(?P<name>(?:(?:curr|running_?avg)?(?:steps?|iter(?:ation)?s?|it|batch(?:es)?|updates?|samples?|examples?|sentences"
     r"|seqs?|sequences"
     r"|im(?:a?ge?)?s?|frames?|tok(?:en)?s?|words?)(?:/s(?:ec(?:ond)?)?|_?per_?s(?:ec(?:ond)?)?)(?:/(?:gpu|dev(?:ice)?))?"
     r"|ups|fps|throughput|bus_?bw))[\"']?(?: ?[:=] ?| is | )(?P<value>\d{1,9}(?:\.\d{1,6})?)(?![\w/])"

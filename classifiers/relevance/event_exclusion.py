@@ -174,9 +174,11 @@ def _is_beside(one: MatchedEvent, other: MatchedEvent) -> bool:
 def _exclusion_by_words(one: Candidate, _job: JobEvidence) -> Reason | None:
     if one.objects.is_corrected or one.objects.is_disclaimed:
         return Reason.CORRECTED
+    if not one.event.entries or not one.objects.is_recovery:
+        return None
     # General wordings also match the report that the part works again.
     is_general = all(entry.startswith(_GENERAL) for entry in one.event.entries)
-    return Reason.RECOVERED if is_general and one.event.entries and one.objects.is_recovery else None
+    return Reason.RECOVERED if is_general or one.objects.is_over else None
 
 
 def _exclusion_by_process(one: Candidate, job: JobEvidence) -> Reason | None:

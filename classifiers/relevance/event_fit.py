@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from classifiers.node_names import short_name
-from classifiers.observation_names import COLLECTIVES_DIFFER
+from classifiers.observation_names import COLLECTIVES_DIFFER, SILENT_UNTIL_LIMIT
 from classifiers.relevance.entry_groups import (
     are_of_redundant_parts,
     deadlines_reached,
@@ -31,7 +31,7 @@ from classifiers.relevance.event_rules import (
     explained_or_shown,
     leads_to,
 )
-from classifiers.relevance.event_times import READ_AHEAD_S
+from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S
 from classifiers.relevance.raised_limits import raises_limit
 from classifiers.relevance.words_in_text import quotes
 
@@ -64,6 +64,7 @@ _TESTED_BEFORE_S: Final = 900.0
 _DIGITS_OF_VERSION: Final = 3
 _STOPPING: Final = frozenset({"ends", "stalls"})
 _OF_NODE: Final = frozenset({"gpu", "port", "node"})
+_SILENCING: Final = _OF_NODE | {"disk", "filesystem"}
 _PARTS: Final = frozenset({"gpu", "port"})
 _DATA: Final = frozenset({"disk", "filesystem"})
 _ON_DATA: Final = frozenset({"ends", "stalls", "degrades"})
@@ -142,7 +143,15 @@ class EventFit:
         shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
         # A port that has errors may lose a connection; a program that ended loses it as well.
         shows = shows or (job.timed_out and began_the_wait(one, job))
-        return Fit.WAITS if job.several and shows else Fit.NONE
+        return Fit.WAITS if (job.several and shows) or self._fell_silent(one) else Fit.NONE
+
+    def _fell_silent(self, one: Candidate) -> bool:
+        """Whether a job printed nothing until its limit from the time on when a part of its node stopped."""
+        job, time = self._job, one.event.time
+        if SILENT_UNTIL_LIMIT not in job.other_entries or time is None or job.stalled is None:
+            return False
+        stops = any(rule.effect in _STOPPING and rule.object in _SILENCING for rule in one.rules)
+        return stops and names_node_of(one, job) and -BUFFERED_S <= time - job.stalled <= READ_AHEAD_S
 
     def _of_change(self, one: Candidate) -> Fit:
         if raises_limit(one.event.text, one.event.entries):

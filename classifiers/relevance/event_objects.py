@@ -111,6 +111,11 @@ _RECOVERY: Final = re.compile(
     r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
     r"|\bsuccessfully (?:pulled|mounted|attached|created|started)\b|\b(?:attach|mount\w*|setup)\S* succeeded\b"
 )
+# That a trouble is over, in words that report nothing else.
+_OVER: Final = re.compile(
+    r"(?i)\bback (?:online|in service|to normal)\b"
+    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+)
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
     r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted"
@@ -126,7 +131,7 @@ _DISCLAIMED: Final = re.compile(
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
     r"|\boperation continuing\b|\bstay(?:s|ed)? (?:up|online|on)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
-    r"|\btriggered scale-up\b"
+    r"|\btriggered scale-up\b|\bsilence (?:expired|ended|created|set)\b"
 )
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(
@@ -139,6 +144,7 @@ _STANDS: Final = re.compile(
     r"|\banother (?:job|tenant|user)\b[^\n]{0,80}\b(?:load|v?cpus?|cores|processors|threads|memory)\b"
     # Beside what recovered, it names what did not.
     r"|\b[1-9]\d* (?:writes?|transactions?|replies) (?:were )?(?:lost|discarded|dropped)\b"
+    r"|\b(?:detected|failed|lost|down|seen|occurred|tripped) again\b|\b\d+ times since\b"
     r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
     r"\b[^\n]{0,40}\b(?:discarded|lost|dropped)\b"
 )
@@ -189,6 +195,7 @@ class EventObjects:
         is_redundant: whether it says that the node goes on with other parts of the same kind.
         is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
+        is_over: whether it does so in words that report nothing else.
         is_repair: whether it reports that the node was repaired or is in service again.
         of_node: whether it is of a slice of the node's own services.
         of_management: whether it is of a management port or controller.
@@ -210,6 +217,7 @@ class EventObjects:
     is_redundant: bool
     is_disclaimed: bool
     is_recovery: bool
+    is_over: bool
     is_repair: bool
     of_node: bool
     of_management: bool
@@ -300,6 +308,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "is_redundant": lambda one: one.has(_REDUNDANT) and not one.has(_UNCORRECTED),
     "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
     "is_recovery": lambda one: one.has(_RECOVERY) and not one.has(_STANDS),
+    "is_over": lambda one: one.has(_OVER),
     "is_repair": lambda one: one.has(_REPAIR),
     "of_node": lambda one: one.has(_SLICE),
     "of_management": lambda one: one.has(_MANAGEMENT),
@@ -343,7 +352,7 @@ _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 # What is asked of every event by `may_concern_others` and `reports_recovery`, and what of the few others read further.
 _OF_ALL: Final = _Prefilter(asked=(_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED), read=(_JOB,))
 _OF_OBJECTS: Final = _Prefilter(
-    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _MANAGEMENT),
+    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _MANAGEMENT, _OVER),
     read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _POD, _NODE,
         _OWNER,

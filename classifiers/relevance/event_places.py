@@ -22,6 +22,8 @@ _AT_ONCE_S: Final = 120.0
 _SHORTEST_NAME: Final = 3  # of a program or machine that is looked for in addresses (judgement)
 # The address of a node in its name: ip-10-0-3-17.
 _ADDRESS: Final = re.compile(r"(?<![\da-z])(?:[a-z]+-)?(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})$")
+# A name whose number follows the letter of a row or rack: h100-h21, gpu-a09.
+_ROW: Final = re.compile(r"(?P<stem>[a-z][\w-]{0,40}-)(?P<row>[a-z]{1,2})(?P<number>\d{1,4})")
 # What Ansible reports of a machine when it has worked through a play.
 _RECAP: Final = re.compile(r"(?<![\w.-])(?P<host>[a-zA-Z][\w.-]{1,60}) {0,30}: ok=\d+ ")
 
@@ -183,8 +185,14 @@ def is_of_absent_pod(one: Candidate, job: JobEvidence) -> bool:
 
 
 def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
-    """The words of a text that are written like the nodes of the job: the same letters, then a number."""
+    """The words of a text that are written like the nodes of the job: the same letters, then a number.
+
+    Of names such as h100-h21, whose last letters stand for a row or a rack, these may be others: h100-m60.
+    """
     found: set[str] = set()
+    for stem, pattern in _host_shapes(names):
+        if stem in text:
+            found.update(pattern.findall(text))
     for prefix in _host_prefixes(names):
         at = text.find(prefix)
         while at >= 0:
@@ -201,6 +209,20 @@ def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
 def _host_prefixes(names: frozenset[str]) -> frozenset[str]:
     """The letters before the numbers of names."""
     return frozenset(name.rstrip("0123456789") for name in names if name[-1:].isdigit()) - {""}
+
+
+@lru_cache(maxsize=256)
+def _host_shapes(names: frozenset[str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """What names begin with before the letters of a row or rack, and an expression for other such names."""
+    shapes = {
+        (hit["stem"], len(hit["row"]), len(hit["number"]))
+        for name in names
+        if (hit := _ROW.fullmatch(name)) is not None
+    }
+    return tuple(
+        (stem, re.compile(rf"(?<![\w.-]){re.escape(stem)}[a-z]{{{letters}}}\d{{{digits}}}(?![\w-])"))
+        for stem, letters, digits in sorted(shapes)
+    )
 
 
 def _are_hosts(names: frozenset[str]) -> bool:

@@ -103,7 +103,8 @@ def _keep_best(found: Sequence[Candidate], job: JobEvidence) -> None:
     for one in used:
         if one.fit < best or ("changes" in one.traits.effects and not _explains_all(one, others)):
             one.reason = Reason.NO_TRACE
-    stopped = job.last_progress if job.last_progress is not None else job.failed_or_ended
+    times = (job.last_progress, job.stalled, job.failed_or_ended)
+    stopped = next((time for time in times if time is not None), None)
     if best > Fit.WAITS or stopped is None:
         return
     used = [one for one in used if one.reason is None and one.event.time is not None]

@@ -1,9 +1,12 @@
 """Whether a text holds a name as a word, or quotes another text."""
 
+import builtins
 import re
 from typing import Final
 
 _WORD: Final = re.compile(r"[a-z0-9_]+")
+_ERROR: Final = re.compile(r"\b(?:[A-Z][a-z0-9]{2,20}){2,6}\b")  # ExpiredToken
+_OF_LANGUAGE: Final = frozenset(dir(builtins))
 _QUOTED_WORDS: Final = 4  # in a row (judgement: fewer are in many texts)
 _QUOTED_LENGTH: Final = 16  # characters of them (judgement)
 
@@ -30,7 +33,12 @@ def is_whole_word_in(name: str, text: str) -> bool:
 
 
 def quotes(text: str, other: str) -> bool:
-    """Whether some words in a row of a text are in another one, whatever stands between the words."""
+    """Whether a text names an error that another one names, or some of its words are there in a row.
+
+    Errors of the language itself are of any program. It does not matter what stands between the words.
+    """
+    if not set(_ERROR.findall(text)).isdisjoint(set(_ERROR.findall(other)) - _OF_LANGUAGE):
+        return True
     words = _WORD.findall(text.lower())
     rest = f" {' '.join(_WORD.findall(other.lower()))} "
     for at in range(len(words) - _QUOTED_WORDS + 1):

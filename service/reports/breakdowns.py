@@ -19,7 +19,7 @@ SPECIFIC, SPECIFIC_SHARE = "Deep Learning Specific", 0.135
 CASES = {"cause": 360, "category": 4_960, "symptom": 637}
 UNKNOWN = "unknown"  # the cause of verdicts that are not conclusive
 _CHANCE = 0.05
-_COLUMNS = ("jobs", "share (95 %)", "GPU-hours", "paper", "note")
+_COLUMNS = ("attempts", "share (95 %)", "GPU-hours", "paper", "note")
 _NUMERIC = (True, True, True, True, False)
 DIFFERS = {1: "more here than in the paper", -1: "less here than in the paper", 0: ""}
 
@@ -32,7 +32,7 @@ def compare_share(count: int, of: int, published: float | None, cases: int) -> i
 
 
 def causes(facts: Facts, failed: int, texts: Mapping[str, str]) -> Section:
-    """The 22 causes of Gao et al.; shares of all failed jobs."""
+    """The 22 causes of Gao et al.; shares of all failed attempts."""
     axes = taxonomy.load()
     return _section(facts, "causes", texts, "cause", axes.causes, facts.causes, failed)
 

@@ -14,13 +14,14 @@ from service.reports import breakdowns, chart, comparison, goodput_section, inte
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
-from service.reports.side_section import side_order, sides
+from service.reports.side_section import UNKNOWN, side_order, sides
 from service.reports.top_actions import follow_ups
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
 from service.statistics.records import Scope
 
 QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed
 LISTED = 10
+_HALF = 0.5
 _LEAST_POINTS = 0.05  # of goodput: a smaller change is shown as 0.0
 
 
@@ -94,7 +95,7 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
     jobs = this.jobs
     rate = intervals.share(jobs.failed, jobs.finished, _design_effect(this))
     if rate is None:
-        yield texts["nothing"]
+        yield _nothing(facts, texts)
         return
     yield texts["happened"].format(
         failed=number(jobs.failed),
@@ -113,12 +114,14 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
         yield texts["free"]
         return
     side, most = max(this.by_side.items(), key=lambda item: item[1].gpu_hours)
+    part = most.gpu_hours / lost.value
     yield texts["cost"].format(
         lost=gpu_hours(lost.value),
         low=gpu_hours(lost.low),
         high=chart.upper_end(lost.value, lost.high),
-        side=side,
-        share=percent(most.gpu_hours / lost.value, 0),
+        part=texts["most" if part > _HALF else "largest"],
+        side=texts["undecided"] if side == UNKNOWN else side,
+        share=percent(part, 0),
     )
     moved = [
         f"{side} {comparison.ARROWS[direction]}"
@@ -128,6 +131,14 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
     if moved:
         yield texts["sides_changed"].format(changes=", ".join(moved))
     yield from _goodput_sentence(facts, texts)
+
+
+def _nothing(facts: Facts, texts: Mapping[str, str]) -> str:
+    """Nothing succeeded or failed; jobs may have been cancelled or preempted."""
+    ended = 0 if facts.goodput is None else facts.goodput.attempts
+    if not ended:
+        return texts["nothing"]
+    return texts["nothing_finished_one" if ended == 1 else "nothing_finished"].format(ended=number(ended))
 
 
 def _goodput_sentence(facts: Facts, texts: Mapping[str, str]) -> Iterable[str]:
@@ -223,7 +234,7 @@ def _group_section(key: str, groups: Sequence[GroupFacts], facts: Facts) -> Sect
         texts["title"],
         tuple(filter(None, (intro, _more(len(groups), cut=facts.groups_cut)))),
         Table(
-            ("what happened", "side", "cause", "jobs", "users", "GPU-hours", "first seen"),
+            ("what happened", "side", "cause", "attempts", "users", "GPU-hours", "first seen"),
             (False, False, False, True, True, True, False),
             rows,
         ),

@@ -40,7 +40,8 @@ def sides(this: WeekCounts, changes: Comparison, texts: Mapping[str, str]) -> Se
                 Cell("–" if published is None else percent(published / 100)),
             )
         )
-    intro = texts["intro"].format(weeks=COMPARED, least=LEAST_WEEKS, made=changes.made)
+    compared = texts["compared" if changes.made else "uncompared"]
+    intro = texts["intro"].format(changes=compared.format(weeks=COMPARED, least=LEAST_WEEKS, made=changes.made))
     columns = (
         *("side", "jobs", "attempts", "share of jobs (95 %)", "per 1,000 jobs (before)"),
         *("change", "GPU-hours", "change in GPU-hours", "paper"),

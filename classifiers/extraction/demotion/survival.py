@@ -86,7 +86,9 @@ def _retried_cause(doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem]
     Where the run ends in lines that only say that a process waited or lost another one, such trouble is what they
     waited for, unless the run went on after it.
     """
-    beginnings = [item for item in rest if item.role == "initiating"]
+    beginnings = [item for item in rest if item.role == "initiating"] or [
+        item for item in rest if item.role == "cascade"
+    ]
     if not beginnings or any(not _is_wait(item) for item in beginnings):
         return None
     tried = (item for item in doubted if item.onset is Onset.RETRIED and not item.survived and _is_of_platform(item))

@@ -42,6 +42,7 @@ from classifiers.extraction.observations.paths import (
 from classifiers.extraction.observations.phases import (
     COLLECTIVE_TIMEOUTS,
     MISSED_HEARTBEATS,
+    has_slow_storage,
     is_alive_when_given_up,
     works_while_others_wait,
 )
@@ -69,6 +70,7 @@ from classifiers.observation_names import (
     SILENT_UNTIL_LIMIT,
     SLOWED_DOWN,
     SOFTWARE_ON_OTHER_NODES,
+    STORAGE_SLOWED,
     VERSIONS_DIFFER,
     WORKED_MEANWHILE,
 )
@@ -102,6 +104,7 @@ _OBSERVATIONS: Final[Mapping[str, tuple[Callable[[], frozenset[str]] | None, _Ho
     ONE_RANK_NOT_FINITE: (lambda: NOT_FINITE, one_rank_not_finite),
     COLLECTIVES_DIFFER: (lambda: COLLECTIVE_TIMEOUTS, collectives_differ),
     SLOWED_DOWN: (deadlines_reached, lambda _job, streams: slowed_down(streams)),
+    STORAGE_SLOWED: (deadlines_reached, lambda _job, streams: has_slow_storage(streams)),
     SILENT_UNTIL_LIMIT: (deadlines_reached, lambda job, streams: silent_since(job, streams) is not None),
     LEFT_EARLY: (peer_lost, left_early),
     PATH_ON_OTHER_NODES: (lambda: NOT_THERE, path_on_other_nodes),

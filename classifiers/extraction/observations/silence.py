@@ -12,11 +12,11 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText, lines_with
 from classifiers.observation_names import SILENT_UNTIL_LIMIT
-from classifiers.relevance.entry_groups import deadlines_reached
+from classifiers.relevance.entry_groups import deadlines_reached, peer_lost, wait_timeouts
 
 _RANGE: Final = 65_536  # characters at the end of a log that are read
 _LINE_RANGE: Final = 200
-_FEWEST: Final = 5  # lines with a time tell how often a program prints (judgement)
+_FEWEST: Final = 3  # lines with a time tell how often a program prints (judgement)
 # Judgement: a program that prints about every minute and says nothing for a quarter of an hour does not go on.
 _LEAST_S: Final = 900.0
 _TIMES_LONGER: Final = 6.0
@@ -25,6 +25,7 @@ _CANCELLED_AT: Final = re.compile(r"\bAT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
 
 _RAN_FOR: Final = re.compile(
     r"\bran for (?P<ms>\d{1,10}) milliseconds"
+    r"|\b(?:in|after) (?P<waited_ms>\d{4,10}) ?ms\b"
     r"|(?i:\bno (?:new )?(?:progress|step|iteration|batch)\b[^\n]{0,20}) (?:for|in) (?P<s>\d{2,6}) ?s"
 )
 
@@ -63,13 +64,25 @@ def stalled_since(
     if SILENT_UNTIL_LIMIT in present:
         return silent_since(raw.job, streams)
     found = (
-        time - (int(hit["ms"]) / 1_000 if hit["ms"] else int(hit["s"]))
+        time - _waited(hit)
         for item in of_logs
         if item.role in {"initiating", "cascade"}
         and (hit := _RAN_FOR.search(item.message)) is not None
-        and (time := time_of(item.text) or (ended if hit["s"] else None)) is not None
+        and (hit["waited_ms"] is None or _is_wait(item))
+        and (time := time_of(item.text) or (None if hit["ms"] else ended)) is not None
     )
     return min(found, default=None)
+
+
+def _waited(hit: re.Match[str]) -> float:
+    """For how many seconds something was waited, by a match of `_RAN_FOR`."""
+    ms = hit["ms"] or hit["waited_ms"]
+    return int(ms) / 1_000 if ms else float(hit["s"])
+
+
+def _is_wait(item: EvidenceItem) -> bool:
+    """Whether an entry knows a line as one of a process that waited for another in vain."""
+    return any(hit.id in wait_timeouts() or hit.id in peer_lost() for hit in item.hits)
 
 
 def _times_of(stream: StreamText) -> list[float]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from classifiers.extraction import training_progress
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.observations.phases import has_slow_storage
 from classifiers.extraction.stream_reader import StreamText, lines_with
 from classifiers.relevance.entry_groups import deadlines_reached
 
@@ -21,7 +22,7 @@ _LASTED: Final = re.compile(
     r"[\"']?\s{0,2}[:=]?\s{0,2}(?P<value>\d{1,7}\.\d{1,6}|\d{1,7}(?= ?m?s(?:ec)?\b))(?![\d:])"
 )
 _RANGE: Final = 500  # characters of a line that are read
-# Judgement: a log with more values than this shows by its usual pace that it became slower.
+# Judgement: of more values than this, the usual pace before and since counts, and not each value.
 _MOST_VALUES: Final = 12
 _FEWEST_SINCE: Final = 2
 # Judgement: so many times slower, of the middle values and of the nearest ones; the pace of one run varies by less.
@@ -39,6 +40,8 @@ def slowed_down(streams: Sequence[StreamText]) -> bool:
     if next(lines_with(streams, deadlines_reached()), None) is None:
         return False
     texts = [stream.text for stream in streams if not stream.is_scheduler]
+    if has_slow_storage(streams):
+        return True
     if any(map(training_progress.has_slowed, texts)):
         return not any(map(training_progress.has_more_work, texts))
     return any(slowed_between(text) is not None for text in texts)
@@ -60,9 +63,9 @@ def slowed_between(text: str) -> tuple[float | None, float | None] | None:
 
 
 def _first_slower(paces: list[float]) -> int | None:
-    """The place from which on a few values are all slower than each before, None without one."""
+    """The place from which on a few values are all slower than each before, or many several times as slow."""
     if len(paces) > _MOST_VALUES:
-        return None
+        return training_progress.first_slow(paces)
     for place in range(1, len(paces) - _FEWEST_SINCE + 1):
         before, since = paces[:place], paces[place:]
         if min(since) >= _EACH_SLOWER * max(before) and median(since) >= _SLOWER * median(before):

@@ -191,9 +191,12 @@ class WeeklyCountReader(Reader):
 
     def cells(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Iterator[Row[Any]]:
         """The failures of a period by fingerprint, cluster, suspect node and category, with `jobs` and `lost`."""
-        keys = (failures.c.fingerprint, failures.c.cluster, failures.c.suspect_node, failures.c.category)
+        # The rule of classifiers.suspected_place.
+        suspected = case((and_(~failures.c.abstained, failures.c.side != "user"), failures.c.suspect_node))
+        keys = (failures.c.fingerprint, failures.c.cluster, suspected.label("suspect_node"), failures.c.category)
         counted = select(*keys, *_sums(_LOST)).where(*_failed(utc(since), utc(until), scope))
-        yield from self._connection.execute(counted.group_by(*keys))
+        # By position: an expression with parameters is another one to PostgreSQL.
+        yield from self._connection.execute(counted.group_by(*(literal_column(str(n + 1)) for n in range(len(keys)))))
 
     def silent_hours(self, since: datetime, until: datetime, cluster: str | None = None) -> tuple[datetime, ...]:
         """The hours of a period in which no job ended; a team may be silent for hours, a cluster rarely."""

@@ -1,7 +1,7 @@
 """Counts and rates, all derived from rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -27,7 +27,7 @@ from service.sql.portable import values_by_set
 from service.sql.types import UtcDateTime, utc
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
-from service.statistics.repository import costliest, rollups, row_counts, series, sums
+from service.statistics.repository import costliest, failure_shares, rollups, row_counts, series, sums
 from service.statistics.repository.series import Counted
 from service.statistics.tables import day_counts
 
@@ -51,6 +51,10 @@ class StatisticsReader:
         """The first clusters, queues and teams of jobs that ended on days before today, each in alphabetical order."""
         found = self._connection.execute(_NAMES).all()
         return {kind: tuple(row.value for row in found if row.name == kind) for kind in rollups.SCOPES}
+
+    def failure_shares(self, kind: str, names: Collection[str], since: datetime) -> dict[str, float]:
+        """The share of clusters, queues, teams or users among all failures since a time; see `failure_shares.read`."""
+        return failure_shares.read(self._connection, kind, names, since)
 
     def _parts(self, since: datetime, until: datetime) -> rollups.PeriodParts:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""

@@ -15,7 +15,7 @@ from service import validation_words
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.feedback.records import WithdrawnGroupLabel
-from service.groups.records import FACETS, Facet, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
+from service.groups.records import FACETS, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.times import bounded
 from service.web import group_views, views
 from service.web.api.parameters import GroupTexts, group_filter
@@ -47,6 +47,8 @@ PER_COLUMN = 12  # groups
 LATEST = 12
 CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
+COMPARED = ("cluster", "queue", "team", "user")  # kinds whose share of all failures is known
+LEAST_FAILURES = 5  # of a group: the shares of fewer say nothing
 GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
@@ -146,7 +148,8 @@ def group(
             "bars": (drawn := bars(detail)),
             "data": per_day(drawn),
             "chart": CHART,
-            "facets": facets(detail),
+            "facets": facets(snapshot, detail),
+            "lift_days": DAYS,
             "most_facets": FACETS,
             "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,
@@ -287,12 +290,40 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
         raise InvalidInput("; ".join(f"{one.field}: expected {one.expected}" for one in places), places) from None
 
 
-def facets(detail: GroupDetail) -> dict[str, list[Facet]]:
-    """Where the failures of a group occurred; without nodes if its verdict suspects none."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value of a facet. `lift`: its share of the group's failures by its share of all; None where it is not known."""
+
+    name: str
+    failures: int
+    lift: float | None = None
+
+
+def facets(services: Services, detail: GroupDetail) -> dict[str, list[Place]]:
+    """Where the failures of a group occurred, by lift where that is known; without nodes if its verdict suspects none.
+
+    A queue or user with many failures of all kinds has many of each group, so that the number alone says little.
+    """
     kinds = ["cluster", "queue", "team", "user"]
     if suspects_nodes(detail.row.side, abstained=detail.row.abstained):
         kinds.append("node")
-    return {kind: [facet for facet in detail.facets if facet.kind == kind] for kind in kinds}
+    since = services.clock.now() - timedelta(days=DAYS)
+    found: dict[str, list[Place]] = {}
+    with services.reading() as reading:
+        for kind in kinds:
+            values = {one.name: one.failures for one in detail.facets if one.kind == kind}
+            usual: dict[str, float] = {}
+            if kind in COMPARED and len(values) > 1 and detail.row.failures >= LEAST_FAILURES:
+                usual = reading.statistics.failure_shares(kind, values, since)
+            places = [
+                Place(name, failures, _lift(detail, failures, usual.get(name))) for name, failures in values.items()
+            ]
+            found[kind] = sorted(places, key=lambda one: -(one.lift or 0.0))
+    return found
+
+
+def _lift(detail: GroupDetail, failures: int, usual: float | None) -> float | None:
+    return failures / detail.row.failures / usual if usual else None
 
 
 def bars(detail: GroupDetail) -> list[dict[str, object]]:

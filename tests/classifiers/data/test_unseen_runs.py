@@ -23,9 +23,10 @@ LEAST = {
     "noisy_nodes_read": 80,
     "scale_and_platforms_read": 80,
     "node_events_read": 360,
-    "supercomputers_unread": 60,
-    "training_platforms_unread": 60,
-    "labs_and_foundation_unread": 80,
+    "supercomputers_read": 60,
+    "training_platforms_read": 60,
+    "labs_and_foundation_read": 80,
+    "campuses_and_fleets_read": 120,
 }
 
 

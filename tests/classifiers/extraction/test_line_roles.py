@@ -71,3 +71,16 @@ def test_the_exception_that_all_ranks_raise_comes_after_the_error_of_one() -> No
     logs = (LogStream(of_all, rank=0, node="n1"), LogStream(own + of_all, rank=5, node="n2"))
     found = EXTRACTOR.extract(RawCase(job=JobFacts(status="failed"), streams=logs)).case.evidence
     assert [line.text for line in found if line.role == "initiating"] == ["OSError: [Errno 95] Operation not supported"]
+
+
+def test_a_warning_by_which_pytorch_gives_a_device_up_begins_the_failure() -> None:
+    warned = "/env/torch/cuda/__init__.py:129: UserWarning: CUDA initialization: Error 802: system not yet initialized"
+    assert first(warned, "AssertionError: this program needs a GPU").text == warned
+    harmless = "/env/torch/cuda/__init__.py:129: UserWarning: CUDA initialization was slow"
+    assert first(harmless, "AssertionError: this program needs a GPU").text.startswith("AssertionError")
+
+
+def test_names_that_were_not_resolved_explain_that_processes_did_not_meet() -> None:
+    store = "[E socket.cpp:1019] [c10d] The client socket has failed to connect to any network address of (gpu3, 41221)"
+    resolve = "socket.gaierror: [Errno -3] Temporary failure in name resolution, retrying in 3 s"
+    assert first(resolve, store).text == resolve

@@ -206,3 +206,29 @@ def test_a_lost_gpu_begins_a_failure_only_where_the_log_does_not_end_in_other_wo
 )
 def test_general_words_count_unless_the_part_works_again(text: str, reason: Reason | None) -> None:
     assert judged(event(text, entries=("events.gpu-failed",)), waiting()).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("switch 7 port 3: errors, throughput back to normal", Reason.RECOVERED),
+        ("switch 7 port 3: pause storm; restored; detected again, 214 times since the last report", None),
+        ("NIC Link is Up 1 Gbps", None),  # it works again, but slower
+    ],
+)
+def test_any_report_counts_unless_it_says_that_its_trouble_is_over(text: str, reason: Reason | None) -> None:
+    slowed = job(own_entries=[], other_entries=frozenset({"network.ib-retry"}))
+    found = judged(event(text, entries=("switches.traffic-errors",)), slowed).reason
+    assert (found is Reason.RECOVERED) is (reason is Reason.RECOVERED)
+
+
+def test_the_end_of_a_silence_of_alerts_is_no_trouble() -> None:
+    over = event("silence expired: maintenance window of last month", entries=("slurm.drain",))
+    assert judged(over, waiting()).reason is Reason.CORRECTED
+
+
+@pytest.mark.parametrize(("other", "is_other"), [("rack2-b07", True), ("rack2-a03", False)])
+def test_a_node_of_another_row_is_another_node(other: str, *, is_other: bool) -> None:
+    down = event(f"port 17/2 down (peer {other})", node="leaf-3", source="switch", entries=("network.ib-link-down",))
+    seen = waiting(nodes=frozenset({"rack2-a03", "rack2-a04"}))
+    assert (judged(down, seen).reason is Reason.OTHER_NODE) is is_other

@@ -110,6 +110,11 @@ def test_a_quotation_is_several_words_in_a_row() -> None:
     assert not quotes("the device has no space", "OSError: [Errno 28] no space left on device: '/x'")
 
 
+@pytest.mark.parametrize(("error", "is_quoted"), [("ExpiredToken", True), ("RuntimeError", False)])
+def test_an_error_is_quoted_by_its_name_unless_any_program_has_it(error: str, *, is_quoted: bool) -> None:
+    assert quotes(f"StoreDenied: 29 namespaces report {error}", f"{error}: the call of PutObject failed") is is_quoted
+
+
 def test_the_nodes_of_a_jobs_pods_are_known_by_events_of_these_pods() -> None:
     at = datetime(2026, 9, 1, 8, tzinfo=UTC)
     events = [

@@ -127,3 +127,29 @@ def test_a_job_that_prints_nothing_for_long_before_its_limit_hangs(last_line: st
     raw = RawCase(facts, (LogStream("\n".join([*lines, limit]), rank=0, node="gpu3"),))
     first = EXTRACTOR.extract(raw).case.evidence[0].signature
     assert first == ("wordings.hung-until-limit" if hangs else "slurm.time-limit")
+
+
+@pytest.mark.parametrize(("at_s", "node", "leads"), [(75, "gpu3", True), (75, "gpu9", False), (-900, "gpu3", False)])
+def test_a_part_that_stops_when_a_job_falls_silent_until_its_limit_is_why(
+    at_s: float, node: str, *, leads: bool
+) -> None:
+    lines = [
+        "2026-05-20 08:00:12 config loaded",
+        "2026-05-20 08:00:14 devices: 4",
+        "2026-05-20 08:00:15 building model",
+    ]
+    limit = "slurmstepd: error: *** JOB 4711 ON gpu3 CANCELLED AT 2026-05-20T10:00:00 DUE TO TIME LIMIT ***"
+    xid = (
+        "NVRM: Xid (PCI:0000:ca:00): 119, pid=90, name=python, Timeout after 45s of waiting for RPC response from GPU3!"
+    )
+    first = first_of("\n".join([*lines, limit]), xid, at_s=at_s, node=node, source="kernel", status="timeout")
+    assert (first == xid) is leads
+
+
+def test_a_barrier_that_ran_out_of_time_tells_when_its_wait_began() -> None:
+    step = "2026-05-20 09:35:01 step 5520 loss 1.117"
+    barrier = "RuntimeError: Rank 8 failed to pass monitoredBarrier in 900000 ms"
+    panic = "SEL: OS Critical Stop | Run-time critical stop, kernel panic | Asserted"
+    waited: dict[str, Any] = {"node": "gpu4", "source": "bmc", "status": "failed", "ran_s": 6_700}
+    assert first_of(f"{step}\n{barrier}\n", panic, at_s=5_731, **waited) == panic
+    assert first_of(f"{step}\n{barrier}\n", panic, at_s=2_000, **waited) != panic

@@ -1,19 +1,21 @@
 """The figures of a hand-made stream equal a plain computation over its attempts, on both databases."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from service.db.session import Store
-from service.goodput import figures
+from service.goodput import definitions, figures
 from service.goodput.records import Goodput
 from service.incidents.records import NewIncident
 from service.jobs.records import NewJob
 from service.statistics.records import Scope
 from tests.service.frozen_clock import FrozenClock
-from tests.service.goodput.sample_stream import BERLIN, FIRST, HARDWARE, LAST, STREAM, WEEK, fill
-from tests.service.sample_rows import job, put
+from tests.service.goodput.sample_stream import BERLIN, DELAY, FIRST, HARDWARE, LAST, STREAM, WEEK, at, attempt, fill
+from tests.service.sample_rows import job, put, succeeded
 
 EVERYTHING = Scope()
 FAILED = {"failed", "timeout", "out_of_memory", "node_fail", "evicted", "hung"}
@@ -161,3 +163,41 @@ def test_events_imported_later_do_not_count_as_slow_verdicts(store: Store, clock
     clock.at = ended + timedelta(days=20)
     put(store, [job("old", ended_at=ended, received_at=clock.at)], **HARDWARE)
     assert read(store).times.to_verdict.count == 0
+
+
+def test_a_run_does_not_wait_in_the_queue_while_it_runs(store: Store, clock: FrozenClock) -> None:
+    """Its first attempt ended before the week; the second one keeps the time of the submission."""
+    rows = [
+        attempt(job, "a.0", -24, -1, 8, submitted_at=at(-25)),
+        attempt(succeeded, "a.1", 1, 5, 8, submitted_at=at(-25), attempt=1),
+    ]
+    for row in rows:
+        clock.at = row.ended_at + DELAY
+        put(store, [row])
+    found = read(store)
+    assert (found.attempts, found.lineages, found.restarts_most) == (1, 1, 0)
+    assert found.ettr == pytest.approx(4 / 6), "two hours in the queue and four of work"
+
+
+@pytest.mark.parametrize(("changes", "runs"), [({}, 2), ({"name": "other"}, 2), ({"attempt": 1}, 1)], ids=str)
+def test_a_job_id_that_is_used_again_is_another_run(store: Store, changes: dict[str, Any], runs: int) -> None:
+    put(store, [replace(attempt(job, "a.0", 1, 2, 8), name="eval")])
+    put(store, [replace(attempt(succeeded, "a.1", 73, 74, 8), **({"name": "eval"} | changes))])
+    found = read(store)
+    assert (found.lineages, found.restarts_most) == (runs, 2 - runs)
+    assert found.times.to_restart.count == 2 - runs
+
+
+def test_all_14_kinds_of_lost_time_of_the_goodput_library_are_mapped_or_said_to_be_unknown() -> None:
+    kinds = {one.code: one.measured for one in definitions.load().categories}
+    assert len(kinds) == 14
+    assert {code for code in kinds if code.startswith("ELASTIC_")} == {
+        "ELASTIC_SLICE_DOWN",
+        "ELASTIC_SCALE_UP",
+        "ELASTIC_REINITIALIZATION",
+    }
+    assert [code for code, measured in kinds.items() if measured] == [
+        "WASTED_PROGRESS_FROM_DISRUPTION",
+        "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+        "OTHER",
+    ]

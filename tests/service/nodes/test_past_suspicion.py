@@ -1,14 +1,17 @@
 """The suspicion as of an earlier time does not know later failures, and equals the one computed at that time."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from service import weeks
 from service.db.session import Store
 from service.nodes.counting import day_of, refresh
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.records import DaySums
 from service.nodes.settings import FleetSettings
+from service.reports.gather import gather
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
 SETTINGS = FleetSettings()
@@ -36,3 +39,5 @@ def test_a_past_week_shows_the_suspicion_of_its_end(store: Store) -> None:
         (row.rate_ratio, row.low, row.blame)
     )
     assert [one.node for one in later] == ["late", "early"]
+    week = gather(store, weeks.parse("2026-W47"), ZoneInfo("UTC"), MONDAY + timedelta(days=8))
+    assert [one.node for one in week.nodes] == ["early"], "its report is read a week later"

@@ -83,7 +83,7 @@ def test_without_known_gpu_hours_actions_are_ordered_by_jobs() -> None:
             cells=(CostCell("1:1", "orion", None, False, 4, 0.0),),
         )
     )
-    assert "4 failed jobs" in report.todo[0].gain
+    assert "4 failed attempts" in report.todo[0].gain
 
 
 def test_accuracy_and_hours_without_data() -> None:
@@ -172,3 +172,40 @@ def test_the_change_of_goodput_from_the_week_before_is_a_sentence() -> None:
     alone = sentences(0.5, None)
     assert "week before (" not in alone
     assert "In the weeks before that, latest first, it was 50.0 %." in alone
+
+
+def test_the_largest_loss_is_called_most_only_if_it_is_more_than_half() -> None:
+    def cost(**sides: float) -> str:
+        lost = Amount(70, sum(sides.values()), 1.0)
+        of = {side: Amount(1, hours, hours) for side, hours in sides.items()}
+        one = replace(week(47), lost=lost, by_side=of, amounts=tuple(sides.values()))
+        return next(text for text in build(facts(one)).sentences if "They lost" in text).replace("\u00a0", " ")
+
+    assert "most of them through hardware failures (80 %)" in cost(hardware=8, user=2)
+    assert "the largest part through user failures (40 %)" in cost(hardware=3, system=3, user=4)
+    assert "most of them through undecided failures (80 %)" in cost(unknown=8, user=2)
+
+
+def test_a_week_with_only_cancelled_jobs_says_that_they_ended() -> None:
+    empty = WeekCounts("2026-W47", 0, 0, Amount())
+    cancelled = replace(GOODPUT, attempts=5)
+    [sentence] = build(replace(facts(empty, goodput=cancelled), cells=(), groups=())).sentences
+    assert sentence == "No job succeeded or failed in this week: 5 attempts were cancelled or preempted."
+    one = replace(GOODPUT, attempts=1)
+    assert "1 attempt was cancelled or preempted" in build(facts(empty, goodput=one)).sentences[0]
+
+
+def test_a_week_that_is_not_compared_mentions_no_correction_for_comparisons() -> None:
+    assert "Holm" in section(build(facts()), "sides").paragraphs[0]
+    alone = section(build(facts(week(47))), "sides").paragraphs[0]
+    assert "Holm" not in alone
+    assert "Nothing is compared with earlier weeks" in alone
+
+
+def test_tables_that_count_attempts_say_so() -> None:
+    report = build(facts())
+    for key in ("causes", "categories", "symptoms", "new", "costliest"):
+        table = section(report, key).table
+        assert table is not None
+        assert "jobs" not in table.columns
+        assert "attempts" in table.columns

@@ -234,3 +234,15 @@ def test_one_job_that_fails_four_times_is_one_job_of_an_incident(store: Store) -
         [shown] = reading.weekly_action_counts.incidents(SINCE, NOON + timedelta(days=900))
     assert len(failed) == 5
     assert shown.jobs == 2
+
+
+def test_failures_of_the_user_and_undecided_ones_are_no_reason_to_test_a_node(store: Store) -> None:
+    put(store, [job("a", gpu_hours_lost=2.0)], side="user", fingerprint="1:a")
+    put(store, [job("b", gpu_hours_lost=3.0)], side="hardware", abstained=True, fingerprint="1:b")
+    put(store, [job("c", gpu_hours_lost=5.0)], side="hardware", fingerprint="1:c")
+    with store.reading() as reading:
+        cells = list(reading.weekly_counts.cells(SINCE, UNTIL))
+        attributed = reading.weekly_action_counts.lost_on("gpu1", "orion", SINCE, UNTIL)
+    assert sorted((one.fingerprint, one.suspect_node) for one in cells if one.suspect_node) == [("1:c", "gpu1")]
+    assert sum(one.lost for one in cells) == 10.0
+    assert attributed == (1, sum(one.lost for one in cells if one.suspect_node == "gpu1"))

@@ -3,7 +3,10 @@
 import random
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
+
+import pytest
 
 from service import weeks
 from service.db.session import Store
@@ -13,6 +16,12 @@ from tests.service.sample_rows import job, put, succeeded
 BERLIN = ZoneInfo("Europe/Berlin")
 WEEK = weeks.parse("2026-W43")  # ends with the change from summer time: Sunday has 25 hours
 FIRST = datetime(2026, 10, 18, 22, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def ended(at: datetime) -> dict[str, Any]:
+    """The times of an attempt of an hour."""
+    return {"started_at": at - HOUR, "ended_at": at}
 
 
 def attempts(seed: int) -> list[NewJob]:
@@ -29,6 +38,7 @@ def attempts(seed: int) -> list[NewJob]:
                     job_id=str(number % 50),
                     user=f"user{number // 50}",
                     attempt=attempt,
+                    started_at=ended - HOUR,
                     ended_at=ended,
                     gpu_hours_lost=float(rng.randrange(1, 9)) if failed else 0.0,
                 )
@@ -62,7 +72,7 @@ def test_a_job_counts_once_by_its_last_attempt_of_the_week(store: Store) -> None
 
 
 def test_one_job_that_fails_four_times_is_one_job(store: Store) -> None:
-    put(store, [job(f"a{n}", job_id="1", attempt=n, ended_at=FIRST + timedelta(hours=n)) for n in range(4)])
+    put(store, [job(f"a{n}", **ended(FIRST + n * HOUR), job_id="1", attempt=n) for n in range(4)])
     with store.reading() as reading:
         found = reading.weekly_job_counts.counts(WEEK.days(BERLIN))
         assert reading.weekly_job_counts.lineages(*WEEK.span(BERLIN)) == 1
@@ -71,7 +81,7 @@ def test_one_job_that_fails_four_times_is_one_job(store: Store) -> None:
 
 
 def test_a_job_that_succeeds_in_the_end_has_not_failed(store: Store) -> None:
-    put(store, [job("a", job_id="1", ended_at=FIRST), succeeded("b", job_id="1", ended_at=FIRST + timedelta(hours=1))])
+    put(store, [job("a", job_id="1", **ended(FIRST)), succeeded("b", job_id="1", **ended(FIRST + HOUR))])
     with store.reading() as reading:
         found = reading.weekly_job_counts.counts(WEEK.days(BERLIN))
     assert (found.finished, found.failed, sum(one.gpu_hours for one in found.clusters)) == (1, 0, 4.0)
@@ -86,3 +96,49 @@ def test_the_amounts_of_a_period_add_up_to_its_gpu_hours(store: Store) -> None:
     assert sorted(amounts) == sorted(
         one.gpu_hours_lost for one in rows if since <= one.ended_at < until and one.gpu_hours_lost
     )
+
+
+def used_again(**changes: Any) -> list[NewJob]:
+    """A job that fails on Monday, and one with its id that succeeds on Thursday."""
+    monday, thursday = FIRST + 9 * HOUR, FIRST + 81 * HOUR
+    other = {"name": "eval", "submitted_at": thursday - HOUR, **ended(thursday)} | changes
+    return [
+        job("a", job_id="1", name="eval", submitted_at=monday - HOUR, **ended(monday)),
+        succeeded("b", job_id="1", **other),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "jobs"),
+    [
+        ({}, 2),  # submitted anew, three days later
+        ({"name": "train"}, 2),
+        ({"user": "bo"}, 2),
+        ({"attempt": 1}, 1),  # a restart
+        ({"submitted_at": FIRST + 8 * HOUR}, 1),
+        ({"name": "train", "submitted_at": FIRST + 8 * HOUR}, 2),
+        ({"submitted_at": FIRST + 9.5 * HOUR}, 1),  # a requeue
+        ({"submitted_at": None}, 1),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_job_id_that_is_used_again_is_another_job(
+    store: Store, changes: dict[str, Any], jobs: int, *, backwards: bool
+) -> None:
+    rows = used_again(**changes)
+    put(store, rows[::-1] if backwards else rows)
+    with store.reading() as reading:
+        found = reading.weekly_job_counts.counts(WEEK.days(BERLIN))
+        lineages = reading.weekly_job_counts.lineages(*WEEK.span(BERLIN))
+    assert (found.finished, found.failed, lineages) == (jobs, jobs - 1, jobs)
+
+
+def test_the_failure_of_a_kubernetes_job_whose_pod_ended_first_has_its_side(store: Store) -> None:
+    ran = {"job_id": "ml/Job/a", "started_at": FIRST}
+    put(store, [job("pod", **ran, pod="a-0", ended_at=FIRST + HOUR)])
+    put(store, [job("own", **ran, ended_at=FIRST + HOUR + timedelta(seconds=9))])
+    with store.reading() as reading:
+        found = reading.weekly_job_counts.counts(WEEK.days(BERLIN))
+    assert (found.finished, found.failed) == (1, 1)
+    assert [(one.side, one.jobs) for one in found.clusters] == [("user", 1)]

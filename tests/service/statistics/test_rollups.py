@@ -118,3 +118,16 @@ def test_any_period_is_split_without_gap_or_overlap(store: Store, since: int, le
     covered = sum((until - since for since, until in parts.ranges), timedelta()) + whole * timedelta(hours=1)
     assert covered == end - begin
     assert all(one[1] < other[0] for one, other in zip(parts.ranges, parts.ranges[1:], strict=False))
+
+
+def test_the_share_of_a_queue_and_of_a_user_among_all_failures(store: Store) -> None:
+    ended = NOON - timedelta(days=2)
+    put(store, [job(f"a{n}", ended_at=ended, queue="debug", user="ana") for n in range(3)])
+    put(store, [job("b", ended_at=ended, queue="train", user="bo", status="preempted"), succeeded("c", ended_at=ended)])
+    fold(store)
+    with store.reading() as reading:
+        shares = reading.statistics.failure_shares
+        since = NOON - timedelta(days=28)
+        assert shares("queue", ["debug", "train", "none"], since) == {"debug": 0.75, "train": 0.25}
+        assert shares("user", ["bo", "nobody"], since) == {"bo": 0.25}
+        assert shares("user", ["bo"], NOON) == {}

@@ -2,8 +2,10 @@
 
 import pytest
 
+from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.observations.slowdown import slowed_between
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 
 def log_of(*paces: str) -> str:
@@ -56,4 +58,23 @@ def test_steps_that_have_more_work_were_not_slowed_down() -> None:
 
 
 def test_a_log_of_many_steps_is_judged_by_its_usual_pace() -> None:
-    assert slowed_between(log_of(*["time 0.9"] * 20, *["time 4.0"] * 20)) is None
+    assert slowed_between(log_of(*["time 0.9"] * 20, *["time 4.0"] * 20)) == (None, None)
+    assert slowed_between(log_of(*["time 0.9", "time 4.0"] * 20)) is None
+
+
+def test_a_run_that_waited_ever_longer_for_its_data_was_slowed_down() -> None:
+    fast = "".join(f"2026-11-20 08:0{minute}:00 it {100 * minute} data 0.03s fwd 0.41s\n" for minute in range(4))
+    slow = "".join(f"2026-11-20 1{hour}:00:00 it {900 + hour} data 2{hour}.10s fwd 0.41s\n" for hour in range(4))
+    limit = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-20T14:00:00 DUE TO TIME LIMIT ***\n"
+    assert first_entry(fast + slow + limit) == "wordings.late-because-of-data"
+    assert first_entry(slow + limit) == "slurm.time-limit"
+
+
+def first_entry(log: str) -> str | None:
+    found = EXTRACTOR.extract(RawCase(JobFacts("timeout"), (LogStream(log),)))
+    return found.case.evidence[0].signature
+
+
+@pytest.mark.parametrize("name", ["samples/s", "CurrSamplesPerSec", "RunningAvgSamplesPerSec", "tokens_per_second"])
+def test_rates_are_read_by_the_names_that_programs_give_them(name: str) -> None:
+    assert slowed_between(log_of(*(f"{name}={rate}" for rate in (212.0, 211.2, 27.7, 26.9)))) == (None, None)

@@ -262,3 +262,17 @@ def test_the_number_of_cancelled_jobs_leads_to_no_list_that_lacks_most_of_them(c
     preempted = re.search(r'href="(/failures\?[^"]*status=preempted)">1 preempted', page)
     assert preempted is not None
     assert client.get(preempted[1].replace("&amp;", "&")).text.count('<td class="what">') == 1
+
+
+def test_a_period_with_only_cancelled_jobs_says_that_none_succeeded_or_failed(client: TestClient) -> None:
+    cancelled = [event(str(n), status="cancelled", logs=[], ended_at=hours_ago(2)) for n in range(2)]
+    client.post("/api/v1/events", content=lines(*cancelled, event("3", ended_at=hours_ago(30))))
+    page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", client.get("/?since=24h").text))
+    assert "No job succeeded or failed in this period." in page
+    assert "not counted: 2 cancelled" in page
+    assert "No job ended" not in page
+    tile = page.partition("Failed attempts")[2].partition("GPU-hours lost")[0]
+    assert "no period to compare with" not in tile, "there is one: it is this period that has no rate"
+    assert "No job of cluster orion succeeded or failed in this period." in re.sub(
+        r"<[^>]+>", "", client.get("/?since=24h&cluster=orion").text
+    )
