@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from classifiers.contracts import (
@@ -54,9 +55,24 @@ def build_case(
         collectives=collective_evidence(read),
         diagnostics=files.evidence,
         good_run=good_run,
-        node_events=events[-most:],
+        node_events=_nearest(events, job.ended_at, most),
         node_events_cut=max(0, len(events) - most),
     )
+
+
+def _nearest(events: Sequence[NodeEvent], end: datetime | None, most: int) -> tuple[NodeEvent, ...]:
+    """Of too many events those nearest to the end of the job, or to the latest event, in the order of the list.
+
+    What ended a job is seldom far from its end, whereas a node that starts again writes thousands of lines after it.
+    Of an event without a time nothing says that it is near: these are left out first.
+    """
+    if len(events) <= most:
+        return tuple(events)
+    times = [None if event.at is None else event.at.timestamp() for event in events]
+    center = max((time for time in times if time is not None), default=0.0) if end is None else end.timestamp()
+    far = [inf if time is None else abs(center - time) for time in times]
+    order = sorted(range(len(events)), key=lambda place: (far[place], -place))
+    return tuple(events[place] for place in sorted(order[:most]))
 
 
 def _without_repeats(events: Sequence[NodeEvent], nodes: Sequence[str]) -> tuple[NodeEvent, ...]:
@@ -89,7 +105,7 @@ def _known_name(name: str, other: str) -> str:
 
 
 def _node_events(event: Any) -> Iterator[NodeEvent]:
-    for entry in _reader(event)("node_events") or ():
+    for entry in _list(_reader(event)("node_events")):
         field = _reader(entry)
         yield NodeEvent(
             text=str(field("text") or ""),
@@ -118,7 +134,7 @@ def job_facts(event: Any) -> JobFacts:
         user=_text(field("user")),
         gpus=whole_number(field("gpus")),
         gpu_type=_text(field("gpu_type")),
-        nodes=tuple(str(node) for node in field("nodes") or ()),
+        nodes=tuple(str(node) for node in _list(field("nodes"))),
         time_limit_s=whole_number(field("time_limit_s")),
         started_at=_instant(field("started_at")),
         ended_at=_instant(field("ended_at")),
@@ -141,11 +157,11 @@ def stream_name(kind: str | None, stream: str | None) -> str:
 
 def _inline_streams(event: Any) -> list[LogStream]:
     streams = []
-    for log in _reader(event)("logs") or ():
+    for log in _list(_reader(event)("logs")):
         field = _reader(log)
-        tail, kind = field("tail"), _text(field("kind"))
+        tail, kind = _text(field("tail")), _text(field("kind"))
         rank, node = whole_number(field("rank")), _text(field("node"))
-        if kind == FLIGHT_RECORDER and isinstance(tail, str):
+        if kind == FLIGHT_RECORDER and tail is not None:
             streams.append(inline_dump(tail, rank, node))
             continue
         unknown = unknown_kind(kind)
@@ -184,6 +200,10 @@ def _instant(value: Any) -> datetime | None:
 def whole_number(value: Any) -> int | None:
     """The value if it is a whole number, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _text(value: Any) -> str | None:

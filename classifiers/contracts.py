@@ -162,7 +162,7 @@ class GoodRun:
 class RawCase:
     """A failed attempt before extraction: facts, redacted logs, node events, the last good run of the same job.
 
-    `node_events_cut`: the number of earlier node events that were left out.
+    `node_events_cut`: the number of node events that were left out, as others are nearer to the end of the job.
     """
 
     job: JobFacts

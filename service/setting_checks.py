@@ -4,7 +4,7 @@ The function of a single setting returns its value, or raises ValueError with wh
 """
 
 import re
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from unicodedata import category
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -13,7 +13,9 @@ from service.errors import ConfigurationError
 from service.messaging.kafka.config import is_topic, topic_clusters
 
 _BROKER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
+_IPV4_IN_IPV6 = IPv6Network("::ffff:0:0/96")
 LAST_PORT = 65_535
+MOST_OF_ALL_ADDRESSES = 1 / 16  # of IPv4 or IPv6: all private networks take 1/200, the public ones of IPv6 an eighth
 _NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, directions, surrogates, line separators
 
 
@@ -87,23 +89,34 @@ def topic_name(value: str) -> str:
 
 def proxies(value: tuple[str, ...]) -> tuple[str, ...]:
     """Addresses or networks of proxies."""
-    return _networks(value, "10.0.0.5,10.1.0.0/16", "addresses of the proxies only, not all addresses")
+    return _networks(value, "10.0.0.5,10.1.0.0/16", "addresses of the proxies only, not those of everybody")
 
 
 def networks(value: tuple[str, ...]) -> tuple[str, ...]:
     """Networks in which servers may be."""
-    return _networks(value, "10.20.0.0/16,fd12:3456::/32", "networks of the servers only, not all addresses")
+    return _networks(
+        value, "10.20.0.0/16,fd12:3456::/32", "networks of the servers only, not a large part of all addresses"
+    )
 
 
 def _networks(value: tuple[str, ...], example: str, not_all: str) -> tuple[str, ...]:
-    for one in value:
-        try:
-            network = ip_network(one, strict=False)
-        except ValueError:
-            raise ValueError(f"addresses or networks such as {example}") from None
-        if network.prefixlen == 0:
+    try:
+        found = [ip_network(one, strict=False) for one in value]
+    except ValueError:
+        raise ValueError(f"addresses or networks such as {example}") from None
+    of_4 = [one for one in found if isinstance(one, IPv4Network)]
+    of_6 = [one for one in found if isinstance(one, IPv6Network)]
+    of_4 += [_ipv4(one) for one in of_6 if one.subnet_of(_IPV4_IN_IPV6)]
+    for same in (collapse_addresses(of_4), collapse_addresses(of_6)):
+        if sum(0.5**one.prefixlen for one in same) > MOST_OF_ALL_ADDRESSES:
             raise ValueError(not_all)
-    return value
+    return tuple(str(network) if "/" in one else one for one, network in zip(value, found, strict=True))
+
+
+def _ipv4(network: IPv6Network) -> IPv4Network:
+    """The network of IPv4 that ::ffff:a.b.c.d stands for."""
+    of_6 = _IPV4_IN_IPV6.prefixlen
+    return IPv4Network((int(network.network_address) & 0xFFFFFFFF, network.prefixlen - of_6))
 
 
 def time_zone(value: str) -> str:

@@ -286,7 +286,9 @@ def _missing(raw: RawCase, missing_ranks: Sequence[int], lines_cut: int) -> tupl
     if lines_cut:
         out.append(f"{lines_cut:,} lines in the middle of logs: at most {MOST_LINES:,} of a failure are read")
     if raw.node_events_cut:
-        out.append(f"{raw.node_events_cut:,} earlier node events: the last {len(raw.node_events):,} are read")
+        out.append(
+            f"{raw.node_events_cut:,} node events: the {len(raw.node_events):,} nearest to the job's end are read"
+        )
     out += [f"rank {rank} did not answer the others" for rank in dict.fromkeys(missing_ranks)]
     if raw.collectives is not None:
         out += raw.collectives.unreadable

@@ -15,6 +15,8 @@ _KEPT_ENTRIES: Final = 300  # at most 64 KiB of text (judgement)
 _KEPT_OF_GROUP: Final = 8  # at least, of a dump of many groups
 _KEPT_BEFORE: Final = 4  # the first unfinished one of a group
 _MOST_RANKS: Final = 100_000
+_MOST_RANKS_OF_GROUPS: Final = 200_000  # of all groups together: a pickle may name one list thousands of times
+_MOST_ENTRIES: Final = 20_000  # the last ones; the recorder keeps 2,000 with usual settings
 _MOST_TENSORS: Final = 16  # of one entry
 _NAME_CHARS: Final = 100
 _NUMBER_CHARS: Final = 19  # digits; larger numbers are unset counters
@@ -131,15 +133,24 @@ def _dump(value: Any) -> RankDump:
         for name, status in _items(value.get("pg_status"))
         if isinstance(status, dict)
     }
-    found = (_collective(entry, completed) for entry in entries if isinstance(entry, dict))
+    found = (_collective(entry, completed) for entry in entries[-_MOST_ENTRIES:] if isinstance(entry, dict))
     return RankDump(
         collectives=tuple(collective for collective in found if collective is not None),
-        groups={
-            _group_name(_text(name)): ranks
-            for name, config in _items(value.get("pg_config"))
-            if isinstance(config, dict) and (ranks := _ranks(config.get("ranks")))
-        },
+        groups=_groups(value.get("pg_config")),
     )
+
+
+def _groups(config: Any) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    left = _MOST_RANKS_OF_GROUPS
+    for name, group in _items(config):
+        ranks = _ranks(group.get("ranks")) if isinstance(group, dict) else ()
+        left -= len(ranks)
+        if left < 0:
+            break
+        if ranks:
+            found[_group_name(_text(name))] = ranks
+    return found
 
 
 def _collective(entry: dict[Any, Any], completed: Mapping[str, int]) -> Collective | None:
@@ -159,8 +170,8 @@ def _collective(entry: dict[Any, Any], completed: Mapping[str, int]) -> Collecti
         group=_group_name(name),
         sequence=sequence,
         operation=(operation or "collective").rpartition(":")[2],
-        sizes=tuple(_elements(shape) for shape in _sequence(entry.get("input_sizes"))[:_MOST_TENSORS]),
-        dtypes=tuple(_text(dtype) for dtype in _sequence(entry.get("input_dtypes"))[:_MOST_TENSORS]),
+        sizes=tuple(_elements(shape) for shape in _first(entry.get("input_sizes"), _MOST_TENSORS)),
+        dtypes=tuple(_text(dtype) for dtype in _first(entry.get("input_dtypes"), _MOST_TENSORS)),
         unfinished=not finished,
         created_ns=_whole(entry.get("time_created_ns"), 0),
     )
@@ -184,13 +195,12 @@ def _ranks(value: Any) -> tuple[int, ...]:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return ()
-    ranks = _sequence(value)[:_MOST_RANKS]
-    return tuple(rank for rank in ranks if _whole(rank, -1) >= 0)
+    return tuple(rank for rank in _first(value, _MOST_RANKS) if _whole(rank, -1) >= 0)
 
 
 def _elements(shape: Any) -> int:
     count = 1
-    for size in _sequence(shape)[:_MOST_TENSORS]:
+    for size in _first(shape, _MOST_TENSORS):
         count = min(count * max(_whole(size, 0), 0), 1 << 62)
     return count
 
@@ -199,8 +209,8 @@ def _items(value: Any) -> list[tuple[Any, Any]]:
     return list(value.items())[:_MOST_RANKS] if isinstance(value, dict) else []
 
 
-def _sequence(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
+def _first(value: Any, most: int) -> Sequence[Any]:
+    return value[:most] if isinstance(value, list | tuple) else ()
 
 
 def _completed(value: Any) -> int:

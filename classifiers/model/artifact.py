@@ -217,17 +217,18 @@ def manifest_of(folder: Path, key: bytes | None = None) -> dict[str, Any]:
 
 def _checked(folder: Path, name: str, manifest: Mapping[str, Any]) -> bytes:
     path = folder / name
-    listed = manifest["files"].get(name)
-    if listed is None:
+    files = manifest.get("files")
+    listed = files.get(name) if isinstance(files, dict) else None
+    if not isinstance(listed, dict):
         raise ModelError(f"{folder / MANIFEST}: it does not list {name}")
     try:
         size = path.stat().st_size
         data = path.read_bytes() if size <= _MOST_BYTES else b""
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from error
-    if size != listed["bytes"]:
-        raise ModelError(f"{path}: expected {listed['bytes']} bytes, got {size}: truncated or altered")
-    if _digest(data) != listed["sha256"]:
+    if size != listed.get("bytes"):
+        raise ModelError(f"{path}: expected {listed.get('bytes')} bytes, got {size}: truncated or altered")
+    if _digest(data) != listed.get("sha256"):
         raise ModelError(f"{path}: SHA-256 is not the manifest's: altered")
     return data
 
@@ -267,6 +268,7 @@ def load(folder: Path, key: bytes | None = None) -> Model:
     weights_data = _checked(folder, WEIGHTS, manifest)
     try:
         parameters = orjson.loads(parameters_data)
+        _check_unpacked(weights_data)
         with np.load(io.BytesIO(weights_data), allow_pickle=False) as arrays:
             weights: Floats = arrays["weights"].astype(np.float32, copy=False)
             intercept: Floats = arrays["intercept"].astype(np.float32, copy=False)
@@ -283,12 +285,19 @@ def load(folder: Path, key: bytes | None = None) -> Model:
             retry_by_cause=parameters["retry_by_cause"],
             about={key: value for key, value in manifest.items() if key not in {"files", "seal"}},
         )
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, MemoryError, zipfile.BadZipFile) as error:
         raise ModelError(
             f"{folder}: its files do not hold what a model needs ({type(error).__name__}: {error})"
         ) from error
     _check_shapes(model, folder)
     return model
+
+
+def _check_unpacked(weights: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(weights)) as archive:
+        size = sum(one.file_size for one in archive.infolist())
+    if size > _MOST_BYTES:
+        raise ValueError(f"{WEIGHTS} has {size} bytes unpacked, expected at most {_MOST_BYTES}")
 
 
 def _check_shapes(model: Model, folder: Path) -> None:

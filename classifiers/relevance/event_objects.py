@@ -131,7 +131,12 @@ _DISCLAIMED: Final = re.compile(
     r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
     r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
     r"|\boperation continuing\b|\bstay(?:s|ed)? (?:up|online|on)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
-    r"|\btriggered scale-up\b|\bsilence (?:expired|ended|created|set)\b"
+    r"|\btriggered scale-up\b|\bsilence (?:expired|ended|created|set)\b|\bcertificate rotation detected\b"
+    # Amazon EC2, scheduled events: how the description of a past one begins; pages of states of services.
+    r"|\[(?:Completed|Canceled)\]|\bCompleted - scheduled maintenance\b|\bno interruption\b|\bdraining enabled\b"
+    # What agents write in good times: the kubelet, containerd, CoreDNS and cAdvisor.
+    r"|\bPod status updated\b|\bRemoveContainer for\b|\bStarted (?:monitoring|watching) for\b|\bHINFO IN\b"
+    r"|\bError while processing event \(\"/sys/fs/cgroup"
 )
 # A failure in words that else say that nobody uses the object.
 _STANDS: Final = re.compile(

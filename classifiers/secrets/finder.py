@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 from classifiers.literal_search import Literals
@@ -66,6 +67,8 @@ _COMMANDS = 200
 _AFTER_COMMAND = 40
 _AROUND = 128  # characters before and after the fixed text of a format
 _READ_AGAIN = 256  # characters; a longer value without a secret is not searched for the same name again
+# A text of more secrets is no log or command: what follows is removed unread, or 15 MB would take 20 s.
+SECRETS_MOST = 20_000
 _ESCAPES = ("\\n", "\\t", "\\r")
 
 
@@ -126,6 +129,20 @@ class SecretFinder:
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(letter if len(letter.lower()) != 1 else letter.lower() for letter in text)
+        most = 0 if first_alone else SECRETS_MOST
+        found, end = self._known(text, low, most, decode=decode)
+        words: list[tuple[int, int]] = []
+        if decode and end is None:
+            words = list(islice(OpaqueWords(text, low).spans(), most + 1))
+            end = words[-1][0] if len(words) > most else None
+        if end is None or first_alone:
+            return _merged(_with_opaque(_merged(found), words))
+        # A secret may begin before the marker at which the search ended, and a cut one is not recognised.
+        end = max(text.rfind(" ", 0, max(end - _AROUND, 0)), text.rfind("\n", 0, max(end - _AROUND, 0)), 0)
+        return _merged([*self.spans(text[:end]), (end, len(text))])
+
+    def _known(self, text: str, low: str, most: int, *, decode: bool) -> tuple[list[tuple[int, int]], int | None]:
+        """The secrets of known formats in a text; if they are more than `most`, also where the search ended."""
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
         tried: dict[int, int] = {}  # marker -> commands without a secret
@@ -150,9 +167,9 @@ class SecretFinder:
                 dotless = _end_of_dotless(text, start)
             if decode and start >= decoded and self._markers[index] in self._base64:
                 decoded = self._decoded(text, start, decoded, found)
-            if first_alone and found:
-                return found
-        return _merged(_with_opaque(_merged(found), OpaqueWords(text, low).spans()) if decode else found)
+            if len(found) > most:
+                return found, start
+        return found, None
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
         """Add the run of base64 around a position if it holds a secret; returns its end."""

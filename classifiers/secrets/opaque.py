@@ -46,7 +46,8 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
 _COLOUR: Final = re.compile(r"\d{1,3}m")
 _REST_OF_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{0,512}={0,2}")
 _WORD_OF_PATH: Final = re.compile(r"(?:^|/)[a-z._-]{4,}(?:/|\Z)")
-_PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{1,11}[_.-]")
+# Letters of one case: mixed ones before such a sign are random themselves, as in an id in base64.
+_PREFIX: Final = re.compile(r"(?:[a-z][a-z0-9]{1,11}|[A-Z][A-Z0-9]{1,11}|[A-Z][a-z]{2,11})[_.-]")
 # Ids of requests, answers, jobs and files.
 _ID_PREFIX: Final = re.compile(
     r"(?i)(?:chatcmpl|cmpl|resp|req|request|msg|call|batch|run|job|task|file|step|trace|span|raysubmit|shard|ckpt"
@@ -60,6 +61,8 @@ _HARMLESS_BEFORE: Final = re.compile(
     r"|(?:cache|restore|public|partition|sort|object|data)[-_ ]?key|ssh-\w{1,10}|ecdsa-[\w-]{1,30}|ksuid|nanoid)"
     r"[\"']?[ \t]{0,2}[-:=,]?[ \t]{0,2}[\"']?\Z"
 )
+# Directly before a word these say that it is a hash, whatever it looks like.
+_HASH_BEFORE: Final = re.compile(r"(?:sha-?\d{1,3}|md-?5|blake\w{0,3}|xxh\w{0,4})[:=]\Z")
 _AUTH_WORD: Final = re.compile(
     r"auth|token|secret|passw|credential|log(?:ged)?[ _-]?in\b|sign(?:ed|ing)?[ _-]in|\bapi\b|api[-_ ]?key|bearer"
     r"|\b40[13]\b|account|client|\b(?:using|with|invalid|your|provided) (?:key|pat)\b"
@@ -118,9 +121,9 @@ class OpaqueWords:
         if _ID_PREFIX.match(word):
             return False
         prefix = None if _UUID.match(word) else _PREFIX.match(word) or _PREFIX.fullmatch(self._text, begin, start)
-        if prefix is not None and kind == "mixed":
-            return True  # in a path too
         near = self._low[max(begin - _NEAR, 0) : begin]
+        if prefix is not None and kind == "mixed":
+            return _HASH_BEFORE.search(near) is None  # in a path too
         if _HARMLESS_BEFORE.search(near) or (prefix is None and _is_part(word, self._text, begin, end)):
             return False
         if prefix is not None and (kind != "hexadecimal" or _HEXADECIMAL_KEY.search(word)):

@@ -198,6 +198,7 @@ class Consumer:
             self._source.commit({place: Committed(offset) for place, offset in self._due.items()})
         except Unavailable as error:
             log.warning("%s; offsets will be committed with the next batch", error.detail)
+            self._forget_lag()  # each record that was read before waits for this: the next turn may be minutes away
         else:
             self._due.clear()
 
@@ -223,6 +224,7 @@ class Consumer:
             except Unavailable as also:
                 log.info("%s", also.detail)
             self._note_lost()
+            self._measure_lag()
 
     def _note_lost(self) -> None:
         gone = self._source.take_revoked()
@@ -244,6 +246,8 @@ class Consumer:
             log.info("%s", error.detail)
             self._forget_lag()
             return
+        if not lag:
+            self._forget_lag()
         for topic, records in lag.items():
             self._telemetry.lag.labels(topic).set(records)
         self._measured = frozenset(lag)

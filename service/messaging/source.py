@@ -62,7 +62,7 @@ class Source(Protocol):
         ...
 
     def lag(self) -> Mapping[str, int]:
-        """Return the number of uncommitted records by topic, of this member's partitions.
+        """Return the number of uncommitted records by topic, of this member's partitions; empty without any.
 
         Raises:
             Unavailable: the broker does not answer.

@@ -56,6 +56,12 @@ class Submitted:
     failures: list[int] = field(default_factory=list)
 
 
+def too_many_lines() -> TooLarge:
+    """The error of a body with more than MAX_LINES lines."""
+    expected = f"at most {MAX_LINES} lines"
+    return TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
+
+
 def lines_of(body: bytes) -> list[tuple[int, bytes]]:
     """The records of a body with their line numbers: one JSON object in any layout, or JSON lines.
 
@@ -65,8 +71,7 @@ def lines_of(body: bytes) -> list[tuple[int, bytes]]:
     if body.count(b"\n") > MAX_LINES:
         if _is_object(body):
             return [(1, body)]
-        expected = f"at most {MAX_LINES} lines"
-        raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
+        raise too_many_lines()
     lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
     if len(lines) <= 1:
         return lines or [(1, b"")]

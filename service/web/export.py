@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.contracts.page import Page
 from service.failures.records import FailureRow, FailureSort
+from service.formatting import escape_invisible
 from service.times import rfc3339
 from service.web import views
 from service.web.services import Services
@@ -121,13 +122,13 @@ def _page(services: Services, filters: FailureQuery, sort: FailureSort, cursor: 
     return views.failures(services, filters, limit=_PAGE_SIZE, cursor=cursor, sort=sort)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, bool | int | float):
         return str(value)
     text = " ".join(value) if isinstance(value, tuple) else str(value)
-    return _FORMULA.sub(r"\1'", text.replace("\0", "\ufffd"))
+    return escape_invisible(_FORMULA.sub(r"\1'", text.replace("\0", "\ufffd")))
 
 
 async def _portions(file: IO[bytes]) -> AsyncIterator[bytes]:

@@ -339,7 +339,7 @@ def subscribe(
     if receiver is not None and not receiver.personal:
         principal.require("act")
     name = (user or "").strip() or principal.name
-    if receiver is not None and receiver.personal and name != principal.name and not principal.may("admin"):
+    if receiver is not None and receiver.personal and name != principal.account_name and not principal.may("admin"):
         raise Forbidden("only an administrator subscribes another person")
     return services.subscriptions.add(endpoint, name, scope_of(cluster, team), principal.name)
 
@@ -368,4 +368,5 @@ def send_report(services: Services, principal: Principal, subscription_id: int) 
 
 
 def _may_end(one: Subscription, principal: Principal) -> bool:
-    return principal.may("act") or principal.name in (one.recipient, one.created_by)
+    # By the account: a token may have the name of a person.
+    return principal.may("act") or (one.recipient is not None and one.recipient == principal.account_name)

@@ -94,7 +94,8 @@ def serving(folder: Path, **given: str) -> Iterator[Server]:
     """A server with a fresh database, bound to all addresses."""
     if not (default_model_dir() / "manifest.json").exists():
         missing("no model is trained (make install)")
-    with closing(Store(copy_migrated(folder / "attacked.sqlite3"))) as store, store.unit_of_work() as work:
+    url = given.get("DATABASE_URL") or copy_migrated(folder / "attacked.sqlite3")
+    with closing(Store(url)) as store, store.unit_of_work() as work:
         _, token = work.tokens.create("test", ["admin"])
     # To files: a pipe that nobody reads fills up, and the server then waits at its next message for ever.
     with (folder / "log").open("wb") as log, (folder / "errors").open("wb") as errors:

@@ -1,6 +1,6 @@
 """A changed audit log is found by `faultline audit verify`."""
 
-import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from service.clock import SystemClock
 from service.db.session import Store
 from service.people.audit_heads import AuditHeadExport, AuditHeads
 from tests.attack.server import set_environment
-from tests.service.databases import copy_migrated
+from tests.service.databases import copy_migrated, engine_of
 
 KEY = "k" * 40
 
@@ -43,18 +43,24 @@ def test_a_command_without_the_key_does_not_break_the_log(
     ],
 )
 def test_a_changed_audit_log_is_found(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, statement: str, key: str | None
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    new_database: Callable[[], str],
+    statement: str,
+    key: str | None,
 ) -> None:
-    file, heads = tmp_path / "attacked.sqlite3", tmp_path / "heads"
+    url, heads = new_database(), tmp_path / "heads"
     secret = None if key is None else key.encode()
-    with closing(Store(copy_migrated(file), audit_key=secret)) as store:
+    with closing(Store(url, audit_key=secret)) as store:
         for name in ("a", "b", "c"):
             with store.unit_of_work() as work:
                 work.audit_log.append("ana", "token.made", f"token/{name}")
         AuditHeadExport(store, AuditHeads(heads, secret), SystemClock())()
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute(statement)
-    set_environment(monkeypatch, tmp_path, AUDIT_HEAD_FILE=str(heads), **({} if key is None else {"AUDIT_KEY": key}))
+        with engine_of(store).begin() as connection:
+            connection.exec_driver_sql(statement)
+    given = {"DATABASE_URL": url, "AUDIT_HEAD_FILE": str(heads), **({} if key is None else {"AUDIT_KEY": key})}
+    set_environment(monkeypatch, tmp_path, **given)
     code = main(["audit", "verify"])
     error = capsys.readouterr().err
     assert code == (0 if statement == "SELECT 1" else 1), error

@@ -1,7 +1,7 @@
 """Many exports at once take neither the memory of the server nor the turn of others for long."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ PATHS = ("/api/v1/failures/export.csv", "/api/v1/failures/export.json")
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = make_world(tmp_path, host="0.0.0.0")
+def world(new_database: Callable[[], str], tmp_path: Path) -> Iterator[World]:
+    made = make_world(tmp_path, new_database(), host="0.0.0.0")
     with made.client(made.token("ingest", "act", "read", name="sender")) as client:
         assert client.post("/api/v1/events", content=lines(event("1"), event("2"))).json()["accepted"] == 2
     yield made

@@ -1,8 +1,7 @@
 """Labels of a job and its `resubmit_of` are chosen by whoever submits it: they reach no job of another owner."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from service.db.session import Store
 from service.resubmissions.repository.lineages import key_of
 from tests.service.automation.world import World, job, world
-from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
 
@@ -25,9 +23,9 @@ CLAIMS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[World]:
+def here(new_database: Callable[[], str]) -> Iterator[World]:
     clock = FrozenClock(NOW)
-    store = Store(copy_migrated(tmp_path / "store.sqlite3"), clock=clock)
+    store = Store(new_database(), clock=clock)
     yield world(store, clock)
     store.close()
 

@@ -1,7 +1,7 @@
 """Guessing passwords: bounded work, limits that count before the work, and no lock-out of others."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -23,8 +23,8 @@ HTTPS = "https://faultline.example"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = make_world(tmp_path, host="0.0.0.0")
+def world(new_database: Callable[[], str], tmp_path: Path) -> Iterator[World]:
+    made = make_world(tmp_path, new_database(), host="0.0.0.0")
     with made.store.unit_of_work() as work:
         work.accounts.create("ana", "viewer", password=passwords.hash_password(PASSWORD))
     yield made

@@ -1,5 +1,6 @@
 """A label of an event alone never makes a hook act: the policy trusts its source, and the scheduler confirms it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,20 @@ XID = [{"rank": 0, "node": "gpu018", "stream": "stderr", "tail": "NVRM: Xid 79 G
 @pytest.mark.parametrize(
     ("sources", "mode"), [('["*"]', "auto"), ('["topic/*"]', "shadow"), ('["api/epilog"]', "auto"), ("[]", "shadow")]
 )
-def test_a_label_counts_only_from_a_source_that_the_policy_trusts(tmp_path: Path, sources: str, mode: str) -> None:
+def test_a_label_counts_only_from_a_source_that_the_policy_trusts(
+    new_database: Callable[[], str], tmp_path: Path, sources: str, mode: str
+) -> None:
     own = policy.parse(f'version = "own"\n[opt_in]\nlabel_sources = {sources}\n')
-    world = make_world(tmp_path)
+    url = new_database()
+    world = make_world(tmp_path, url)
     automation = Automation(world.store, own, world.clock, world.services.telemetry)
     diagnose = diagnose_with(
         DiagnosisTools(
             world.store, LogFetcher(()), ByWord(), own, world.clock, world.services.telemetry, automation=automation
         )
     )
-    world = make_world(tmp_path, ingest=diagnose, automation=automation)
+    diagnosing = world.store
+    world = make_world(tmp_path, url, ingest=diagnose, automation=automation)
     sent = event("1", labels=AUTO, logs=XID, user=None, intake_source="topic/forged")
     with world.client(world.token("ingest", "read", "act", name="epilog")) as client:
         assert client.post("/api/v1/events", content=lines(sent)).json()["accepted"] == 1
@@ -40,6 +45,7 @@ def test_a_label_counts_only_from_a_source_that_the_policy_trusts(tmp_path: Path
     assert [lease["ask_scheduler"] for lease in leases] == ([True] if mode == "auto" else [])
     assert (request["state"] == "shadow") is (mode == "shadow")
     world.store.close()
+    diagnosing.close()
 
 
 def test_caution_counts_from_every_source() -> None:

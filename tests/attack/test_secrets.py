@@ -14,6 +14,7 @@ from service.contracts.event import JobCompletion
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from service.pipeline.event_redaction import IDENTITY
+from tests.service.databases import everything_stored
 from tests.service.web.access.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world
 
@@ -21,8 +22,8 @@ NUMBER = iter(range(1_000_000, 10_000_000))
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = make_world(tmp_path)
+def world(new_database: Callable[[], str], tmp_path: Path) -> Iterator[World]:
+    made = make_world(tmp_path, new_database())
     yield made
     made.store.close()
 
@@ -55,21 +56,21 @@ def with_secrets(model: type[BaseModel], place: str = "", *, secret: Callable[[]
     return found
 
 
-def test_every_text_of_an_event_is_redacted(world: World, tmp_path: Path) -> None:
+def test_every_text_of_an_event_is_redacted(world: World) -> None:
     sent = with_secrets(JobCompletion)
     assert {"checkpoint", "logs", "node_events", "labels", "nodes", "topology", "command"} <= sent.keys()
     with world.client() as client:
         answer = client.post("/api/v1/events?wait=verdict", content=lines(event("1") | sent))
         assert answer.json()["accepted"] == 1, answer.text
         shown = answer.text + everything_shown(client)
-    stored = b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+    stored = everything_stored(world.store)
     assert "ghp_aB" not in shown
     assert b"ghp_aB" not in stored
     assert "[redacted]" in shown
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
-def test_no_encoding_of_a_body_hides_a_secret(world: World, tmp_path: Path, encoding: str) -> None:
+def test_no_encoding_of_a_body_hides_a_secret(world: World, encoding: str) -> None:
     """The application reads JSON in each encoding of the standard, so the redaction has to read the same."""
     hidden = secret()
     with world.client() as client:
@@ -77,11 +78,11 @@ def test_no_encoding_of_a_body_hides_a_secret(world: World, tmp_path: Path, enco
         body = orjson.dumps({"kind": "contest", "note": f"see {hidden}"}).decode().encode(encoding)
         answer = client.post("/api/v1/failures/1/feedback", content=body, headers={"Content-Type": "application/json"})
         assert hidden not in answer.text + everything_shown(client)
-    assert hidden.encode() not in b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+    assert hidden.encode() not in everything_stored(world.store)
 
 
 @pytest.mark.parametrize("kind", ["escaped", "bytes", "parts"])
-def test_no_encoding_of_a_form_hides_a_secret(world: World, tmp_path: Path, kind: str) -> None:
+def test_no_encoding_of_a_form_hides_a_secret(world: World, kind: str) -> None:
     hidden = secret()
     with world.client() as client:
         client.post("/api/v1/events", content=lines(event("1")))
@@ -97,7 +98,7 @@ def test_no_encoding_of_a_form_hides_a_secret(world: World, tmp_path: Path, kind
             content = escaped if kind == "escaped" else plain
             assert client.post(path, content=content.encode(), headers=headers).status_code == 303
         assert hidden not in everything_shown(client) + client.get("/automation").text
-    assert hidden.encode() not in b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+    assert hidden.encode() not in everything_stored(world.store)
 
 
 @pytest.mark.parametrize("depth", [300, 900, 100_000])
@@ -128,9 +129,7 @@ def everything_shown(client: TestClient) -> str:
         ("PUT", "/api/v1/views", {"name": "mine", "page": "/failures", "query": "q=%s"}),
     ],
 )
-def test_every_text_of_a_person_is_redacted(
-    world: World, tmp_path: Path, method: str, path: str, body: dict[str, str]
-) -> None:
+def test_every_text_of_a_person_is_redacted(world: World, method: str, path: str, body: dict[str, str]) -> None:
     with world.client() as client:
         client.post("/api/v1/events", content=lines(event("1")))
         NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
@@ -141,5 +140,5 @@ def test_every_text_of_a_person_is_redacted(
         assert hidden not in answer.text + everything_shown(client)
         with world.store.reading() as reading:
             assert hidden not in str(reading.audit_log.page(limit=50))
-    stored = b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+    stored = everything_stored(world.store)
     assert hidden.encode() not in stored

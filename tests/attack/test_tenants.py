@@ -1,7 +1,7 @@
 """No page, list, count, search or export shows a caller of one team anything of another one."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,8 @@ def other(job: str, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = make_world(Path(tmp_path_factory.mktemp("tenants")), host="0.0.0.0")
+def world(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = make_world(Path(tmp_path_factory.mktemp("tenants")), new_database(), host="0.0.0.0")
     own = [event("1"), event("2", logs=[log("NVRM: Xid 79\n")]), event("3", logs=[log("Stale file handle\n")])]
     others = [other("10"), other("11", cluster=f"{MARK}cluster"), other("12"), other("1", attempt=5)]
     with made.client(made.token("admin")) as client:

@@ -1,6 +1,6 @@
 """A token of a cluster or team gets nothing beyond it; `tests/service/web/test_app.py` tries each purpose."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import orjson
@@ -17,8 +17,8 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = make_world(Path(tmp_path_factory.mktemp("tokens")), host="0.0.0.0")
+def world(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = make_world(Path(tmp_path_factory.mktemp("tokens")), new_database(), host="0.0.0.0")
     with made.client(made.token("admin")) as client:
         client.post("/api/v1/events", content=lines(*CASES.values()))
     yield made

@@ -4,6 +4,7 @@ Other work on the machine changes rates more than processor time: compare the la
 """
 
 import multiprocessing
+import os
 import resource
 import threading
 import time
@@ -29,7 +30,8 @@ from tests.bench import null_pipeline, stages, workload
 from tests.bench.stages import OTHER, StageClock
 from tests.labs import kafka, postgres
 
-PROCESSES = 2
+PROCESSES = 2  # of what is compared with the null pipeline
+GROWTH = (1, PROCESSES, 4)
 PARTITIONS = 4
 PATIENCE_S = 60.0  # without a stored event
 WANTED = 10_000  # events a second, for the calculation of cores
@@ -153,15 +155,16 @@ def run(total: int = 10_000) -> dict[str, float]:
         broker.create_topic("bench", PARTITIONS)
         publish(broker.address, "bench", events)
         null = _null(broker.address, database, total)
-        grown = [_full(broker.address, database, total, processes) for processes in range(1, PROCESSES + 1)]
-    full = grown[-1]
+        grown = {processes: _full(broker.address, database, total, processes) for processes in GROWTH}
+    full = grown[PROCESSES]
     print(f"null pipeline  {null.rate:8,.0f} events/s   peak {null.memory_mib:4.0f} MiB a process")
     print(f"full pipeline  {full.rate:8,.0f} events/s   peak {full.memory_mib:4.0f} MiB a process")
     print(f"ratio full/null: {full.rate / null.rate:.2f} by rate, {null.cost_ms / full.cost_ms:.2f} by processor time")
     print(f"processor time of an event: null {null.cost_ms:.3f} ms, full {full.cost_ms:.3f} ms, of it")
     print("\n".join(stages.table(full.seconds, full.events)))
+    print(f"growth on {os.cpu_count()} cores, which broker, PostgreSQL and the processes share:")
     print("processes  events/s  ms an event  MiB a process at half of the events, at the end")
-    for one in grown:
+    for one in grown.values():
         memory = f"{one.memory_mib_half:8,.0f} {one.memory_mib:8,.0f}"
         print(f"{one.processes:9}  {one.rate:8,.0f}  {one.cost_ms:11.3f}  {memory}")
     print(f"{WANTED:,} events/s need {WANTED * full.cost_ms / 1000:.1f} cores for the workers alone, as calculated")

@@ -1,6 +1,7 @@
 """`make chaos`: random faults on a real broker, PostgreSQL and worker, then kills of hooks and service.
 
-Every event has to be stored exactly once, and every request done at most once. The same seed gives the same faults.
+Every event has to be stored exactly once, and every request done at most once. Meanwhile the rates of pages are
+compared with the rows, and at the end the conditions of alerts have to hold. The same seed gives the same faults.
 """
 
 import argparse
@@ -13,8 +14,10 @@ from typing import Any
 
 from tests.chaos import network, redundancy
 from tests.chaos.faults import ChaosRound, drawn, in_own_network
+from tests.chaos.outside_view import CONDITIONS
+from tests.chaos.plans import Plan
 from tests.flows import hook_crashes
-from tests.flows.crashes import Plan, labs
+from tests.flows.crashes import labs
 from tests.labs import kafka, postgres
 from tests.labs.kafka_cluster import broker_cluster
 from tests.labs.object_storage import S3Server, s3_server
@@ -48,7 +51,7 @@ def main() -> int:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faultline-chaos-"))
         broker, database = stack.enter_context(labs())
         bucket, settings = _bucket(stack, Path(folder)) if args.log_storage else (None, {})
-        plan = Plan(args.events, faults, args.seed, settings=settings)  # type: ignore[arg-type]
+        plan = Plan(args.events, faults, args.seed, settings=settings, alarms=list(CONDITIONS))  # type: ignore[arg-type]
         report = ChaosRound(plan, broker, database, Path(folder), bucket).run()
         print(f"seed {args.seed}: {report.text()}", flush=True)
         wrong = bool(report.lost or report.twice or report.wrong)

@@ -17,7 +17,8 @@ from service.log_storage import build as log_storage
 from service.log_storage.options import LogStorageOptions
 from service.sql.packing import unpack
 from service.telemetry import Telemetry
-from tests.flows.crashes import Publisher, Report, Round, Stored, Worker, until
+from tests.chaos.plans import Report
+from tests.flows.crashes import Publisher, Round, Stored, Worker, until
 from tests.labs.object_storage import S3Server
 
 FAKETIME: Final = "libfaketime.so.1"

@@ -10,8 +10,9 @@ from typing import Final, Self
 
 from sqlalchemy.engine import make_url
 
+from tests.chaos.plans import Plan, Report
 from tests.chaos.slow_link import Condition, SlowLink, slow_link
-from tests.flows.crashes import Plan, Publisher, Report, Round, Stored, Worker, until
+from tests.flows.crashes import Publisher, Round, Stored, Worker, until
 from tests.labs import kafka, postgres
 from tests.labs.kafka import Broker
 from tests.labs.ports import free_port

@@ -5,7 +5,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from tests.flows.crashes import TOPIC, Publisher, Report, Round, Stored, Worker, until
+from tests.chaos.plans import Report
+from tests.flows.crashes import TOPIC, Publisher, Round, Stored, Worker, until
 from tests.labs.kafka_cluster import BrokerCluster
 from tests.labs.postgres_pair import PostgresPair
 

@@ -1,4 +1,4 @@
-"""A full disk under SQLite: the worker waits, and stores everything once when there is space again."""
+"""A full disk under SQLite, or under a hook's journal: both wait, and do everything once when there is space again."""
 
 import os
 import random
@@ -15,6 +15,7 @@ import pytest
 from service.clock import SystemClock
 from service.db.session import Store
 from service.formats import recognise
+from service.hooks.request import Failed, Lease, Request, Settled
 from service.logs.fetch import LogFetcher
 from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.record import TopicPartition
@@ -22,6 +23,8 @@ from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.labs.need import missing
+from tests.service.hooks.fakes import FakeScheduler
+from tests.service.hooks.test_runner import DONE, Hook, request
 from tests.service.messaging.fakes import DeadLetterTopic
 from tests.service.messaging.memory_source import MemoryBroker, MemorySource
 from tests.service.pipeline.diagnosis import diagnose_with
@@ -87,6 +90,59 @@ def test_a_worker_waits_for_space_and_stores_everything_once(small_disk: Path) -
     store.close()
     assert [len(attempts) for attempts in stored] == [1] * EVENTS
     assert letters.sent == []
+
+
+class FillsTheDisk(FakeScheduler):
+    """Its disk is full once the action is done: the outcome can not be written."""
+
+    def __init__(self, folder: Path, *, can_look_up: bool) -> None:
+        super().__init__(can_look_up=can_look_up, kind="slurm" if can_look_up else "command")
+        self.folder = folder
+
+    def execute(self, request: Request, lease: Lease) -> Settled | Failed:
+        outcome = super().execute(request, lease)
+        fill(self.folder, leave=0)
+        return outcome
+
+
+def test_a_hook_starts_nothing_that_it_cannot_write_down(small_disk: Path) -> None:
+    hook = Hook(small_disk / "journal")
+    ballast = fill(small_disk, leave=0)
+    hook.service.waits = [request()]
+    with pytest.raises(OSError, match="No space left"):
+        hook.runner.round()
+    assert hook.scheduler.done == []
+    ballast.unlink()
+    hook.service.waits = [request(lease_token="another", extra={"lease_count": 2})]
+    hook.runner.round()
+    assert hook.scheduler.done == ["r1"]
+    assert hook.service.received == [("r1", DONE)]
+    hook.journal.close()
+
+
+@pytest.mark.parametrize("can_look_up", [True, False])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_hook_repeats_nothing_whose_outcome_it_could_not_write_down(
+    small_disk: Path, *, can_look_up: bool, restarted: bool
+) -> None:
+    hook = Hook(small_disk / "journal", can_look_up=can_look_up)
+    hook.scheduler = FillsTheDisk(small_disk, can_look_up=can_look_up)
+    hook.restart()
+    hook.service.waits = [request()]
+    for _ in range(3):
+        with pytest.raises(OSError, match="No space left"):
+            hook.runner.round()
+        if restarted:
+            hook.restart()
+    assert hook.service.received == []
+    (small_disk / "ballast").unlink()
+    hook.runner.round()
+    hook.service.waits = [request(lease_token="another", extra={"lease_count": 2})]
+    hook.runner.round()
+    assert hook.scheduler.done == ["r1"]
+    told = {settled.result for _, settled in hook.service.received if isinstance(settled, Settled)}
+    assert told == {"done" if can_look_up else "unknown"}
+    hook.journal.close()
 
 
 def until(happened: Any, running: threading.Thread) -> None:

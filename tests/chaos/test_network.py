@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.chaos import network
+from tests.chaos.plans import Plan
 from tests.chaos.slow_link import Condition, SlowLink, slow_link
-from tests.flows.crashes import Plan, model_dir
+from tests.flows.crashes import model_dir
 from tests.labs.need import missing, need
 
 BYTES = random.Random(3).randbytes(3_000_000)

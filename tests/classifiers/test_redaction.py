@@ -1,3 +1,6 @@
+import random
+from collections.abc import Iterator
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
@@ -5,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.redaction import has_secret, redact, redact_json
+from classifiers.secrets import finder
 from classifiers.secrets.finder import PLACEHOLDER
+from classifiers.secrets.opaque import OpaqueWords
 
 SECRETS = {
     "export WANDB_API_KEY=%s": "0123456789abcdef0123456789abcdef01234567",
@@ -74,6 +79,40 @@ def test_a_text_of_many_markers_can_be_redacted() -> None:
     once = redact(text)
     assert len(once) < len(text)
     assert redact(once) == once
+
+
+@pytest.mark.parametrize("form", ["password=%s-x ", "qzx_%s\n", "login %s now\n"])
+def test_in_a_text_of_nothing_but_secrets_the_rest_is_removed_unread(
+    monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """15 MB of them in one event took 11 s."""
+    monkeypatch.setattr(finder, "SECRETS_MOST", 20)
+    chance = random.Random(1)
+    secrets = ["".join(chance.choices(ascii_letters + digits, k=24)) for _ in range(200)]
+    text = "".join(form % one for one in secrets) + "the end\n"
+    once = redact(text)
+    assert not [one for one in secrets if one[4:12] in once]
+    assert 10 < once.count(PLACEHOLDER) < 25
+    assert once.count("\n") == text.count("\n")
+    assert redact(once) == once
+    few = "".join(form % one for one in secrets[:20]) + "the end\n"
+    assert redact(few).endswith("the end\n")
+
+
+def test_whether_a_value_has_a_secret_is_known_at_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = 0
+    spans = OpaqueWords.spans
+
+    def counted(words: OpaqueWords) -> Iterator[tuple[int, int]]:
+        nonlocal judged
+        for span in spans(words):
+            judged += 1
+            yield span
+
+    monkeypatch.setattr(OpaqueWords, "spans", counted)
+    chance = random.Random(2)
+    assert has_secret(["".join(chance.choices(ascii_letters + digits, k=40)) for _ in range(300)])
+    assert judged == 1
 
 
 def test_secrets_in_json_are_removed_by_form_and_by_name() -> None:

@@ -4,18 +4,17 @@ import json
 import os
 import random
 import signal
-import statistics
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import psycopg
 
@@ -26,11 +25,12 @@ from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message
 from service.settings import default_model_dir
+from tests.chaos.outside_view import CONDITIONS, DATABASE_DOWN, Samples, ShownRates, metrics, rules, shown_wrongly
+from tests.chaos.plans import Plan, Report, Trouble
 from tests.labs import kafka, postgres
 from tests.labs.kafka import Broker
+from tests.labs.ports import free_row
 from tests.labs.postgres import Postgres
-
-Trouble = Literal["member", "worker", "broker", "database"]
 
 TOPIC, GROUP, NAME = "jobs", "crashes", "crash-test"
 CHUNK = 25
@@ -44,50 +44,7 @@ ERRORS = (
 )
 FIRST = "WHERE type = 'failure.diagnosed'"
 STARTED = datetime(2026, 11, 19, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One round. `again`: share of events published twice; `bad`: unreadable records; `settings`: of the worker."""
-
-    events: int
-    troubles: Sequence[Trouble]
-    seed: int
-    processes: int = 2
-    again: float = 0.1
-    bad: int = 20
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class Report:
-    """The results. Times in seconds; `returns`: from each kill until work continued."""
-
-    published: int = 0
-    records: int = 0
-    stored: int = 0
-    lost: int = 0
-    twice: int = 0
-    wrong: list[str] = field(default_factory=list)
-    kills: Counter[str] = field(default_factory=Counter)
-    in_hand: int = 0
-    returns: dict[str, list[float]] = field(default_factory=dict)
-    seconds: float = 0.0
-    notes: str = ""
-
-    def text(self) -> str:
-        """Return the results as text for people."""
-        back = ", ".join(
-            f"{statistics.median(times):.1f} s (at most {max(times):.1f} s) for a {what}"
-            for what, times in sorted(self.returns.items())
-        )
-        kills = ", ".join(f"{count} x {what}" for what, count in sorted(self.kills.items()))
-        return (
-            f"{self.published} events as {self.records} records in {self.seconds:.0f} s; killed: {kills};"
-            f" {self.in_hand} of {self.kills.total()} with work in hand; work continued after"
-            f" {back}; stored {self.stored}, lost {self.lost}, stored twice {self.twice}; wrong:"
-            f" {', '.join(self.wrong) or 'nothing'}{'; ' if self.notes else ''}{self.notes}"
-        )
+SHOWN = STARTED - timedelta(days=10), STARTED + timedelta(days=2)  # the period of a page
 
 
 def event(rng: random.Random, number: int) -> dict[str, object]:
@@ -118,10 +75,12 @@ class Worker:
         self._environment = environment
         self._processes = processes
         self._process: subprocess.Popen[bytes] | None = None
+        self._metrics_port = free_row(processes)
 
     def start(self) -> None:
         """Start it; returns immediately."""
         command = [sys.executable, "-m", "service", "worker", "--processes", str(self._processes), "--name", NAME]
+        command += ["--metrics-port", str(self._metrics_port)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *command], stdout=log, stderr=log, env=self._environment
@@ -160,6 +119,10 @@ class Worker:
     def ended(self) -> bool:
         """Return whether it ended without being stopped."""
         return self._process is not None and self._process.poll() is not None
+
+    def metrics(self) -> Samples:
+        """Return the metrics of the processes that answer."""
+        return metrics(self._metrics_port, self._processes)
 
     def given(self) -> int:
         """Return how often members have been assigned partitions."""
@@ -204,6 +167,10 @@ class Publisher:
     def events(self, *, released: bool = False) -> int:
         """Return the number of distinct published events, or of those that are released."""
         return self._distinct[self._released if released else self.sent]
+
+    def released(self) -> int:
+        """Return the number of messages that are released."""
+        return self._released
 
     def release(self, count: int) -> None:
         """Release messages up to this total number."""
@@ -253,6 +220,7 @@ class Round:
             worker.start()
             publisher = stack.enter_context(Publisher(config, messages))
             stored = Stored(url)
+            shown = stack.enter_context(ShownRates(url, *SHOWN))
             publisher.release(len(messages) // (len(self.plan.troubles) + 1))
             until(lambda: stored.count() > 0, "the first event is stored", worker)
             for number, trouble in enumerate(self.plan.troubles, start=2):
@@ -261,6 +229,8 @@ class Round:
                 report.in_hand += publisher.events() > stored.count()
                 report.kills[trouble] += 1
                 self._make(trouble, worker, rng, report, publisher, stored)
+            for alert in self.plan.alarms:
+                report.alarms[alert] = self._alarm(alert, worker, publisher)
             publisher.release(len(messages))
             until(lambda: publisher.sent == len(messages), "everything is published", worker)
             until(lambda: stored.count() >= len(events), "everything is stored", worker)
@@ -268,6 +238,8 @@ class Round:
             code = worker.stop()
             if code != 0:
                 report.wrong.append(f"the worker ended with {code}")
+        report.looks = shown.looks
+        report.wrong += [*shown.wrong, *shown_wrongly(url, *SHOWN)]
         self._look(url, events, report)
         report.seconds = time.monotonic() - began
         return report
@@ -304,6 +276,21 @@ class Round:
         if trouble in {"member", "worker"}:
             until(lambda: worker.given() > given, "the killed member is back", worker)
             report.returns.setdefault(trouble, []).append(time.monotonic() - started)
+
+    def _alarm(self, alert: str, worker: Worker, publisher: Publisher) -> float:
+        """Stop the server that an alert is about until its condition holds; returns the seconds until then."""
+        rule, holds = CONDITIONS[alert]
+        assert rules()[alert] == rule
+        server = self.database if alert == DATABASE_DOWN else self.broker
+        until(lambda: not holds(worker.metrics()), f"{alert} does not hold while all is well", worker)
+        began = time.monotonic()
+        server.stop()
+        publisher.release(publisher.released() + CHUNK)  # without records, nobody asks the database
+        until(lambda: holds(worker.metrics()), f"{alert} holds", worker)
+        seconds = time.monotonic() - began
+        server.start()
+        until(lambda: not holds(worker.metrics()), f"{alert} holds no more", worker)
+        return seconds
 
     def _committed(self, config: KafkaConfig, worker: Worker) -> None:
         lag = LagReader(config)

@@ -9,8 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.chaos.plans import Plan, Trouble
 from tests.flows import hook_crashes
-from tests.flows.crashes import Plan, Round, Trouble, labs
+from tests.flows.crashes import Round, labs
 
 
 def main() -> int:

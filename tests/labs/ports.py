@@ -16,6 +16,19 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
+def free_row(count: int) -> int:
+    """Return the first of several TCP ports in a row that are free at every address of this machine."""
+    for first in random.SystemRandom().sample(range(_FIRST, _LAST + 1 - count), _TRIES):
+        with ExitStack() as held:
+            try:
+                for port in range(first, first + count):
+                    held.enter_context(socket.socket()).bind(("", port))
+            except OSError:
+                continue
+            return first
+    raise OSError(f"no {count} TCP ports in a row are free between {_FIRST} and {_LAST}")
+
+
 def free_ports(count: int) -> list[int]:
     """Return different TCP ports that are free at every address of this machine.
 

@@ -29,6 +29,18 @@ def connection_of(repository: Any) -> Connection:
     return found
 
 
+def everything_stored(store: Store) -> bytes:
+    """All that a database holds, each byte as it is: the files of SQLite, or the rows of PostgreSQL."""
+    engine = engine_of(store)
+    if engine.dialect.name == "sqlite":
+        file = Path(str(engine.url.database))
+        return b"".join(one.read_bytes() for one in file.parent.glob(f"{file.name}*"))
+    with engine.connect() as connection:
+        connection.exec_driver_sql("SET bytea_output = 'escape'")
+        rows = [row for name in metadata.tables for row in connection.exec_driver_sql(f"SELECT t::text FROM {name} t")]
+    return "\n".join(text for (text,) in rows).encode()
+
+
 @cache
 def migrated_file() -> Path:
     """A migrated SQLite database, created once per run; each test uses a copy."""

@@ -129,12 +129,31 @@ def test_a_secret_given_twice_is_refused(tmp_path: Path) -> None:
         ("PUBLIC_URL", "https://ana:pass@faultline.example"),
         ("TRUSTED_PROXIES", "*"),
         ("TRUSTED_PROXIES", "0.0.0.0/0"),
+        ("TRUSTED_PROXIES", "0.0.0.0/1,128.0.0.0/1"),
+        ("TRUSTED_PROXIES", "10.0.0.0/8,2000::/3"),
+        ("TRUSTED_PROXIES", "::ffff:0:0/96"),
+        ("TRUSTED_PROXIES", ",".join(f"{first}.0.0.0/8" for first in range(1, 32))),
+        ("LOG_NETWORKS", "::/1,8000::/1"),
     ],
 )
 def test_a_value_that_opens_the_service_is_refused(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name}") as caught:
         read({f"FAULTLINE_{name}": value})
     assert "pass@" not in caught.value.detail
+
+
+def test_all_private_networks_may_hold_proxies() -> None:
+    private = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7,::1,10.1.0.0/16"
+    assert len(read({"FAULTLINE_TRUSTED_PROXIES": private}).trusted_proxies) == 7
+
+
+def test_a_network_is_named_by_its_first_address() -> None:
+    """The server takes 10.1.2.3/8 for the name of a host, and would trust no proxy."""
+    assert read({"FAULTLINE_TRUSTED_PROXIES": "10.1.2.3/8,fd12::5/16,10.0.0.7"}).trusted_proxies == (
+        "10.0.0.0/8",
+        "fd12::/16",
+        "10.0.0.7",
+    )
 
 
 def test_credentials_in_any_setting_are_not_shown() -> None:

@@ -210,7 +210,7 @@ class KafkaSource:
         with translated("ask for the lag"):
             assigned = list(self._consumer.assignment())
             if not assigned:
-                return out
+                return {}  # nothing was asked: while the broker is away, members lose their partitions
             ends = self._consumer.end_offsets(assigned, timeout_ms=LAG_MS)
             unknown = [one for one in assigned if TopicPartition(*one) not in self._committed]
             starts = self._consumer.beginning_offsets(unknown, timeout_ms=LAG_MS) if unknown else {}

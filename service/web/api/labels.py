@@ -9,7 +9,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 
 from service.feedback import label_export
-from service.web import export, request_body
+from service.web import event_intake, export, request_body
 from service.web.auth import LABELS, READ, Principal
 from service.web.error_responses import answers
 from service.web.group_requests import ImportAnswer
@@ -28,7 +28,7 @@ class Lines(export.StreamedFile):
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "labelled-case/1 lines (GET /api/v1/schemas/labelled-case/1), at most 16 MiB.",
+        "description": "labelled-case/1 lines (GET /api/v1/schemas/labelled-case/1), at most 16 MiB and 100,000 lines.",
         "content": {"application/x-ndjson": {"schema": {"type": "string"}}, "application/json": {"schema": {}}},
     }
 }
@@ -59,6 +59,8 @@ async def post_labels(
 ) -> ImportAnswer:
     """Import labels for failures of the same jobs, in the caller's name; an invalid line rejects only itself."""
     async with request_body.body_of(request) as content:
+        if content.count(b"\n") > event_intake.MAX_LINES:
+            raise event_intake.too_many_lines()
 
         def lines() -> Iterator[tuple[str, Any]]:
             for number, line in enumerate(content.split(b"\n"), 1):

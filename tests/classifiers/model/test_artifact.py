@@ -1,5 +1,8 @@
+import io
 import json
+import zipfile
 from dataclasses import fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +155,62 @@ def test_an_altered_model_is_not_sealed(folder: Path) -> None:
     with pytest.raises(ModelError, match="weights"):
         artifact.seal(folder, KEY)
     assert not (folder / artifact.KEYED_SEAL).exists()
+
+
+# A model folder of a stranger, whose digests agree: it fills no memory and ends in one clear error.
+
+
+def reseal(folder: Path, **changes: Any) -> None:
+    """Write the manifest again, with the digests of the files as they are."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    for name, listed in manifest["files"].items():
+        data = (folder / name).read_bytes()
+        listed.update(bytes=len(data), sha256=sha256(data).hexdigest())
+    manifest |= changes
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"seal": artifact.manifest_digest(manifest)}))
+
+
+def header(shape: tuple[int, ...]) -> bytes:
+    """The begin of a file of NumPy that announces an array of some shape."""
+    out = io.BytesIO()
+    np.lib.format.write_array_header_1_0(out, {"descr": "<f2", "fortran_order": False, "shape": shape})
+    return out.getvalue()
+
+
+BOMBS = {
+    "more than memory": header((10**7, 10**7)),
+    "zeros": header((2**20,)) + bytes(2**21),
+    "an object": b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(128)
+    + b"\x80\x04.",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_an_array_that_is_too_large_or_no_array_of_numbers_is_refused(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(artifact, "_MOST_BYTES", 2**20)
+    artifact.save(model, tmp_path / "model")
+    with zipfile.ZipFile(tmp_path / "model" / "weights.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for array in ("weights", "intercept"):
+            archive.writestr(f"{array}.npy", BOMBS[name])
+    reseal(tmp_path / "model")
+    with pytest.raises(ModelError, match="its files do not hold what a model needs"):
+        artifact.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("files", [None, [], {}, {"weights.npz": None}, {"parameters.json": 1}])
+def test_a_manifest_without_its_files_is_refused(model: Model, tmp_path: Path, files: Any) -> None:
+    artifact.save(model, tmp_path / "model")
+    reseal(tmp_path / "model", files=files)
+    with pytest.raises(ModelError):
+        artifact.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{}", b"1", b'{"names": 1}', b'{"lines": {"words": []}}'])
+def test_parameters_of_another_form_are_refused(model: Model, tmp_path: Path, content: bytes) -> None:
+    artifact.save(model, tmp_path / "model")
+    (tmp_path / "model" / "parameters.json").write_bytes(content)
+    reseal(tmp_path / "model")
+    with pytest.raises(ModelError):
+        artifact.load(tmp_path / "model")

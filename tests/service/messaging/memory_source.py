@@ -150,7 +150,7 @@ class MemorySource:
     def lag(self) -> Mapping[str, int]:
         """See `Source.lag`."""
         self._broker.check()
-        out = dict.fromkeys(self._topics, 0)
+        out = dict.fromkeys(self._topics if self._positions else (), 0)
         for place in self._positions:
             out[place.topic] += len(self._broker.logs[place]) - (self._broker.committed(place) or 0)
         return out

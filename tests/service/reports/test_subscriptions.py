@@ -283,3 +283,15 @@ def test_the_command_lists_adds_and_ends(
     assert main(["subscription", "end", "1"]) == 0
     assert main(["subscription", "list"]) == 0
     assert capsys.readouterr().out.strip().endswith("no longer sent to ana by people: team speech")
+
+
+def test_a_token_with_the_name_of_a_person_is_not_that_person(site: Site) -> None:
+    """It could subscribe the person, have mails sent at once, and end the person's own subscriptions."""
+    ana = site.as_("ana", "viewer")
+    assert submit(ana, SUBSCRIPTIONS, endpoint="people").status_code == 303
+    with site.world.client(site.world.token("read", name="ana")) as program:
+        assert program.get(API).json()["items"] == []
+        assert program.post(API, json={"endpoint": "people", "team": "speech"}).status_code == 403
+        assert program.post(API, json={"endpoint": "people", "user": "ana", "team": "speech"}).status_code == 403
+        assert program.delete(f"{API}/1").status_code == 404
+    assert len(ana.get(API).json()["items"]) == 1

@@ -150,9 +150,10 @@ def by_hand(name: str, rules: str, manifest: Mapping[str, Any] | None = None) ->
     return ModelInfo(lambda: name, lambda: rules, manifest or {})
 
 
-def make_world(folder: Path, **changes: Any) -> World:
+def make_world(folder: Path, url: str | None = None, **changes: Any) -> World:
+    """`url`: a migrated database; None: a new SQLite file in the folder."""
     clock = FrozenClock(NOW)
-    store = Store(copy_migrated(folder / "store.sqlite3"), clock=clock)
+    store = Store(url or copy_migrated(folder / "store.sqlite3"), clock=clock)
     telemetry = Telemetry()
     handle = diagnose_with(
         DiagnosisTools(

@@ -12,6 +12,7 @@ from classifiers.suspected_place import suspected_node, suspects_nodes
 from service.contracts.verdict import ChainPart
 from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
+from service.formatting import escape_invisible
 from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
@@ -140,7 +141,8 @@ def log(
         stream = logs.readable_streams()[index]
     except (NotFound, Unavailable) as error:
         return PlainTextResponse(error.detail, status_code=error.status)
-    return PlainTextResponse(stream.text.encode("utf-8", "replace"))
+    # Commands for a terminal and characters that reorder text are shown, as on pages: it may be printed to a terminal.
+    return PlainTextResponse(escape_invisible(stream.text).encode("utf-8", "replace"))
 
 
 def success_after(detail: FailureDetail) -> Attempt | None:
