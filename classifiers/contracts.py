@@ -361,3 +361,7 @@ class Verdict:
     own_frame: str | None = None
     chain: tuple[ChainStep, ...] = ()
     measures: InputMeasures | None = field(default=None, compare=False, repr=False)
+
+
+class NotDiagnostic(ValueError):
+    """The text does not have the format of its kind; the text of the error gives the reason."""

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
 from classifiers.model.artifact import Model
 from classifiers.model.label_fusion import NONE, FusedLabels
-from classifiers.model.packaged_scores import PackagedClassifier
+from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
 from classifiers.model.site.layer import SiteLayer
 from classifiers.model.site.verdicts import SiteClassifier
 from classifiers.own_frame import own_frame
@@ -100,10 +101,19 @@ class Diagnoser:
     def __init__(self, model: Model, catalogue: Catalogue, site: SiteLayer | None = None) -> None:
         self._model = model
         self._packaged = PackagedClassifier(model, catalogue)
+        self.rules = rules_version(catalogue)
+        self._use(site)
+
+    def _use(self, site: SiteLayer | None) -> None:
         in_use = site is not None and not site.is_empty
         self._site = SiteClassifier(site, self._packaged) if site is not None and in_use else None
-        self.model = f"{model.label} {site.id}" if site is not None and in_use else model.label
-        self.rules = rules_version(catalogue)
+        self.model = f"{self._model.label} {site.id}" if site is not None and in_use else self._model.label
+
+    def with_layer(self, site: SiteLayer | None) -> "Diagnoser":
+        """The same with another site layer; both share what is built of model and catalogue."""
+        other = copy(self)
+        other._use(site)  # noqa: SLF001 - of the same class
+        return other
 
     @classmethod
     def load(cls, model_dir: Path) -> "Diagnoser":
@@ -116,16 +126,27 @@ class Diagnoser:
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
         """One verdict for each case, in order. Texts must be redacted already."""
-        found = []
-        for case, diagnosis in zip(cases, self.explained(cases), strict=True):
-            found.append(self._verdict(diagnosis, case))
-        return found
+        return self._verdicts(cases, self._packaged.scores(cases)) if cases else []
+
+    def diagnose_as(self, other: "Diagnoser", cases: Sequence[RawCase]) -> tuple[list[Verdict], list[Verdict]]:
+        """The verdicts of this one and of another site layer (see `with_layer`); logs are read once for both."""
+        if not cases:
+            return [], []
+        assert self._packaged is other._packaged  # noqa: SLF001 - of the same class
+        scores = self._packaged.scores(cases)
+        return self._verdicts(cases, scores), other._verdicts(cases, scores)  # noqa: SLF001 - as above
 
     def explained(self, cases: Sequence[RawCase]) -> list[Diagnosis]:
         """The steps to the verdict of each case, in order."""
-        if not cases:
-            return []
-        scores = self._packaged.scores(cases)
+        return self._diagnoses(cases, self._packaged.scores(cases)) if cases else []
+
+    def _verdicts(self, cases: Sequence[RawCase], scores: PackagedScores) -> list[Verdict]:
+        found = []
+        for case, diagnosis in zip(cases, self._diagnoses(cases, scores), strict=True):
+            found.append(self._verdict(diagnosis, case))
+        return found
+
+    def _diagnoses(self, cases: Sequence[RawCase], scores: PackagedScores) -> list[Diagnosis]:
         causes = [chosen.causes[0][0] for chosen in scores.labels]
         if self._site is None:
             labels = list(scores.labels)

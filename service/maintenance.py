@@ -9,7 +9,7 @@ from service.clock import Clock
 from service.db.retention import PurgeResult
 from service.db.session import Store
 from service.failures.repository import verdict_seals
-from service.portions import in_portions
+from service.periodic import in_portions
 
 log = logging.getLogger(__name__)
 

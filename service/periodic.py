@@ -1,7 +1,8 @@
-"""Functions called periodically in background threads, and how often the service calls each."""
+"""Background work: functions called periodically in threads, how often the service calls each, and work in portions."""
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -78,3 +79,25 @@ def running(tasks: Sequence[PeriodicTask], succeeded: Gauge) -> Iterator[None]:
     finally:
         for task in tasks:
             task.close()
+
+
+def in_portions(
+    step: Callable[[], bool],
+    sleep: Callable[[float], object] = time.sleep,
+    now: Callable[[], float] = time.perf_counter,
+) -> None:
+    """Repeat a step until it says that nothing is left, and pause after each as long as it took.
+
+    SQLite has one writer at a time, and those that wait for it look only now and then whether it is their turn: without
+    a pause, work of many portions would keep them out until it is done.
+
+    Args:
+        step: does one portion in its own transaction; returns whether there may be more.
+        sleep: waits for some seconds.
+        now: a clock, in seconds.
+    """
+    while True:
+        began = now()
+        if not step():
+            return
+        sleep(now() - began)

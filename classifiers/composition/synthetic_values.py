@@ -7,7 +7,7 @@ A template names a value by `$name` (drawn once per case: the same name is the s
 import random
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -23,11 +23,11 @@ def _words() -> dict[str, list[str]]:
 
 
 class SyntheticValues:
-    """The values of one case. `bound` sets some of them in advance (a rank, a node)."""
+    """The values of one case."""
 
-    def __init__(self, rng: random.Random, bound: Mapping[str, str] | None = None) -> None:
+    def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.known: dict[str, str] = dict(bound or {})
+        self.known: dict[str, str] = {}
         start = datetime(2024, 2, 1, tzinfo=UTC)
         self.now = start + timedelta(seconds=rng.randrange(86_400 * 900), microseconds=rng.randrange(1_000_000))
         self.boot = self.now - timedelta(seconds=rng.randrange(40_000, 9_000_000))

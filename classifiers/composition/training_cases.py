@@ -4,15 +4,37 @@ Captured cases are stored (`classifiers/data/captured`, one packed file for each
 not stored: they are generated from the kinds of failure when needed, and the same seed gives the same cases.
 """
 
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Final
 
+from classifiers.case_builder import build_case
 from classifiers.composition import kinds
 from classifiers.composition.cases import compose
 from classifiers.composition.long_runs import failure_kinds
 from classifiers.composition.long_runs import run as long_run
-from classifiers.composition.noisy_cases import TrainingNoise, with_noise
+from classifiers.composition.noise import Noise, add_noise
 from classifiers.data.labelled_cases import LabelledCase, case_files, check_ids, parse, read_file
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingNoise:
+    """How training cases get noise.
+
+    Attributes:
+        share: share of the cases that get noise, 0..1. Texts that people wrote (`medium` "report") get none.
+        most_events: at most so many node events in a case; small numbers are drawn more often.
+        log_blocks: at most so many blocks of neutral lines in each log.
+        seed: of all choices; the choices for a case depend on its id, not on the other cases.
+    """
+
+    share: float = 0.5
+    most_events: int = 60
+    log_blocks: int = 8
+    seed: int = 0
+
 
 SEED: Final = 7
 LONG_RUN_SEED: Final = 1
@@ -70,3 +92,18 @@ def packaged(noise: TrainingNoise | None = None) -> list[LabelledCase]:
     cases = [*captured(), *composed(), *long_runs()]
     check_ids(cases)
     return cases if noise is None else with_noise(cases, noise)
+
+
+def with_noise(cases: Sequence[LabelledCase], setting: TrainingNoise) -> list[LabelledCase]:
+    """Return the cases in order, a share of them with noise in event and raw case; ids and labels stay."""
+    return [_noisy(case, setting) for case in cases]
+
+
+def _noisy(case: LabelledCase, setting: TrainingNoise) -> LabelledCase:
+    rng = random.Random(f"{setting.seed}/{case.id}/training")
+    if case.provenance.get("medium") == "report" or rng.random() >= setting.share:
+        return case
+    count = round((setting.most_events + 1) ** rng.random()) - 1
+    noise = Noise(use="fit", node_events=count, log_blocks=setting.log_blocks)
+    event = add_noise(case.event, rng, noise, root_rank=case.labels.root_rank)
+    return replace(case, event=event, raw=build_case(event))

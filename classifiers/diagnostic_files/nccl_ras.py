@@ -8,8 +8,7 @@ import json
 import re
 from typing import Any, Final
 
-from classifiers.contracts import DiagnosticFinding
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import DiagnosticFinding, NotDiagnostic
 
 _KIND: Final = "nccl_ras"
 _MOST_LINES: Final = 20_000

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import NotDiagnostic
 
 _MOST_LINES: Final = 20_000
 _MOST_EVENTS: Final = 64

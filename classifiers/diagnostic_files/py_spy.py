@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from classifiers.contracts import DiagnosticFinding
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import DiagnosticFinding, NotDiagnostic
 
 _KIND: Final = "py_spy"
 _MOST_LINES: Final = 20_000

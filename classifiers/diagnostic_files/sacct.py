@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from classifiers.contracts import DiagnosticFinding
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import DiagnosticFinding, NotDiagnostic
 
 _KIND: Final = "sacct"
 _MOST_ROWS: Final = 2_000

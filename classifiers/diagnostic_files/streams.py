@@ -4,8 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from classifiers.contracts import DIAGNOSTIC_KINDS, DiagnosticEvidence, DiagnosticFinding, LogStream, NodeEvent
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import (
+    DIAGNOSTIC_KINDS,
+    DiagnosticEvidence,
+    DiagnosticFinding,
+    LogStream,
+    NodeEvent,
+    NotDiagnostic,
+)
 from classifiers.diagnostic_files.nccl_ras import read_ras
 from classifiers.diagnostic_files.nvidia_smi import read_gpu_states
 from classifiers.diagnostic_files.py_spy import read_stacks

@@ -7,7 +7,7 @@ Source: `torch/distributed/elastic/multiprocessing/errors/error_handler.py` (PyT
 import json
 from typing import Any, Final
 
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import NotDiagnostic
 
 _MOST_CHARS: Final = 64 * 1024
 _MOST_RANK: Final = 100_000

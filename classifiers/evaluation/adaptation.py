@@ -127,8 +127,8 @@ def measure(
     progress(f"fitting a site layer on {len(labels)} labels")
     layer = fitting.fit(model, catalogue, labels, now=now).layer
     progress(f"classifying {len(used)} test cases without and with it")
-    before = answers(Diagnoser(model, catalogue), [case.raw for case in used])
-    after = answers(Diagnoser(model, catalogue, layer), [case.raw for case in used])
+    packaged = Diagnoser(model, catalogue)
+    before, after = answers_of_both(packaged, packaged.with_layer(layer), [case.raw for case in used])
     constant = baselines.majority(labels)[:1] * len(used) if labels else baselines.majority(used)
     found = Adaptation(
         len(labels),
@@ -154,6 +154,15 @@ def answers(diagnoser: Diagnoser, raws: Sequence[RawCase]) -> list[Answer]:
         for start in range(0, len(raws), _BATCH)
         for one in diagnoser.diagnose(raws[start : start + _BATCH])
     ]
+
+
+def answers_of_both(before: Diagnoser, after: Diagnoser, raws: Sequence[RawCase]) -> tuple[list[Answer], list[Answer]]:
+    """The answers of two diagnosers that differ in the site layer alone, in order."""
+    found: tuple[list[Answer], list[Answer]] = ([], [])
+    for start in range(0, len(raws), _BATCH):
+        for kept, verdicts in zip(found, before.diagnose_as(after, raws[start : start + _BATCH]), strict=True):
+            kept.extend(map(answer_of, verdicts))
+    return found
 
 
 def recalls(

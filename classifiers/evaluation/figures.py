@@ -82,23 +82,21 @@ def parts_of(cases: Sequence[LabelledCase]) -> dict[str, list[int]]:
 
 
 def measure_parts(
-    cases: Sequence[LabelledCase], predictors: Sequence[tuple[str, Sequence[Answer]]], seed: int = 0
+    cases: Sequence[LabelledCase], predictors: Sequence[tuple[str, Sequence[Answer]]]
 ) -> dict[str, list[PartFigures]]:
     """The figures of each predictor on each part of the cases, in the order of the predictors."""
     return {
         part: [
-            measure_part(part, name, [cases[place] for place in places], [answers[place] for place in places], seed)
+            measure_part(part, name, [cases[place] for place in places], [answers[place] for place in places])
             for name, answers in predictors
         ]
         for part, places in parts_of(cases).items()
     }
 
 
-def measure_part(
-    part: str, predictor: str, cases: Sequence[LabelledCase], answers: Sequence[Answer], seed: int = 0
-) -> PartFigures:
-    """The figures of one predictor on one part of the cases; the same seed draws the same sources."""
-    totals = Totals([case.group for case in cases], seed)
+def measure_part(part: str, predictor: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> PartFigures:
+    """The figures of one predictor on one part of the cases."""
+    totals = Totals([case.group for case in cases])
     found: dict[str, Estimate] = {}
     causes: tuple[CauseFigures, ...] = ()
     for axis in AXES:

@@ -17,6 +17,7 @@ from classifiers.extraction.scan import tidy
 from classifiers.report_detection import is_report
 
 BINS: Final = 10
+MISTAKES_SHOWN: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,7 @@ class Mistake:
 class Evaluation:
     """All figures of one predictor on one set of cases.
 
-    `root_rank` and `root_line` are accuracy and number of cases; `many_rank` and `many_line` those of cases with
-    several ranks.
+    `root_rank` and `root_line` are accuracy and number of cases.
     """
 
     name: str
@@ -86,8 +86,6 @@ class Evaluation:
     coverage: list[tuple[float, float]] = field(default_factory=list)
     root_rank: tuple[float, int] = (0.0, 0)
     root_line: tuple[float, int] = (0.0, 0)
-    many_rank: tuple[float, int] = (0.0, 0)
-    many_line: tuple[float, int] = (0.0, 0)
     mistakes: list[Mistake] = field(default_factory=list)
     weak: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -241,9 +239,7 @@ def measure(name: str, cases: Sequence[LabelledCase], answers: Sequence[Answer])
         out.answered = len(sure) / len(points)
         out.right_when_answered = sum(sure) / len(sure) if sure else float("nan")
     both = list(zip(cases, answers, strict=True))
-    many = [(case, answer) for case, answer in both if is_of_many_ranks(case)]
     out.root_rank, out.root_line = _ranks_right(both), _lines_right(both)
-    out.many_rank, out.many_line = _ranks_right(many), _lines_right(many)
     out.mistakes = _mistakes(pairs)
     out.weak = {
         axis: {row.code: row.cases for row in out.axes[axis].classes if row.cases < WEAK_CLASS} for axis in AXES
@@ -251,7 +247,7 @@ def measure(name: str, cases: Sequence[LabelledCase], answers: Sequence[Answer])
     return out
 
 
-def _mistakes(pairs: Sequence[tuple[LabelledCase, Answer]], limit: int = 40) -> list[Mistake]:
+def _mistakes(pairs: Sequence[tuple[LabelledCase, Answer]]) -> list[Mistake]:
     found = [
         Mistake(
             id=case.id,
@@ -264,7 +260,7 @@ def _mistakes(pairs: Sequence[tuple[LabelledCase, Answer]], limit: int = 40) -> 
         for case, answer in pairs
         if answer.labels["cause"] not in case.labels.allowed["cause"]
     ]
-    return sorted(found, key=lambda mistake: -mistake.confidence)[:limit]
+    return sorted(found, key=lambda mistake: -mistake.confidence)[:MISTAKES_SHOWN]
 
 
 def _first_line(streams: Sequence[LogStream]) -> str:

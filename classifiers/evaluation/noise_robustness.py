@@ -142,7 +142,7 @@ def trials(
     return done
 
 
-def summarize(done: Sequence[Trial], seed: int = 0) -> list[Figures]:
+def summarize(done: Sequence[Trial]) -> list[Figures]:
     """Return the figures of each condition, in order of first appearance."""
     by_condition: dict[tuple[str, int], list[Trial]] = {}
     for trial in done:
@@ -151,11 +151,11 @@ def summarize(done: Sequence[Trial], seed: int = 0) -> list[Figures]:
         Figures(
             name=name,
             events=events,
-            side_stays=_share([(outcome.kind, outcome.side_stays) for outcome in some], seed),
-            cause_stays=_share([(outcome.kind, outcome.cause_stays) for outcome in some], seed),
+            side_stays=_share([(outcome.kind, outcome.side_stays) for outcome in some]),
+            cause_stays=_share([(outcome.kind, outcome.cause_stays) for outcome in some]),
             resubmits_turned_on=sum(outcome.resubmit_turned_on for outcome in some),
             faults_found=_share(
-                [(outcome.kind, outcome.fault_found) for outcome in some if outcome.fault_found is not None], seed
+                [(outcome.kind, outcome.fault_found) for outcome in some if outcome.fault_found is not None]
             ),
         )
         for (name, events), some in by_condition.items()
@@ -192,12 +192,12 @@ def _fits(condition: Condition, case: LabelledCase, event: Mapping[str, Any]) ->
     return node_noise.has_entries(node_noise.job_of(event), condition.noise.use, condition.noise.reasons)
 
 
-def _share(outcomes: Sequence[tuple[str, bool]], seed: int) -> Estimate:
+def _share(outcomes: Sequence[tuple[str, bool]]) -> Estimate:
     """A share of cases with its interval: all 0 without cases; the share alone where all cases are of one kind."""
     if not outcomes:
         return Estimate(0.0, 0.0, 0.0, 0)
     kinds, values = zip(*outcomes, strict=True)
-    found = Totals(kinds, seed).ratio(values, [True] * len(values))
+    found = Totals(kinds).ratio(values, [True] * len(values))
     return replace(found, low=found.value, high=found.value) if len(set(kinds)) == 1 else found
 
 

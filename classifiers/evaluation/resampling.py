@@ -42,7 +42,7 @@ class Totals:
         resamples: number of draws.
     """
 
-    def __init__(self, groups: Sequence[str], seed: int, resamples: int = RESAMPLES) -> None:
+    def __init__(self, groups: Sequence[str], seed: int = 0, resamples: int = RESAMPLES) -> None:
         names, self.codes = np.unique(np.array(groups, dtype=object).astype(str), return_inverse=True)
         self.groups = len(names)
         rng = np.random.default_rng(seed)

@@ -51,13 +51,13 @@ class VoteMatrix:
         names_a_cause = self._statements["cause"].any(axis=1, keepdims=True)
         shares = (np.exp(self._statements["cause"]) * names_a_cause) @ sides
         # Of each entry that names a cause the shares of the sides.
-        self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
+        names = list(self._numbers)
+        self._shares = {names[number]: shares[number] for number in _rows_with_any(shares)}
         self._share_lists: dict[str, list[float]] = {name: one.tolist() for name, one in self._shares.items()}
         self._sides = sides.shape[1]
         self._open_sides: dict[tuple[str, ...], float] = {(): 0.0}
         self._labelling = {
-            axis: {entry.id for entry, row in zip(catalogue.entries, rows, strict=True) if row.any()}
-            for axis, rows in self._statements.items()
+            axis: {names[number] for number in _rows_with_any(rows)} for axis, rows in self._statements.items()
         }
 
     def against_decided(self, inputs: Sequence[FusionInput]) -> Floats:
@@ -184,3 +184,9 @@ def _statements(entries: Sequence[Signature], axis: str, codes: Sequence[str]) -
     smoothed = (weights + constants.UNMENTIONED_LABEL) / (1 + constants.UNMENTIONED_LABEL * len(codes))
     statements: Floats = np.where(weights.any(axis=1, keepdims=True), np.log(smoothed), np.float32(0))
     return statements
+
+
+def _rows_with_any(rows: Floats) -> list[int]:
+    """The numbers of the rows that have a value other than 0."""
+    numbers: list[int] = np.flatnonzero(rows.any(axis=1)).tolist()
+    return numbers

@@ -106,7 +106,10 @@ def resolve(names: Sequence[str], where: str) -> list[str]:
     """
     found = []
     for name in names:
-        some = [one for one in known() if one == name or (name.endswith("*") and one.startswith(name[:-1]))]
+        if name.endswith("*"):
+            some = [one for one in known() if one.startswith(name[:-1])]
+        else:
+            some = [name] if name in known() else []
         if not some:
             raise ValueError(f"{where}: no catalogue entry is named {name}")
         found += sorted(some)

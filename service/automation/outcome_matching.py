@@ -13,8 +13,8 @@ from service.clock import Clock
 from service.contracts.advice import FAILED, HELPED, REQUEST_LABEL, Outcome
 from service.contracts.event import Status
 from service.db.session import UnitOfWork
-from service.recommend import success_odds
 from service.recommend.policy import Policy
+from service.recommend.rules import cost_and_success
 from service.resubmissions.records import AwaitedRequest, Demotion, PastAttempt, Request, TallyRow
 
 _RAN_AGAIN = "the job ran again meanwhile"
@@ -226,5 +226,5 @@ def below_minimum(row: TallyRow, policy: Policy) -> bool:
     settings = policy.effective(cluster=row.cluster).demotion
     return (
         row.helped + row.failed >= settings.at_least
-        and success_odds.below(row.helped, row.failed, settings.floor) >= settings.credible
+        and cost_and_success.below(row.helped, row.failed, settings.floor) >= settings.credible
     )

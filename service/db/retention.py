@@ -30,7 +30,7 @@ from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import counters, jobs, retired_events
 from service.nodes.repository import suspicion
 from service.nodes.tables import failure_weights
-from service.portions import in_portions
+from service.periodic import in_portions
 from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
 from service.second_reader.tables import second_readings
 from service.sql import bulk

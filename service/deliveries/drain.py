@@ -14,7 +14,7 @@ from service.backoff import pause_after
 from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.channels.channel import Channel, Outcome, OutcomeKind
-from service.deliveries.config import Sending
+from service.deliveries.config import Route, Sending
 from service.deliveries.records import (
     REPORT_SUBSCRIPTION,
     DueDelivery,
@@ -24,7 +24,6 @@ from service.deliveries.records import (
     StoredMessage,
 )
 from service.deliveries.repository.endpoints import paused
-from service.deliveries.routing import Route
 from service.deliveries.schedule import LONGEST_RETRY_AFTER_S, pause_s
 from service.telemetry import Telemetry
 

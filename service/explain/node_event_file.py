@@ -13,7 +13,7 @@ from classifiers.redaction import redact
 from service.contracts.event import LOGS_MOST, NodeEventIn
 from service.errors import InvalidInput, UnreadableRecord
 from service.formats import node_events
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.logs.text_cleaning import decode
 
 _DMESG: Final = re.compile(r"\[(?P<at>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\] (?P<text>.+)")

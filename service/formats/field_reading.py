@@ -1,7 +1,8 @@
-"""Reads typed fields of external JSON; each error names the field and the expected value."""
+"""Reads typed fields of external JSON (each error names the field and the expected value), and records to skip."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -98,3 +99,10 @@ def cluster_name(named: str | None, given: str | None) -> str:
 def build(values: Mapping[str, Any]) -> JobCompletion:
     """Return the event of a format reader's values, validated like a native event."""
     return from_object({key: value for key, value in values.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A readable record that is not the end of a job (start, pending, requeue, running); `reason` is for display."""
+
+    reason: str

@@ -19,9 +19,9 @@ from service.contracts.event import as_unreadable
 from service.contracts.node_event import NodeEvent
 from service.errors import FieldError, UnreadableRecord
 from service.formats import cloud_event, field_reading
+from service.formats.field_reading import Skipped
 from service.formats.node_records import dcgm, kernel, kubernetes
 from service.formats.node_records.kinds import gpu_in, of_text
-from service.formats.read_outcome import Skipped
 from service.formats.slurm import topology, topology_file
 from service.nodes.records import NewNodeEvent, NodeReport
 

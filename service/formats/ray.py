@@ -6,7 +6,7 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 
 STATES = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Status.CANCELLED}
 NO_END = frozenset({"PENDING", "RUNNING"})

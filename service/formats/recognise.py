@@ -14,10 +14,10 @@ import orjson
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, from_object
 from service.errors import FieldError, UnreadableRecord
 from service.formats import cloud_event, field_reading, ray, tolerant_reading
+from service.formats.field_reading import Skipped
 from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import kubeflow, rayjob
 from service.formats.kubernetes import pod as kubernetes_pod
-from service.formats.read_outcome import Skipped
 from service.formats.slurm import epilog as slurm_epilog
 from service.formats.slurm import job as slurm_job
 

@@ -10,7 +10,7 @@ from typing import Any
 from service.contracts.event import PROBLEMS_MOST, JobCompletion, described
 from service.contracts.field_removal import without
 from service.errors import UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 
 Read = Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Connection
-
 from classifiers.last_good_run import from_bytes, to_bytes
 from service.good_runs.records import JobName, StoredGoodRun
 from service.good_runs.tables import good_runs
 from service.sql.bulk import upsert
-from service.sql.key_join import KeyJoin
+from service.sql.portable import KeyJoin
+from service.sql.reader import Reader
 from service.sql.types import clean, short, utc
 
 _MATCH = "good_runs.cluster = {cluster} AND good_runs.user_name = {user_name} AND good_runs.name = {name}"
@@ -19,11 +18,8 @@ def _stored(key: JobName) -> JobName:
     return clean(cluster[:200]), clean(user[:200]), clean(name[:300])
 
 
-class GoodRunReader:
+class GoodRunReader(Reader):
     """Reads good runs."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def of(self, keys: Collection[JobName]) -> Mapping[JobName, StoredGoodRun]:
         """The last good run of each of these jobs; jobs without one are left out."""

@@ -36,16 +36,10 @@ _NOT_FOUND, _CONFLICT, _TIMEOUT = 404, 409, 408
 
 
 class KubernetesApi:
-    """Requests to one API server. Safe to share between threads; only connections are kept between requests.
+    """Requests to one API server. Safe to share between threads; only connections are kept between requests."""
 
-    Args:
-        client: the configured official client.
-        answer_s: timeout of a request in seconds (a watch has its own timeout).
-    """
-
-    def __init__(self, client: ApiClient, *, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, client: ApiClient) -> None:
         self._client = client
-        self._answer_s = answer_s
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
         """Return one object or one page of a list.
@@ -115,7 +109,7 @@ class KubernetesApi:
     def _json(
         self, method: str, path: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None = None
     ) -> Object:
-        response = self._ask(method, path, query or {}, body=body, read_s=self._answer_s)
+        response = self._ask(method, path, query or {}, body=body, read_s=ANSWER_S)
         with closing(response):
             return _decoded(_read(response, path, ANSWER_BYTES), path)
 

@@ -134,7 +134,8 @@ class Retraining:
         golden: Sequence[LabelledCase],
         benchmark: Sequence[LabelledCase],
     ) -> GateResult:
-        before, after = (Diagnoser(self._model, self._catalogue, one) for one in (active, fit.layer))
+        packaged = Diagnoser(self._model, self._catalogue)
+        before, after = packaged.with_layer(active), packaged.with_layer(fit.layer)
         comparisons = [
             _compared("packaged cases", benchmark, before, after),
             # Every second one: they take longer, and each cause is among them.
@@ -144,28 +145,20 @@ class Retraining:
         older, newest = split_newest(labels)
         if len(newest) >= gate.HELD_OUT_LABELS and older:
             earlier = fitting.fit(self._model, self._catalogue, older, now=self._clock.now()).layer
-            comparisons.append(
-                _compared(
-                    "newest labels",
-                    newest,
-                    Diagnoser(self._model, self._catalogue),
-                    Diagnoser(self._model, self._catalogue, earlier),
-                )
-            )
-        packaged = adaptation.answers(Diagnoser(self._model, self._catalogue), [one.raw for one in labels])
+            comparisons.append(_compared("newest labels", newest, packaged, packaged.with_layer(earlier)))
+        plain = adaptation.answers(packaged, [one.raw for one in labels])
         facts = LabelFacts(
             len(labels),
             fit.layer.about.get("labellers", {}),
             len(fit.conflicts),
-            gate.overturned(labels, packaged),
+            gate.overturned(labels, plain),
         )
         shadow = None if self._shadow is None else self._shadow.recent(before, after)
         return gate.judge(comparisons, facts, shadow)
 
 
 def _compared(name: str, cases: Sequence[LabelledCase], before: Diagnoser, after: Diagnoser) -> Comparison:
-    raws = [one.raw for one in cases]
-    return Comparison(name, cases, adaptation.answers(before, raws), adaptation.answers(after, raws))
+    return Comparison(name, cases, *adaptation.answers_of_both(before, after, [one.raw for one in cases]))
 
 
 def benchmark_cases() -> list[LabelledCase]:

@@ -18,9 +18,8 @@ from service.contracts.event import JobCompletion, LogRef
 from service.logs.allowed_roots import AllowedRoots, LogRefused, parse_roots
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
 from service.logs.local import JobOwner, LogNotFound, LogUnavailable, is_passing, open_log, path_of
-from service.logs.remote import Remote
+from service.logs.remote import Networks, Remote
 from service.logs.text_cleaning import decode, without_beginnings
-from service.logs.web_addresses import Networks
 
 # Limits for all logs of an event and of a batch; jobs with many ranks get shorter tails.
 EVENT_BYTES = 16 * 1024 * 1024
@@ -62,23 +61,19 @@ class _Read:
 class LogFetcher:
     """Reads logs from allowed locations; safe for use by several threads."""
 
-    def __init__(
-        self, roots: Sequence[str], *, any_owner: Sequence[str] = (), networks: Networks = (), threads: int = THREADS
-    ) -> None:
+    def __init__(self, roots: Sequence[str], *, any_owner: Sequence[str] = (), networks: Networks = ()) -> None:
         """Read logs from the allowed locations only.
 
         Args:
             roots: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs.
             any_owner: directories of the allow-list whose files are read regardless of their owner.
             networks: internal networks that the names of web servers may lead to.
-            threads: logs read at one time.
 
         Raises:
             ConfigurationError: a root is neither a directory nor a URL.
         """
         self._roots: AllowedRoots = parse_roots(roots, any_owner)
         self._remote = Remote(self._roots, networks)
-        self._threads = threads
         self._stuck: dict[str, list[threading.Thread]] = {}  # by root
         self._guard = threading.Lock()
 
@@ -128,7 +123,7 @@ class LogFetcher:
                 read.waited_s = limit_s
             threads = [
                 threading.Thread(target=self._work, args=(waiting, cancelled), name=f"log-{index}", daemon=True)
-                for index in range(min(self._threads, len(waiting), STUCK_MOST - stuck))
+                for index in range(min(THREADS, len(waiting), STUCK_MOST - stuck))
             ]
             for thread in threads:
                 thread.start()

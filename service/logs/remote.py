@@ -1,20 +1,21 @@
-"""Opens logs by URL through fsspec (https, s3, gs, abfs ...), limited to the allow-list."""
+"""Opens logs by URL through fsspec (https, s3, gs, abfs ...), limited to the allow-list and to allowed addresses."""
 
 import contextlib
 import importlib.util
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urljoin
 
 import fsspec
 
+from service.internet_addresses import Network, inside, is_public
 from service.logs.allowed_roots import AllowedRoots, LogRefused, split
 from service.logs.excerpt import SCAN_BYTES
 from service.logs.local import LogNotFound, LogUnavailable, is_passing
-from service.logs.web_addresses import Networks, is_allowed
 
 _WEB = ("http", "https")
 _BLOCK_BYTES = 4 * 1024 * 1024
@@ -26,6 +27,12 @@ _DENIED = (401, 403)
 _BUSY = (408, 425, 429)
 _SERVER_FAILS = 500
 _CHAIN_MOST = 8
+
+
+Networks = Sequence[Network]
+# Metadata of virtual machines of AWS by IPv6: inside a private range (fc00::/7) that log servers are in as well.
+_METADATA = ip_address("fd00:ec2::254")
+_THIS_MACHINE = "localhost"  # names of loopback addresses, by RFC 6761, section 6.3
 
 
 class Remote:
@@ -177,3 +184,24 @@ def _described(error: BaseException) -> str:
     """Return the type of an error without its text, which may contain the URL with its signature."""
     status = getattr(error, "status", None)
     return type(error).__name__ + (f" {status}" if isinstance(status, int) else "")
+
+
+def is_allowed(host: str, address: str, networks: Networks) -> bool:
+    """Whether a connection to an address is allowed.
+
+    Whoever answers for the name may change its address at any time. A public address is allowed, another one only in a
+    network that the settings list, or if the name itself says that it is this machine. A network that contains an
+    address of metadata allows it only if it is that address alone.
+
+    Args:
+        host: the name in the URL.
+        address: one of its addresses, as resolved for this connection.
+        networks: the networks of the administrator.
+    """
+    found = ip_address(address.partition("%")[0])
+    if found == _METADATA:
+        networks = [network for network in networks if network.num_addresses == 1]
+    if is_public(found) or any(inside(found, network) for network in networks):
+        return True
+    name = host.lower().rstrip(".")
+    return found.is_loopback and (name == _THIS_MACHINE or name.endswith(f".{_THIS_MACHINE}"))

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar, cast
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging.record import Headers, Record, TopicPartition
 from service.nodes.records import NodeReport
 

@@ -9,7 +9,7 @@ from service.backoff import Backoff
 from service.clock import Clock
 from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable, UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging import batching
 from service.messaging.batching import BatchItem, Parse
 from service.messaging.crash_counts import CrashCounts

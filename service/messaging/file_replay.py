@@ -9,7 +9,7 @@ from service.clock import Clock
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput, Unavailable, UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging import batching
 from service.messaging.batch_result import BatchHandler, BatchOutcome
 from service.messaging.batching import BatchItem, Parse

@@ -1,13 +1,16 @@
 """Counts attempts and verdicts by node and day, and computes the suspicion of each node from these counts."""
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
 
+from classifiers.node_names import short_name
 from service.db.session import UnitOfWork
 from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
-from service.nodes.failure_weights import node_weights
 from service.nodes.records import DaySums, FailureWeights, FleetPrior, JudgedFailure, NodeDay, NodeRow, RanJob
 from service.nodes.repository.suspicion import Key
 from service.nodes.settings import FleetSettings
@@ -159,3 +162,37 @@ def fit_priors(work: UnitOfWork, clusters: Iterable[str], *, now: datetime) -> N
         sums: Sequence[tuple[float, float]] = work.suspicion.sums(cluster)
         made = fit(sums)
         work.suspicion.put_prior(FleetPrior(cluster, made.rate, made.shape, len(sums), now))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The contents of suspicion.toml."""
+
+    side: Mapping[str, float]
+    undecided: float
+    not_the_node: frozenset[str]
+
+
+@cache
+def weights() -> Weights:
+    """The packaged weights, cached."""
+    raw = tomllib.loads(files("service.nodes").joinpath("suspicion.toml").read_text(encoding="utf-8"))
+    side = {name: float(value) for name, value in raw["side"].items() if name != "source"}
+    return Weights(side, float(raw["undecided"]["share"]), frozenset(raw["not_the_node"]["causes"]))
+
+
+def node_weights(failure: JudgedFailure) -> dict[str, float]:
+    """The weight by node: all on the suspect if it is one of the job's nodes, otherwise equal shares."""
+    given = weights()
+    if failure.cause in given.not_the_node or not failure.nodes:
+        return {}
+    weight = given.side.get(failure.side, 0.0) * failure.confidence * (given.undecided if failure.abstained else 1.0)
+    if weight <= 0:
+        return {}
+    if failure.suspect_node is not None:
+        suspect = short_name(failure.suspect_node)
+        named = [node for node in failure.nodes if short_name(node) == suspect]
+        if named:
+            return {named[0]: weight}
+    nodes = tuple(dict.fromkeys(failure.nodes))
+    return dict.fromkeys(nodes, weight / len(nodes))

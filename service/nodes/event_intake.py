@@ -12,8 +12,8 @@ from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput
-from service.nodes.records import KnownPlace, NewNodeEvent, NodePlace, NodeReport
-from service.nodes.repair import clear
+from service.nodes.counting import DAY, day_of, refresh, start_of
+from service.nodes.records import DaySums, KnownPlace, NewNodeEvent, NodePlace, NodeReport, Window
 from service.nodes.settings import FleetSettings
 from service.times import bounded
 
@@ -63,7 +63,7 @@ class NodeEventIntake:
             for one in fresh:
                 if one.kind == "repaired":
                     at = min(bounded(one.at), self._clock.now())
-                    clear(
+                    note_repair(
                         work,
                         one.cluster,
                         one.node,
@@ -102,7 +102,7 @@ class NodeEventIntake:
         text = redact(note or "")[:NOTE_MOST]
         with self._store.unit_of_work() as work:
             work.suspicion.get(cluster, node)
-            done = clear(work, cluster, node, at=when, by=by, note=text or None, now=now, settings=self._settings)
+            done = note_repair(work, cluster, node, at=when, by=by, note=text or None, now=now, settings=self._settings)
             if done:
                 message = f"{by}: {text}" if text else by
                 key = blake2b(f"repaired\0{cluster}\0{node}\0{when.isoformat()}".encode(), digest_size=16).digest()
@@ -140,3 +140,46 @@ def _by_node(places: Iterable[KnownPlace]) -> dict[tuple[str, str], NodePlace]:
         key = one.cluster, one.node
         found[key] = one.place.with_others_of(found.get(key, NodePlace()))
     return found
+
+
+FAILURES_MOST = 2_000
+
+
+def note_repair(
+    work: UnitOfWork,
+    cluster: str,
+    node: str,
+    *,
+    at: datetime,
+    by: str | None,
+    note: str | None,
+    now: datetime,
+    settings: FleetSettings,
+) -> bool:
+    """Record a repair and compute the node's suspicion again; False if a later repair is known (nothing changes).
+
+    The exposure of the day of the repair is reduced in proportion to the remaining time; failures count if they ended
+    after it.
+    """
+    work.node_work.counting()
+    if not work.repairs.note(cluster, node, at=at, by=by, text=note):
+        return False
+    day = day_of(at)
+    stored = {one.day: one for one in work.suspicion.days([(cluster, node)], since=day)}
+    of_day = stored.get(day)
+    work.suspicion.set_day(cluster, node, day - 1, None)
+    if of_day is not None:
+        begun, ended = start_of(day), min(max(now, at), start_of(day) + DAY)
+        left = (ended - at) / (ended - begun) if ended > begun else 0.0
+        numbers = work.failure_facts.ids_on_nodes([Window(cluster, node, at, start_of(day + 1))], most=FAILURES_MOST)
+        weights = work.failure_facts.weights(numbers).values()
+        after = [one for one in weights if one.cluster == cluster and at < one.ended_at < start_of(day + 1)]
+        remainder = DaySums(
+            of_day.exposure_h * left,
+            round(of_day.jobs * left),
+            min(of_day.failures, len(numbers)),
+            sum(one.weights.get(node, 0.0) for one in after),
+        )
+        work.suspicion.set_day(cluster, node, day, remainder)
+    refresh(work, {(cluster, node)}, now=now, settings=settings)
+    return True

@@ -13,7 +13,7 @@ from service.nodes.records import NodePlace, Window
 from service.nodes.repository.suspicion import Key
 from service.nodes.repository.work_queue import Work
 from service.nodes.settings import FleetSettings
-from service.portions import in_portions
+from service.periodic import in_portions
 
 log = logging.getLogger(__name__)
 

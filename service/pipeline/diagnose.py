@@ -25,9 +25,8 @@ from service.jobs.records import JobOutcome, NewJob
 from service.log_storage.records import LogsToStore
 from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
-from service.pipeline.advised_wire import advised_wire
 from service.pipeline.classification import verdicts_of, with_earlier
-from service.pipeline.diagnosis_tools import DiagnosisTools
+from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
 from service.pipeline.event_redaction import cleaned, stored_fields
 from service.pipeline.log_storing import pending_logs, store_logs
 from service.pipeline.revision import FurtherAttempt, Revision

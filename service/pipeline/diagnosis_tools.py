@@ -1,12 +1,19 @@
-"""What the diagnosis of new events and the revision of stored verdicts both use."""
+"""What the diagnosis of new events and the revision of stored verdicts both use: services, and the stored verdict."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
+from classifiers.contracts import Verdict
+from service.automation.request_creation import AdvisedFailure
 from service.automation.service import Automation
 from service.clock import Clock
+from service.contracts.event import JobCompletion
+from service.contracts.verdict_wire import wire_of
 from service.db.session import Store
 from service.good_runs.collection import Logs
 from service.pipeline.classification import Classifier
+from service.recommend.advisor import advise_without_history
 from service.recommend.policy import Policy
 from service.telemetry import Telemetry
 
@@ -34,3 +41,28 @@ class DiagnosisTools:
     telemetry: Telemetry
     automation: Automation | None = None
     log_deadline_s: float = 60.0
+
+
+def advised_wire(
+    event: JobCompletion,
+    verdict: Verdict,
+    advised: AdvisedFailure | None,
+    *,
+    event_id: str,
+    policy: Policy,
+    now: datetime,
+) -> dict[str, Any]:
+    """The verdict/1 of an event.
+
+    Args:
+        event: the event.
+        verdict: the verdict on it.
+        advised: its advice; None: the advice without history is made here.
+        event_id: the id under which the event is known.
+        policy: the policy of advice without history.
+        now: the current time.
+    """
+    advice = advise_without_history(verdict, event, policy, now) if advised is None else advised.advice
+    return wire_of(
+        verdict, advice, event_id=event_id, cluster=event.cluster, job_id=event.job_id, attempt=event.attempt
+    )

@@ -17,9 +17,8 @@ from service.errors import NotFound, Unavailable
 from service.failures.records import AttemptLogs, FailureDetail, FailureRow, PendingLog
 from service.log_storage.records import LogsToStore
 from service.nodes.settings import FleetSettings
-from service.pipeline.advised_wire import advised_wire
 from service.pipeline.classification import verdicts_of, with_earlier
-from service.pipeline.diagnosis_tools import DiagnosisTools
+from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
 from service.pipeline.event_redaction import stored_fields
 from service.pipeline.log_storing import next_try, store_logs, streams_before, with_arrived
 from service.pipeline.reassessment import ReassessedFailure, Reassessment

@@ -1,18 +1,20 @@
 """Advice for a verdict: ranked mitigations and one decision with its chain of reasons. Pure."""
 
+import math
 from dataclasses import replace
+from typing import Any
 
 from classifiers.contracts import JobFacts, Verdict
 from service.contracts.advice import Action, Advice, Mitigation
-from service.recommend import ranking, reasons, resource_changes
+from service.recommend import ranking, wording
 from service.recommend.facts import ActionRate, Facts, History, Lineage, OptIn, StormState, SwitchState
 from service.recommend.policy import Policy, built_in
+from service.recommend.policy_settings import Requests
 from service.recommend.rule_chain import RESUBMITTING, DecisionState, Rule, RuleContext, Trace, evaluate_rules
 from service.recommend.rules import outlook
-from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, OwnRetrier
+from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, NeverAutomatic, OwnRetrier
 from service.recommend.rules.cost_and_success import CostGate, LowSuccessRate
 from service.recommend.rules.lineage import Ceiling, SameFailure, TimeBudget, Window
-from service.recommend.rules.never_automatic import NeverAutomatic
 from service.recommend.rules.other_jobs import InIncident, Rate, RetryStormLimit
 from service.recommend.rules.pause import Pause
 from service.recommend.wording import MitigationWording, worked_here
@@ -94,17 +96,17 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
     """
     context, trace = RuleContext(verdict, job, facts, policy), Trace()
     state = decide(context, trace)
-    changes = resource_changes.larger_requests(verdict, job, facts, policy.request)
+    changes = larger_requests(verdict, job, facts, policy.request)
     acting = state.decision in RESUBMITTING
     checkpoint = _checkpoint(verdict, facts)
     worked = facts.history.resolved_by
-    evaluated_rules = reasons.describe_all(trace)
+    evaluated_rules = wording.describe_all(trace)
     if worked:
         evaluated_rules = (*evaluated_rules, worked_here(worked))
     slots = {
         "checkpoint": checkpoint or "",
         "user": job.user or "",
-        **resource_changes.text_slots(changes, facts, job),
+        **text_slots(changes, facts, job),
     }
     words = MitigationWording(verdict, context.excluded_nodes, slots, cancelled=job.status == "cancelled")
     ranked = ranking.shown(
@@ -154,3 +156,39 @@ def action(
 def _checkpoint(verdict: Verdict, facts: Facts) -> str | None:
     from_log = verdict.progress.checkpoint if verdict.progress is not None else None
     return from_log or (facts.checkpoint.uri if facts.checkpoint is not None else None)
+
+
+GIB = 2**30
+_DEVICE_MEMORY = "DL.1"
+_HOST_MEMORY = "DL.4"
+
+
+def larger_requests(verdict: Verdict, job: JobFacts, facts: Facts, settings: Requests) -> dict[str, Any]:
+    """The requests to change, under the names of the hook protocol: `memory_bytes`, `time_limit_s`, `batch_factor`.
+
+    memory_bytes: after the kernel killed the job for its memory use, in whole GiB. time_limit_s: after a job that made
+    progress reached its limit, in whole minutes. batch_factor: of the batch size, after a device ran out of memory.
+    """
+    out: dict[str, Any] = {}
+    killed = job.status == "out_of_memory" or (verdict.category == _HOST_MEMORY and job.signal == 9)  # noqa: PLR2004 - SIGKILL
+    if killed and facts.memory_requested:
+        out["memory_bytes"] = math.ceil(facts.memory_requested * settings.memory_factor / GIB) * GIB
+    progress = verdict.progress
+    moving = progress is not None and (progress.step is not None or progress.checkpoint is not None)
+    if job.status == "timeout" and job.time_limit_s and moving and verdict.side == "user":
+        out["time_limit_s"] = math.ceil(job.time_limit_s * settings.time_factor / 60) * 60
+    if verdict.category == _DEVICE_MEMORY and job.status != "out_of_memory":
+        out["batch_factor"] = settings.batch_factor
+    return out
+
+
+def text_slots(changes: dict[str, Any], facts: Facts, job: JobFacts) -> dict[str, str]:
+    """The changes as slots of texts; empty where nothing changes."""
+    memory, limit, batch = changes.get("memory_bytes"), changes.get("time_limit_s"), changes.get("batch_factor")
+    return {
+        "memory": f"{memory / GIB:.0f} GiB" if memory else "",
+        "memory_now": f"{facts.memory_requested / GIB:.3g} GiB" if facts.memory_requested else "",
+        "time_limit": f"{limit / 3600:.3g} hours" if limit else "",
+        "time_limit_now": f"{job.time_limit_s / 3600:.3g} hours" if job.time_limit_s else "",
+        "batch": f"{batch:.0%}" if batch else "",
+    }

@@ -1,4 +1,4 @@
-"""The texts of the mitigations, filled with details of the verdict; the texts are in mitigations.toml."""
+"""Texts of mitigations and rules, filled with details: from mitigations.toml and reasons.toml."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from classifiers import taxonomy
 from classifiers.contracts import Verdict
 from service.contracts.advice import EvaluatedRule
 from service.formatting import whole_words
+from service.recommend.rule_chain import RuleResult, Trace
 
 LINE_SHOWN = 160
 
@@ -120,3 +121,33 @@ class MitigationWording:
             if text.fits(self._verdict, slots, self._open):
                 return text.text.format_map(slots) if text.slots else text.filled
         return None
+
+
+@cache
+def _reason_texts() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files("service.recommend").joinpath("reasons.toml").read_text(encoding="utf-8"))
+
+
+def describe(name: str, result: RuleResult) -> str:
+    """The text of a rule's result.
+
+    Raises:
+        KeyError: the rule has no such text, or the text has a slot that the rule does not fill.
+    """
+    texts = _reason_texts()
+    of_all = texts["*"]
+    text = of_all.get(result.text) or texts[name][result.text]
+    return text.format_map(result.slots) if result.slots else text
+
+
+def describe_all(trace: Trace) -> tuple[EvaluatedRule, ...]:
+    """Every evaluated rule, its text, and whether it set the decision or the mode."""
+    return tuple(
+        EvaluatedRule(name, describe(name, result), decided) if result.slots else _plain(name, result.text, decided)
+        for name, result, decided in trace
+    )
+
+
+@cache
+def _plain(name: str, text: str, decided: bool) -> EvaluatedRule:  # noqa: FBT001 - a key
+    return EvaluatedRule(name, describe(name, RuleResult(text)), decided)

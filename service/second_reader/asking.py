@@ -12,14 +12,14 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from service.backoff import pause_after
 from service.clock import Clock
 from service.contracts.event import JobCompletion
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store
 from service.errors import NotFound
-from service.second_reader.circuit_breaker import CircuitBreaker
+from service.second_reader.opinion import NoReply, Reply, SecondReader
 from service.second_reader.question import Question, question
-from service.second_reader.reader import NoReply, Reply, SecondReader
 from service.second_reader.records import Candidate, SecondReading, Status
 from service.telemetry import Telemetry
 
@@ -181,3 +181,31 @@ def _status(reply: Reply) -> Status:
     if reply.opinion is None:
         return "invalid"
     return "undecided" if reply.opinion.side is None else "answered"
+
+
+FAILURES: Final = 3
+FIRST_PAUSE_S: Final = 60.0
+LONGEST_PAUSE_S: Final = 3600.0
+
+
+class CircuitBreaker:
+    """Opens after three failures in a row; each further failure doubles the pause, up to an hour."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._closed_again_at = 0.0
+
+    def allows(self) -> bool:
+        """Whether a request may be sent now."""
+        return self._failures < FAILURES or self._clock.monotonic() >= self._closed_again_at
+
+    def succeeded(self) -> None:
+        """Record an answer: the circuit is closed."""
+        self._failures = 0
+
+    def failed(self) -> None:
+        """Record a request without an answer."""
+        self._failures += 1
+        pause = pause_after(self._failures - FAILURES + 1, FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        self._closed_again_at = self._clock.monotonic() + pause

@@ -7,9 +7,8 @@ from typing import Any, Final
 import orjson
 
 from service.deliveries.channels.http import NoAnswer, Poster
-from service.second_reader.opinion import InvalidAnswer, parse
+from service.second_reader.opinion import InvalidAnswer, NoReply, Reply, parse
 from service.second_reader.question import Question, response_format
-from service.second_reader.reader import NoReply, Reply
 
 _MOST_TOKENS: Final = 500  # of an answer, which has a few codes and one sentence
 _ANSWER_BYTES: Final = 262_144

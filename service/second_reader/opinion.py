@@ -1,8 +1,8 @@
-"""The answer of a second reader, checked against the schema: an opinion, or the reason why it is none."""
+"""The protocol of a second reader, and its answer, checked against the schema: an opinion, or why it is none."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -82,3 +82,33 @@ def from_object(decoded: Any, question: Question) -> Opinion:
     if question.lines and not body.lines:
         raise InvalidAnswer("lines: an opinion needs a line that shows it")
     return Opinion(body.side, body.cause, body.confidence, tuple(body.lines), reason)
+
+
+class NoReply(Exception):
+    """The reader did not answer: not reachable, too slow, or an error status. Asking again later may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer. `opinion` is None where it does not follow the schema; `problem` then says why.
+
+    Tokens are those that the reader reports, 0 if it reports none.
+    """
+
+    opinion: Opinion | None
+    model: str
+    problem: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class SecondReader(Protocol):
+    """Reads one failure."""
+
+    def ask(self, question: Question) -> Reply:
+        """Answer a question.
+
+        Raises:
+            NoReply: there is no answer.
+        """
+        ...

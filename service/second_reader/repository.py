@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, exists, func, select, update
+from sqlalchemy import delete, exists, func, select, update
 
 from service.failures.tables import failures, verdicts
 from service.groups.tables import groups
@@ -10,14 +10,12 @@ from service.second_reader.records import Candidate, RecentVerdict, SecondReadin
 from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.packing import unpack
+from service.sql.reader import Reader
 from service.sql.types import short, utc
 
 
-class SecondReadingReader:
+class SecondReadingReader(Reader):
     """Reads second readings."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def of(self, fingerprint: str) -> SecondReading | None:
         """The reading of a kind of failure, None if there is none."""

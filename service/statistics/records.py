@@ -90,7 +90,7 @@ class Stats:
 class Health:
     """Health of the pipeline.
 
-    Dead letters received and failures ended since `since`; open, conflicting, pending and waiting items are counted
+    Dead letters received and failures ended since `since`; open, conflicting and pending items are counted
     as of now, up to 10,001, which stands for more than 10,000. `abstained_share` is None where
     no failure ended since.
     """
@@ -103,4 +103,3 @@ class Health:
     abstained_share: float | None
     conflicts: int
     pending_logs: int
-    outbox_waiting: int

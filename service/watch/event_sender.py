@@ -1,7 +1,6 @@
 """Sends job completions to the topic or to the API; both return only after the events have arrived."""
 
 import logging
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -61,13 +60,10 @@ class ApiSender:
     Args:
         url: address of the service.
         token: returns the API token (scope: ingest); called for each request.
-        tls: trusted certificates.
     """
 
-    def __init__(
-        self, url: str, token: Callable[[], str] | None, tls: ssl.SSLContext | None = None, timeout_s: float = TIMEOUT_S
-    ) -> None:
-        self._api = ApiClient(url, token=token, user_agent="faultline-watch", tls=tls, timeout_s=timeout_s)
+    def __init__(self, url: str, token: Callable[[], str] | None) -> None:
+        self._api = ApiClient(url, token=token, user_agent="faultline-watch", timeout_s=TIMEOUT_S)
 
     def send(self, events: Sequence[JobCompletion]) -> None:
         """See `Sender`."""

@@ -11,13 +11,13 @@ from typing import Any, Protocol
 from service.contracts.advice import RESUBMIT_OF_LABEL
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import kubeflow, rayjob
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes import pod as kubernetes_pod
-from service.formats.kubernetes import retrier as kubernetes_retrier
 from service.formats.kubernetes.meta import Meta
-from service.formats.read_outcome import Skipped
+from service.watch.reflector import Collection
 
 RETRIER = "faultline/retrier"
 # The taint manager uses this reason both for nodes that do not answer and for nodes that are merely tainted.
@@ -82,7 +82,7 @@ def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any
     """
     meta = kubernetes_meta.read_meta(job)
     labels = {**meta.labels, **event.labels}
-    if (who := kubernetes_retrier.retrier(job, pod)) is not None:
+    if (who := kubernetes_meta.retrier(job, pod)) is not None:
         labels[RETRIER] = who
     limit = field_reading.whole(field_reading.mapping(job, "spec"), "activeDeadlineSeconds", "spec.")
     return event.model_copy(
@@ -140,3 +140,17 @@ def vanished(kind: str, namespace: str, name: str, uid: str, cluster: str, *, si
             "ended_at": now,
         }
     )
+
+
+def owner_collections(namespaces: Sequence[str], labels: str | None) -> list[Collection]:
+    """Return the collections to watch: these kinds (of `labels`, in `namespaces` or all), as far as they exist."""
+    return [
+        Collection(kind, group, plural, namespace, labels, optional=True)
+        for namespace in namespaces or (None,)
+        for kind, (group, plural) in kubernetes_meta.JOB_OWNERS.items()
+    ]
+
+
+def has_owner(kind: str, meta: Meta) -> bool:
+    """Return whether a pod has a controller, or another object an owner of these kinds, whose end counts."""
+    return meta.owner is not None if kind == "Pod" else kubernetes_meta.is_under_owner(meta, kind)

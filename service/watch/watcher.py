@@ -17,12 +17,12 @@ from service.clock import Clock
 from service.contracts.event import JobCompletion, Status
 from service.errors import ConfigurationError, FaultlineError, TooLarge, Unavailable, UnreadableRecord
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.kubernetes import meta as kubernetes_meta
-from service.formats.read_outcome import Skipped
 from service.kubernetes.errors import ClusterUnavailable
 from service.kubernetes.paths import Object
 from service.shutdown import ShutdownFlag
-from service.watch import job_end_mapper, node_watch, owner_kinds
+from service.watch import job_end_mapper, node_watch
 from service.watch import watch_state as states
 from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.event_sender import Sender
@@ -299,7 +299,7 @@ class Watcher:
             return
         if seen.what == "listed":
             self._listing.setdefault(seen.of.name, set()).add(meta.uid)
-        if deleted or job_end_mapper.ended(kind, seen.object) or owner_kinds.has_owner(kind, meta):
+        if deleted or job_end_mapper.ended(kind, seen.object) or job_end_mapper.has_owner(kind, meta):
             self._state.running.pop(meta.uid, None)
         else:
             self._state.running[meta.uid] = Running(kind, meta.namespace, meta.name, seen.of.name)

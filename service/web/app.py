@@ -121,12 +121,18 @@ PAGES = (
 )
 
 
+@cache
+def _version() -> str:
+    """The version of the installed package; its metadata are read once."""
+    return version("faultline")
+
+
 def create_app(services: Services) -> FastAPI:
     """Build the application over the given services. It does not own or close them."""
     app = FastAPI(
         title="Faultline",
         summary="Explains why a deep-learning job failed and what to do next.",
-        version=version("faultline"),
+        version=_version(),
         docs_url=None,
         redoc_url=None,
         openapi_url=None,

@@ -10,7 +10,7 @@ import orjson
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, NotFound, TooLarge, Unavailable, UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.jobs.same_job import RESTARTED_WITHIN
 from service.messaging import batching
 from service.messaging.batch_result import BatchOutcome

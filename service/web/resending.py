@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from service.dead_letters.records import StoredDeadLetter
 from service.errors import Conflict, UnreadableRecord
 from service.formats import node_events
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging import batching
 from service.web.event_intake import NODE_PLACE
 from service.web.services import Services

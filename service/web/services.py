@@ -19,7 +19,7 @@ from service.failures.records import Visibility
 from service.failures.repository.signature_hits import HitCounts
 from service.feedback.service import Feedback
 from service.formats import recognise
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.goodput.records import ComparedGoodput, TrendPart
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService

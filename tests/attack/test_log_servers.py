@@ -12,8 +12,7 @@ import pytest
 
 from service.logs.allowed_roots import LogRefused, parse_roots
 from service.logs.fetch import LogFetcher
-from service.logs.remote import Remote
-from service.logs.web_addresses import is_allowed
+from service.logs.remote import Remote, is_allowed
 from service.settings import PRIVATE_NETWORKS
 from tests.labs.ports import free_port
 from tests.service.http_server import listening

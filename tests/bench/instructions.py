@@ -25,7 +25,7 @@ from classifiers.extraction.scan import Scanner
 from service import settings
 from service.contracts.verdict_wire import wire_of
 from service.formats import recognise
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.recommend import event_facts, policy
 from service.recommend.advise import advise
 from tests.bench import workload

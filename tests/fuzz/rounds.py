@@ -14,7 +14,7 @@ from pathlib import Path
 from service import compose
 from service.contracts.event import JobCompletion
 from service.formats import recognise
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging import batching
 from service.messaging.dead_letters import Rejected
 from service.messaging.record import Headers, TopicPartition

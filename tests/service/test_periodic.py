@@ -5,7 +5,7 @@ import time
 import pytest
 
 from service.errors import Unavailable
-from service.periodic import PeriodicTask, running
+from service.periodic import PeriodicTask, in_portions, running
 from service.telemetry import Telemetry
 
 
@@ -59,3 +59,16 @@ def success(telemetry: Telemetry, task: str) -> float:
     value = telemetry.registry.get_sample_value("faultline_task_success_timestamp_seconds", {"task": task})
     assert value is not None
     return value
+
+
+def test_each_portion_but_the_last_is_followed_by_a_pause_as_long_as_it_took() -> None:
+    takes, pauses, now = [4.0, 2.0, 1.0], list[float](), 100.0
+
+    def step() -> bool:
+        nonlocal now
+        now += takes.pop(0)
+        return bool(takes)
+
+    in_portions(step, pauses.append, lambda: now)
+    assert takes == []
+    assert pauses == [4.0, 2.0]

@@ -26,8 +26,8 @@ import orjson
 from scipy.special import stdtrit
 
 from classifiers import taxonomy
+from service.nodes.counting import node_weights
 from service.nodes.empirical_bayes import decayed, fit, ratio
-from service.nodes.failure_weights import node_weights
 from service.nodes.records import JudgedFailure
 from service.nodes.settings import FleetSettings
 

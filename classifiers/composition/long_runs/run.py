@@ -4,7 +4,7 @@ import random
 from datetime import timedelta
 from typing import Any
 
-from classifiers.composition.long_runs import closing, launcher_reports, routine_lines, timeline
+from classifiers.composition.long_runs import closing, launcher_reports, timeline
 from classifiers.composition.long_runs.failure_kinds import Kind
 from classifiers.composition.long_runs.timeline import Line, Run
 from classifiers.composition.synthetic_values import SyntheticValues
@@ -102,8 +102,8 @@ def _aftermath(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, 
     if waits:
         seen = []
     others = [rank for rank in range(run.size) if rank not in failed]
-    reactions = routine_lines.templates()["reactions"]
-    text = rng.choice(routine_lines.noticing(run.framework, waited=waits))
+    reactions = timeline.templates()["reactions"]
+    text = rng.choice(timeline.noticing(run.framework, waited=waits))
     tmo = rng.choice([30, 60, 600, 1800]) if run.framework == "gloo" else rng.choice([600, 1800, 1800, 300])
     if waits and run.framework in {"jax", "tensorflow"}:
         tmo = rng.choice([60, 100, 300])

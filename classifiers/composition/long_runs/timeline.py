@@ -1,15 +1,69 @@
-"""The timeline of one long run: start, training, and the lines of ranks and launcher with their times."""
+"""The timeline of one long run: start, training, and the lines of ranks and launcher with their times.
+
+Templates of routine lines are in routine_lines.toml.
+"""
 
 import random
+import tomllib
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from classifiers.composition.long_runs import routine_lines
 from classifiers.composition.long_runs.failure_kinds import Kind
 from classifiers.composition.synthetic_values import SyntheticValues
 
 PER_LINE = 0.0004  # seconds between the lines of one block: blocks of ranks that write at the same time are interleaved
+
+
+@cache
+def templates() -> dict[str, Any]:
+    """Return the content of routine_lines.toml."""
+    return tomllib.loads((Path(__file__).parent / "routine_lines.toml").read_text(encoding="utf-8"))
+
+
+def noticing(framework: str, *, waited: bool) -> list[str]:
+    """Return the messages of a framework's ranks when a peer has ended or, with `waited`, does not answer."""
+    data = templates()
+    names = data["waited" if waited else "closed"][framework]
+    return [data["reactions"][name] if name else "" for name in names]
+
+
+@dataclass(slots=True)
+class LogStyle:
+    """The log style of one job: report of a step, prefix of its logger, and whether every rank logs."""
+
+    report: str
+    stamp: str
+    mark: str
+    everyone: bool
+
+    @classmethod
+    def draw(cls, rng: random.Random) -> "LogStyle":
+        """Draw a style; if every rank logs, the prefix usually names the rank."""
+        everyone = rng.random() < 0.5
+        loggers = templates()["loggers"]
+        ranked = [logger for logger in loggers if "{r}" in logger[1]]
+        stamp, mark = rng.choice(ranked if everyone and rng.random() < 0.6 else loggers)
+        return cls(rng.choice(templates()["reports"]), stamp, mark, everyone)
+
+    def line(self, at: datetime, rank: int, pid: int, words: str) -> str:
+        """Return a message in the logger's format."""
+        time = at.strftime(self.stamp) if self.stamp else ""
+        if ",%f" in self.stamp:
+            time = time[:-3]
+        return self.mark.format(t=time, r=rank, pid=pid) + words
+
+    def step(self, rng: random.Random, number: int, total: int) -> str:
+        """Return the report of one step."""
+        done = number / max(1, total)
+        return self.report.format(
+            s=number, total=total, loss=6.5 - 4 * done + rng.uniform(-0.2, 0.2), rate=rng.uniform(0.4, 9), e=int(done * 9),
+            mem=rng.uniform(20, 78), lr=3e-4 * (1 - done) + 1e-6, ms=rng.uniform(90, 9000), samples=number * 512,
+            samples2=total * 512, epoch=done * 3, pct=int(100 * done), tokens=rng.randint(2000, 90000),
+            bar="█" * int(10 * done),
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -55,7 +109,7 @@ class Run:
         return at
 
     def fill(self, template: str, at: float, rank: int, **more: Any) -> str:
-        """Fill a template of routine_lines.toml with the values of a rank at a time."""
+        """Fill a template of toml with the values of a rank at a time."""
         rng, when = self.rng, self.stamp(at, rank)
         peer = rng.randrange(self.size)
         values: dict[str, Any] = {
@@ -105,8 +159,8 @@ def live(run: Run, steps: int, pace: float) -> float:
     """Compose start and training. Returns the time of the failure."""
     rng = run.rng
     scene = "pytorch" if run.framework == "gloo" else run.framework
-    style = routine_lines.LogStyle.draw(rng)
-    starting = routine_lines.templates()["start"]["pytorch" if scene == "ray" else scene]
+    style = LogStyle.draw(rng)
+    starting = templates()["start"]["pytorch" if scene == "ray" else scene]
     at = 0.0
     chatty = rng.random()
     for rank in range(run.size):
@@ -114,7 +168,7 @@ def live(run: Run, steps: int, pace: float) -> float:
         for text in rng.sample(starting, min(len(starting), rng.randint(0, 3))):
             when = run.say(when, rank, run.fill(text, when, rank)) + rng.uniform(0, 1)
         if scene in {"pytorch", "deepspeed"} and run.framework != "gloo" and chatty < 0.4:
-            for text in routine_lines.templates()["nccl"]:
+            for text in templates()["nccl"]:
                 when = run.say(when, rank, run.fill(text, when, rank))
         if run.launcher == "ray":
             words = f"Setting up process group for: env:// [rank={rank}, world_size={run.size}]"
@@ -134,7 +188,7 @@ def live(run: Run, steps: int, pace: float) -> float:
             run.say(when, rank, style.line(run.stamp(when, rank), rank, run.pids[rank], words))
         if rng.random() < 0.02:
             rank = rng.randrange(run.size)
-            text = run.fill(rng.choice(routine_lines.templates()["harmless"]), at, rank)
+            text = run.fill(rng.choice(templates()["harmless"]), at, rank)
             run.say(at + 0.01, rank, style.line(run.stamp(at, rank), rank, run.pids[rank], text))
     run.synthetic.known["step"] = str(first + steps)
     return at + pace * rng.uniform(0.1, 0.9)

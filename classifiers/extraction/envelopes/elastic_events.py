@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import NotDiagnostic
 from classifiers.diagnostic_files.torchrun_error import read_error_file
 
 SIGN: Final = '"torchelastic.worker.status.'

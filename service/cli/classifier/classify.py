@@ -13,7 +13,7 @@ from service.cli.files import opened_input, opened_output
 from service.clock import SystemClock
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, Status
 from service.errors import UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.recognise import parse
 from service.recommend import policy
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser

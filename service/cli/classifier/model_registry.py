@@ -100,32 +100,22 @@ def compare(services: compose.Services, first: str, second: str) -> None:
         NotFound: no such layer.
     """
     services.store.check()
-    found = {name: _layer(services, name) for name in (first, second)}
-    catalogue = services.signatures.current().layered.catalogue
+    packaged = Diagnoser(services.diagnoser.packaged, services.signatures.current().layered.catalogue)
+    one, other = (packaged.with_layer(_layer(services, name)) for name in (first, second))
     golden = retraining.stored_labels(services.store, golden=True)
     output.line(f"{'':34s}{first:>20s}{second:>20s}")
     for name, cases in (("packaged cases", retraining.benchmark_cases()), ("golden set", golden)):
         if not cases:
             continue
-        raws = [one.raw for one in cases]
-        answers = [
-            adaptation.answers(Diagnoser(services.diagnoser.packaged, catalogue, found[one]), raws)
-            for one in (first, second)
-        ]
-        measured = [metrics.measure(name, cases, one) for one in answers]
+        answers = adaptation.answers_of_both(one, other, [case.raw for case in cases])
+        measured = [metrics.measure(name, cases, given) for given in answers]
         for axis in ("side", "cause"):
             title = f"{name}, {axis} right of {len(cases)}"
             output.line(f"{title:34s}" + "".join(f"{one.axes[axis].accuracy:20.3f}" for one in measured))
         output.line(f"{f'{name}, calibration error':34s}" + "".join(f"{one.ece:20.3f}" for one in measured))
         for side, (count, before, after) in adaptation.recalls(cases, *answers).items():
             output.line(f"{f'{name}, recall of {side}, {count}':34s}{before:20.3f}{after:20.3f}")
-    _shadow_run(services, found[first], found[second])
-
-
-def _shadow_run(services: compose.Services, first: SiteLayer | None, second: SiteLayer | None) -> None:
-    """Print what the second model changes on the newest stored failures."""
-    catalogue = services.signatures.current().layered.catalogue
-    one, other = (Diagnoser(services.diagnoser.packaged, catalogue, layer) for layer in (first, second))
+    # What the second model changes on the newest stored failures.
     for text in shadow_lines(services.shadow_run.recent(one, other)):
         output.line(text)
 

@@ -19,9 +19,9 @@ from service.messaging.record import Message
 from service.shutdown import SignalShutdownFlag
 from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.event_sender import ApiSender, Sender, TopicSender
+from service.watch.job_end_mapper import owner_collections
 from service.watch.metrics import WatcherMetrics
 from service.watch.node_watch import NodeStates
-from service.watch.owner_kinds import owner_collections
 from service.watch.pod_logs import PodLogReader
 from service.watch.watcher import Watcher, WatchOptions, collections
 

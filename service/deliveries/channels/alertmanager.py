@@ -23,8 +23,7 @@ from service.deliveries.channels.channel import (
     summary,
     verdict_of,
 )
-from service.deliveries.channels.http import Poster
-from service.deliveries.channels.http_answers import of_service, post
+from service.deliveries.channels.http import Poster, of_service, post
 from service.deliveries.records import DueDelivery
 
 

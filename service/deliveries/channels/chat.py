@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from classifiers.redaction import redact
-from service.deliveries.channels.address_check import Refused, Resolve, permitted, resolve
 from service.deliveries.channels.channel import OWNER, PLAIN_USER, SENT, Outcome
+from service.deliveries.channels.http import Refused, Resolve, permitted, resolve
 from service.deliveries.channels.message_text import report_html, text, title
 from service.deliveries.records import DueDelivery
 from service.errors import ConfigurationError

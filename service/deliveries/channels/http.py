@@ -1,16 +1,70 @@
-"""A POST request to a checked address: no redirects, no proxy, one deadline, and a limited response size."""
+"""A POST request to a checked address: no redirects, no proxy, one deadline, and a limited response size.
 
+Deliveries may use public addresses, and internal ones in networks that the administrator lists.
+"""
+
+import ipaddress
+import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpcore2
 from httpcore2 import NetworkBackend, NetworkStream, SyncBackend
 
-from service.deliveries.channels.address_check import Refused, Resolve, permitted, resolve
-from service.internet_addresses import Network
+from classifiers.redaction import redact
+from service.deliveries.channels.channel import SENT, Outcome
+from service.deliveries.schedule import retry_after_s
+from service.internet_addresses import Network, inside, is_public
+
+GONE = 410
+# Standard Webhooks treats 429, 502 and 504 as a request to send less; 503 carries Retry-After by RFC 9110.
+THROTTLING = frozenset({429, 502, 503, 504})
+
+
+Resolve = Callable[[str, int], Sequence[str]]
+
+
+class Refused(Exception):
+    """The name has no permitted address; the message names those it has."""
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a name, from the system's resolver.
+
+    Raises:
+        OSError: it has none.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def permitted(host: str, port: int, allow: Sequence[Network], *, plain: bool = False, lookup: Resolve = resolve) -> str:
+    """The one address of `host` to connect to.
+
+    Args:
+        host: a name or an address.
+        port: the port.
+        allow: permitted internal networks.
+        plain: without TLS, which is permitted for listed networks only.
+        lookup: resolves the name, called once.
+
+    Raises:
+        Refused: none of its addresses is permitted.
+        OSError: the name has no address.
+    """
+    found = lookup(host, port)
+    for text in found:
+        address = ipaddress.ip_address(text.partition("%")[0])
+        if any(inside(address, network) for network in allow) or (not plain and is_public(address)):
+            return text
+    listed = ", ".join(found)
+    if plain:
+        raise Refused(f"http:// leads to {listed}, and only networks under [network] allow may do without TLS")
+    raise Refused(f"{host} leads to {listed}: internal, and not in a network under [network] allow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +210,49 @@ def _left(deadline: float, late: type[httpcore2.TimeoutException]) -> float:
     if left <= 0:
         raise late
     return left
+
+
+def post(
+    poster: Poster,
+    url: str,
+    content: bytes,
+    headers: Mapping[str, str],
+    now: datetime,
+    meaning: Callable[[Answer, datetime], Outcome],
+) -> Outcome:
+    """Send a request and return its outcome."""
+    try:
+        answer = poster.post(url, content, headers)
+    except NoAnswer as error:
+        return Outcome("retry", redact(str(error)))
+    return meaning(answer, now)
+
+
+def of_webhook(answer: Answer, now: datetime) -> Outcome:
+    """By Standard Webhooks: 2xx is success, 410 disables the endpoint, everything else is retried."""
+    if 200 <= answer.status < 300:  # noqa: PLR2004 - the statuses of success
+        return SENT
+    if answer.status == GONE:
+        return Outcome("gone", "410: the receiver accepts no more messages")
+    return _again(answer, now)
+
+
+def of_service(answer: Answer, now: datetime) -> Outcome:
+    """For a service with a documented API: a bad request stays one, however often it is sent."""
+    if 200 <= answer.status < 300:  # noqa: PLR2004 - as above
+        return SENT
+    if answer.status in {400, 413, 422}:
+        return Outcome("refused", _detail(answer))
+    return _again(answer, now)
+
+
+def _again(answer: Answer, now: datetime) -> Outcome:
+    wait = retry_after_s(answer.retry_after, now)
+    return Outcome("retry", _detail(answer), wait, throttled=answer.status in THROTTLING)
+
+
+def _detail(answer: Answer) -> str:
+    if 300 <= answer.status < 400:  # noqa: PLR2004 - the statuses of redirection
+        return f"{answer.status}: redirects are not followed"
+    body = " ".join(redact(answer.text).split())  # before it is cut: half of a secret has no known form
+    return (f"{answer.status}: {body}" if body else str(answer.status))[:300]

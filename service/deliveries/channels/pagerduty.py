@@ -18,8 +18,7 @@ from service.deliveries.channels.channel import (
     timestamp,
     verdict_of,
 )
-from service.deliveries.channels.http import Poster
-from service.deliveries.channels.http_answers import of_service, post
+from service.deliveries.channels.http import Poster, of_service, post
 from service.deliveries.records import DueDelivery
 
 LONGEST_KEY = 255

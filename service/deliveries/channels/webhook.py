@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from service.clock import Clock
 from service.deliveries.channels import signing
 from service.deliveries.channels.channel import Outcome, body, message_id
-from service.deliveries.channels.http import Poster
-from service.deliveries.channels.http_answers import of_webhook, post
+from service.deliveries.channels.http import Poster, of_webhook, post
 from service.deliveries.records import DueDelivery
 
 

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, select, text, update
+from sqlalchemy import Row, select, text, update
 
 from service.deliveries.records import EndpointState
 from service.deliveries.tables import endpoints
+from service.sql.reader import Reader
 from service.sql.types import short
 
 # Two processes may create the row of an endpoint at the same time.
@@ -14,11 +15,8 @@ _INSERT = text(
 )
 
 
-class EndpointReader:
+class EndpointReader(Reader):
     """Reads endpoints."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def all(self) -> dict[str, EndpointState]:
         """Every endpoint that ever received a delivery, by name."""

@@ -2,19 +2,17 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, func, select
+from sqlalchemy import ColumnElement, exists, func, select
 
 from service.failures.records import FailureFilter, ListedFailure
 from service.failures.repository.index_scan import equality_tests, time_tests
 from service.failures.tables import failure_nodes, failures
+from service.sql.reader import Reader
 from service.sql.types import clean
 
 
-class IdRangeReader:
+class IdRangeReader(Reader):
     """Reads failures by ranges of ids. Filters by words, job and visibility are not supported."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def bounds(self, filters: FailureFilter) -> tuple[int, int] | None:
         """The lowest and the highest id of the failures that match; None if none does."""

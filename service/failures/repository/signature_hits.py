@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from service.failures.tables import failures, verdicts
 from service.sql.packing import unpack
+from service.sql.reader import Reader
 from service.sql.types import utc
 
 MOST = 10_000  # failures that are read: about a second, and the result is cached (judgement)
@@ -34,11 +35,8 @@ class HitCounts:
     complete: bool
 
 
-class SignatureHitReader:
+class SignatureHitReader(Reader):
     """Reads hits of signatures from stored verdicts."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def count(self, since: datetime, most: int | None = None) -> HitCounts:
         """Count the hits in the newest `most` (default: `MOST`) failures since a time, by their current verdicts."""

@@ -10,12 +10,13 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Row, and_, insert, or_, select, tuple_
 
 from service.failures.tables import logs, verdict_models, verdict_seals, verdicts
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
+from service.sql.reader import Reader
 from service.sql.types import CHAIN_START, utc
 
 MOST = 2_000  # records of one seal
@@ -48,11 +49,8 @@ class ModelUse:
     last_at: datetime
 
 
-class VerdictSealReader:
+class VerdictSealReader(Reader):
     """Reads verdict seals."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def models(self) -> tuple[ModelUse, ...]:
         """Every model that made verdicts, most recently used first; under high load recent ones may be missing."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.contracts import NotDiagnostic
 from classifiers.diagnostic_files.torchrun_error import read_error_file
 from service.formats import field_reading
 

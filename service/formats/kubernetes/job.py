@@ -9,8 +9,8 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.kubernetes import meta as kubernetes_meta
-from service.formats.read_outcome import Skipped
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:

@@ -10,8 +10,8 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.kubernetes import meta as kubernetes_meta
-from service.formats.read_outcome import Skipped
 
 _GOOD = ("Succeeded", "Complete", "Completed")
 # A PyTorchJob has the reason PyTorchJobFailed for every failure (`pkg/controller.v1/common/job.go`).

@@ -12,11 +12,11 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.kubernetes import containers as kubernetes_containers
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes.containers import ContainerEnd
 from service.formats.kubernetes.meta import Condition
-from service.formats.read_outcome import Skipped
 
 DISRUPTIONS = {
     "PreemptionByScheduler": Status.PREEMPTED,

@@ -5,9 +5,9 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.ray import STATES, split_message
-from service.formats.read_outcome import Skipped
 
 ENDED = frozenset({"Complete", "Failed"})
 _REFUSED = "ValidationFailed"  # by KubeRay, before or while a cluster runs

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.node_records.kinds import of_text, of_xid, rules
-from service.formats.read_outcome import Skipped
 
 _BAD = {"warning": "warning", "failure": "critical", "fail": "critical", "warn": "warning"}
 _FOUND_MOST = 200

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.formats import field_reading
+from service.formats.field_reading import Skipped
 from service.formats.node_records.kinds import of_text, rules
-from service.formats.read_outcome import Skipped
 
 CONDITIONS_MOST = 100
 _TIMES = (

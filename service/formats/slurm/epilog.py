@@ -10,7 +10,7 @@ from typing import Any
 
 from service.contracts.event import JobCompletion
 from service.formats import field_reading
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.slurm.job import NO_END, STATES, base_state, exit_and_signal
 from service.formats.slurm.nodes import expand_nodes
 

@@ -5,16 +5,18 @@ measured on Slurm 24.11. A record has no event id and no restart count: a requeu
 `jobid`, so attempts are distinguished by their times.
 """
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.slurm.nodes import expand_nodes
 from service.formats.slurm.paths import log_refs
-from service.formats.slurm.tres import read_tres
 
 # Base states, https://slurm.schedmd.com/job_state_codes.html.
 STATES = {
@@ -186,3 +188,45 @@ def _node_events(failed_node: str | None, state: str, job: int, at: datetime) ->
     if failed_node is None or failed_node in _UNKNOWN_TIMES:
         return ()
     return ({"at": at, "node": failed_node, "source": "slurmctld", "text": f"{state}: node failed under job {job}"},)
+
+
+_UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}  # a bare number is MiB
+_AMOUNT = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)([KMGTP]?)", re.IGNORECASE)
+_MOST = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class TrackableResources:
+    """The resources of a job; None if absent or not readable."""
+
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    gpus: int | None = None
+    gpu_type: str | None = None
+
+
+def read_tres(text: str | None) -> TrackableResources:
+    """Parse the allocated or requested resources of a job."""
+    parts = dict(part.split("=", 1) for part in (text or "").split(",") if "=" in part)
+    typed = [(name.removeprefix("gres/gpu:"), count) for name, count in parts.items() if name.startswith("gres/gpu:")]
+    counts = [_whole(count) for _, count in typed]
+    gpus = _whole(parts.get("gres/gpu"))
+    if gpus is None and typed:
+        gpus = sum(count or 0 for count in counts)
+    return TrackableResources(
+        cpus=_whole(parts.get("cpu")),
+        memory_bytes=_bytes(parts.get("mem")),
+        gpus=gpus,
+        gpu_type=typed[0][0] if len(typed) == 1 else None,
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    if text is None or not text.isdecimal() or len(text) > len(str(_MOST)):
+        return None
+    return min(int(text), _MOST)
+
+
+def _bytes(text: str | None) -> int | None:
+    hit = _AMOUNT.fullmatch(text or "")
+    return None if hit is None else min(int(Decimal(hit[1]) * _UNITS[hit[2].upper()]), _MOST)

@@ -14,7 +14,7 @@ from importlib.resources import files
 from classifiers.redaction import redact
 from service.contracts.node_event import NODES_MOST
 from service.formats import field_reading
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.slurm.nodes import expand_nodes
 from service.nodes.records import NODE_NAME_MOST, PLACE_NAME_MOST, KnownPlace, NodePlace
 

@@ -15,7 +15,7 @@ import yaml
 from classifiers.redaction import redact
 from service.errors import UnreadableRecord
 from service.formats import field_reading
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.slurm.nodes import expand_nodes
 from service.nodes.records import NODE_NAME_MOST, PLACE_NAME_MOST, KnownPlace, NodePlace
 

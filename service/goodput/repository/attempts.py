@@ -9,7 +9,7 @@ from service.failures.tables import failures
 from service.goodput.records import AttemptSum
 from service.goodput.repository import expressions
 from service.jobs.tables import jobs
-from service.sql import durations
+from service.sql import portable
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import ended_within
 
@@ -20,7 +20,7 @@ _HOUR_S, _DAY_S = 3_600.0, 86_400.0
 def sums(connection: Connection, bounds: Sequence[datetime], scope: Scope) -> tuple[AttemptSum, ...]:
     """Sums of the attempts that ended between the first and the last of `bounds`, by part, status, cause and size."""
     ids = expressions.ids_of_failures(connection, bounds[0], bounds[-1], scope)
-    ran = durations.seconds(connection, jobs.c.ended_at, jobs.c.started_at)
+    ran = portable.seconds(connection, jobs.c.ended_at, jobs.c.started_at)
     held = ran * jobs.c.gpus / _HOUR_S
     known = expressions.measured()
     # A checkpoint or a clock can make the stored loss larger than the hours held.

@@ -3,18 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from service.goodput.records import AttemptSum, GoodputCounts, Times
 from service.goodput.repository import attempts, runs, times
+from service.sql.reader import Reader
 from service.statistics.records import Scope
 
 
-class GoodputReader:
+class GoodputReader(Reader):
     """Reads the counts that goodput and reliability figures are computed from."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def attempts(self, bounds: Sequence[datetime], scope: Scope) -> tuple[AttemptSum, ...]:
         """Sums of the attempts that ended between the first and the last of `bounds`, by part of the period."""

@@ -12,7 +12,7 @@ from service.goodput.repository import expressions
 from service.jobs.repository import neighbours
 from service.jobs.tables import jobs
 from service.resubmissions.tables import lineages
-from service.sql import durations
+from service.sql import portable
 from service.sql.types import utc
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import ended_within
@@ -25,13 +25,13 @@ _FAILED = tuple(sorted(FAILURE_STATUSES))
 def sums(connection: Connection, since: datetime, until: datetime, scope: Scope) -> RunSums:
     """Restarts and effective training time of the lineages with attempts that ended in a period."""
     attempts = _numbered(attempts_of_runs(connection, ended_within(jobs, since, until, scope)), since)
-    ran = durations.seconds(connection, attempts.c.ended_at, attempts.c.started_at)
+    ran = portable.seconds(connection, attempts.c.ended_at, attempts.c.started_at)
     eligible = case(
         (attempts.c.previous_end.is_(None), attempts.c.submitted_at),
         (attempts.c.submitted_at > attempts.c.previous_end, attempts.c.submitted_at),
         else_=attempts.c.previous_end,
     )
-    waited = func.coalesce(durations.seconds(connection, attempts.c.started_at, eligible), 0.0)
+    waited = func.coalesce(portable.seconds(connection, attempts.c.started_at, eligible), 0.0)
     queued = case((waited > 0, waited), else_=0.0)
     lost = attempts.c.lost * _HOUR_S / attempts.c.gpus
     productive = case((lost < ran, ran - lost), else_=0.0)
@@ -74,7 +74,7 @@ def sums(connection: Connection, since: datetime, until: datetime, scope: Scope)
 def times_to_restart(connection: Connection, since: datetime, until: datetime, scope: Scope) -> Quantiles:
     """Seconds from the end of a failed attempt to the start of the next one of its lineage."""
     attempts = attempts_of_runs(connection, ended_within(jobs, since, until, scope))
-    pause = durations.seconds(connection, attempts.c.started_at, attempts.c.previous_end)
+    pause = portable.seconds(connection, attempts.c.started_at, attempts.c.previous_end)
     values = select(case((pause > 0, pause), else_=0.0).label("value")).where(
         attempts.c.previous_status.in_(_FAILED), attempts.c.started_at.is_not(None)
     )

@@ -10,7 +10,7 @@ from service.goodput.records import IncidentTimes, Quantiles
 from service.goodput.repository import expressions
 from service.incidents.tables import incidents
 from service.jobs.tables import jobs
-from service.sql import durations
+from service.sql import portable
 from service.sql.packing import unpack
 from service.sql.types import clean, utc
 from service.statistics.records import Scope
@@ -25,8 +25,8 @@ _FAILED = tuple(sorted(FAILURE_STATUSES))
 
 def to_verdict(connection: Connection, since: datetime, until: datetime, scope: Scope) -> Quantiles:
     """Seconds from the end of a failed attempt to its first verdict, of events that arrived within a day."""
-    delay = durations.seconds(connection, verdicts.c.at, jobs.c.ended_at)
-    arrival = durations.seconds(connection, jobs.c.received_at, jobs.c.ended_at)
+    delay = portable.seconds(connection, verdicts.c.at, jobs.c.ended_at)
+    arrival = portable.seconds(connection, jobs.c.received_at, jobs.c.ended_at)
     values = (
         select(case((delay > 0, delay), else_=0.0).label("value"))
         .select_from(jobs.join(verdicts, (verdicts.c.failure_id == jobs.c.failure_id) & (verdicts.c.version == 1)))
@@ -72,7 +72,7 @@ def to_close(connection: Connection, since: datetime, until: datetime, cluster: 
     if cluster is not None:
         wanted.append(incidents.c.cluster == clean(cluster))
     opened, closed = connection.execute(select(func.count(), func.count(incidents.c.closed_at)).where(*wanted)).one()
-    took = durations.seconds(connection, incidents.c.closed_at, incidents.c.opened_at)
+    took = portable.seconds(connection, incidents.c.closed_at, incidents.c.opened_at)
     values = select(took.label("value")).where(*wanted, incidents.c.closed_at.is_not(None))
     return IncidentTimes(opened, closed, expressions.quantiles(connection, values))
 

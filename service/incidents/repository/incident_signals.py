@@ -6,23 +6,21 @@ Only the latest signals of a resource are read, so that a long outage costs a ba
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import bindparam, delete, select
 
 from service.incidents.records import NewSignal, Signal
 from service.incidents.tables import incident_signals
 from service.sql import bulk
 from service.sql.bulk import upsert
+from service.sql.reader import Reader
 from service.sql.types import short, utc
 
 LATEST = 200  # per resource
 _COLUMNS = ("fold_key", "failure_id", "at", "user_name")
 
 
-class IncidentSignalReader:
+class IncidentSignalReader(Reader):
     """Reads incident signals."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def latest(self, since: Mapping[str, datetime]) -> dict[str, list[Signal]]:
         """The latest signals of each resource since its given time, newest first."""

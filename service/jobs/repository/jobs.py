@@ -16,7 +16,8 @@ from service.nodes.records import NodePlace
 from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.bulk import chunks
-from service.sql.distinct_values import distinct_values
+from service.sql.portable import distinct_values
+from service.sql.reader import Reader
 from service.sql.types import clean, utc
 from service.statistics.repository import rollups
 
@@ -73,11 +74,8 @@ class _Group:
     assigned: Assignments
 
 
-class JobReader:
+class JobReader(Reader):
     """Reads jobs."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def known(self, keys: Collection[str]) -> Mapping[str, bytes]:
         """The content digest of each of `keys` that is stored, or was stored until retention removed its row."""

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, Label, Subquery, and_, case, f
 
 from service.jobs.same_job import RESTARTED_WITHIN, RESUBMITTED_WITHIN
 from service.jobs.tables import jobs
-from service.sql import durations
+from service.sql import portable
 
 IDENTITY = ("name", "pod", "attempt", "submitted_at", "started_at", "ended_at")
 THIS = ""
@@ -32,7 +32,7 @@ def same_job(connection: Connection, rows: Subquery, first: str, second: str) ->
     names = (one["name"].is_(None), other["name"].is_(None), one["name"] == other["name"])
     pods = (one["pod"].is_not(None), other["pod"].is_not(None))
     began = func.coalesce(other["submitted_at"], other["started_at"], other["ended_at"])
-    pause = durations.seconds(connection, began, one["ended_at"])
+    pause = portable.seconds(connection, began, one["ended_at"])
     restarted = func.coalesce(other["attempt"], 0) > func.coalesce(one["attempt"], 0)
     resubmitted = and_(~restarted, other["submitted_at"].is_not(None))
     longest = case((resubmitted, RESUBMITTED_WITHIN.total_seconds()), else_=RESTARTED_WITHIN.total_seconds())

@@ -12,7 +12,7 @@ from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
 from service.nodes.tables import node_events
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
-from service.sql.key_join import KeyJoin
+from service.sql.portable import KeyJoin
 from service.sql.types import clean, short, utc
 
 TEXT_MOST = 2_000  # characters

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
+from sqlalchemy import Row, TextualSelect, delete, select, text
 
 from service.failures.tables import failure_nodes, failures, verdicts
 from service.jobs.tables import jobs
@@ -12,16 +12,14 @@ from service.nodes.records import FailureWeights, JudgedFailure, RanJob, Window
 from service.nodes.tables import failure_weights
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
-from service.sql.key_join import KeyJoin, Kind
 from service.sql.packing import pack, unpack
+from service.sql.portable import KeyJoin, Kind
+from service.sql.reader import Reader
 from service.sql.types import clean, names_of, utc
 
 
-class FailureFactReader:
+class FailureFactReader(Reader):
     """Reads failure facts."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def ran(self, ids: Collection[int]) -> list[RanJob]:
         """These attempts, ordered by id; deleted ones are left out."""

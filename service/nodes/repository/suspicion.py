@@ -15,18 +15,16 @@ from service.nodes.tables import failure_rate_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
-from service.sql.key_join import KeyJoin
+from service.sql.portable import KeyJoin
+from service.sql.reader import Reader
 from service.sql.types import clean, short, utc
 
 Key = tuple[str, str]
 _CHUNK = 400
 
 
-class SuspicionReader:
+class SuspicionReader(Reader):
     """Reads node suspicion."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def of(self, cluster: str, names: Collection[str]) -> Mapping[str, NodeSuspicion]:
         """The suspicion of each of these nodes of a cluster; unknown nodes are left out.

@@ -1,7 +1,9 @@
 """Rules about the value of a resubmit: expected saving and waste, and the success rate of earlier ones."""
 
+from functools import lru_cache
+from math import exp, lgamma, log, log1p
+
 from service.formatting import gpu_hours, percent
-from service.recommend import success_odds
 from service.recommend.facts import Tally
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
@@ -21,7 +23,7 @@ class LowSuccessRate:
         tally = context.facts.history.under_policy.get(context.plan, _NONE)
         if tally.helped + tally.failed < settings.at_least:
             return NO_OBJECTION
-        if success_odds.below(tally.helped, tally.failed, settings.floor) < settings.credible:
+        if below(tally.helped, tally.failed, settings.floor) < settings.credible:
             return NO_OBJECTION
         slots = {"helped": tally.helped, "ended": tally.helped + tally.failed, "floor": percent(settings.floor, 0)}
         return RuleResult("demoted", slots, cap="advise")
@@ -45,7 +47,7 @@ class CostGate:
         elsewhere = context.verdict.retry_outlook == "helps_elsewhere" or bool(context.excluded_nodes)
         prior = settings.prior_helps_elsewhere if elsewhere else settings.prior_helps
         tally = context.facts.history.resubmits.get(context.plan, _NONE)
-        chance = success_odds.mean(tally, prior * context.verdict.confidence, settings.prior_weight)
+        chance = mean(tally, prior * context.verdict.confidence, settings.prior_weight)
         ran = max(0.0, (job.ended_at - job.started_at).total_seconds() / 3600)
         lost = self._lost(context, ran)
         again = max(settings.least_run_hours, lost)
@@ -79,3 +81,25 @@ class CostGate:
         if at is None or context.job.ended_at is None:
             return ran
         return min(ran, max(0.0, (context.job.ended_at - at).total_seconds() / 3600))
+
+
+def mean(tally: Tally, prior: float, weight: float) -> float:
+    """The mean of the Beta posterior; `prior` has the weight of `weight` outcomes."""
+    return (weight * prior + tally.helped) / (weight + tally.helped + tally.failed)
+
+
+@lru_cache(maxsize=4096)
+def below(helped: int, failed: int, floor: float) -> float:
+    """P(rate < floor) with a uniform prior after `helped` and `failed` outcomes: Beta(helped + 1, failed + 1).
+
+    For integer counts the cumulative Beta distribution is a binomial tail: P(Bin(n + 1, floor) > helped).
+    """
+    if not 0 < floor < 1:
+        return 0.0 if floor <= 0 else 1.0
+    tries, hit, miss = helped + failed + 1, log(floor), log1p(-floor)
+    # By logarithms: the binomial coefficients of some thousand outcomes are beyond a float.
+    tail = (
+        exp(lgamma(tries + 1) - lgamma(hits + 1) - lgamma(tries - hits + 1) + hits * hit + (tries - hits) * miss)
+        for hits in range(helped + 1, tries + 1)
+    )
+    return min(1.0, sum(tail))

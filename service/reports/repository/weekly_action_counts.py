@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, case, func, or_, select
+from sqlalchemy import case, func, or_, select
 
 from service.contracts.advice import FAILED
 from service.failures.tables import failures
@@ -13,6 +13,7 @@ from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
 from service.resubmissions.repository.rescued import rescued
 from service.resubmissions.tables import requests
+from service.sql.reader import Reader
 from service.sql.types import utc
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import in_scope
@@ -44,11 +45,8 @@ class WeekIncident:
     jobs: int
 
 
-class WeeklyActionCountReader:
+class WeeklyActionCountReader(Reader):
     """Reads counts of automatic actions in a week."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def automated(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Automated:
         """Counts of automatic resubmission."""

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Connection,
     Float,
     Row,
     String,
@@ -31,6 +30,7 @@ from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING, Amount
 from service.reports.weekly_facts import GroupFacts
 from service.sql import bulk
+from service.sql.reader import Reader
 from service.sql.types import clean, utc
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import in_scope
@@ -64,11 +64,8 @@ class Trust:
     confidence: float | None
 
 
-class WeeklyCountReader:
+class WeeklyCountReader(Reader):
     """Reads counts of jobs and failures in a week."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def counts(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> PeriodCounts:
         """Finished and failed jobs; the failed ones by side, "unknown" for abstained verdicts and jobs without one."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, select
+from sqlalchemy import Row, Select, and_, func, select
 
 from service.failures.tables import failures, logs, verdicts
 from service.jobs.tables import jobs
 from service.resubmissions.repository.rescued import gpu_hours_rescued
 from service.resubmissions.tables import advice_history, requests
 from service.sql.packing import unpack
+from service.sql.reader import Reader
 from service.sql.types import names_of, utc
 
 _AT_ONCE = 2_000
@@ -49,11 +50,8 @@ class StoredDecision:
     rescued: float
 
 
-class DecisionReader:
+class DecisionReader(Reader):
     """Reads past decisions."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def span(self, since: datetime | None = None) -> tuple[int, int] | None:
         """The lowest and highest id of a failure with advice since a time; None if there is none."""

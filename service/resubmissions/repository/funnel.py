@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 
 from service.contracts.advice import FAILED, HELPED
 from service.jobs.tables import jobs
 from service.resubmissions.records import RequestState
 from service.resubmissions.repository.rescued import rescuable, rescued
 from service.resubmissions.tables import requests
+from service.sql.reader import Reader
 from service.sql.types import utc
 
 
@@ -49,11 +50,8 @@ class Funnel:
     by_state: Mapping[RequestState, int] = field(default_factory=dict)
 
 
-class FunnelReader:
+class FunnelReader(Reader):
     """Reads the funnel."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def read(self, since: datetime, until: datetime | None = None) -> Funnel:
         """The requests of the policy made since a time, and before another one if it is given."""

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, case, func, select
 from service.contracts.advice import Outcome
 from service.jobs.tables import jobs
 from service.resubmissions.tables import requests
-from service.sql import durations
+from service.sql import portable
 
 
 def gpu_hours_rescued(
@@ -54,5 +54,5 @@ def rescuable(connection: Connection, *which: ColumnElement[bool]) -> Mapping[tu
 
 def _of_success(connection: Connection) -> ColumnElement[float]:
     """`gpu_hours_rescued` of a success, in SQL: with an unknown size or start the hours are null, so not above 0."""
-    held = jobs.c.gpus * durations.seconds(connection, jobs.c.ended_at, jobs.c.started_at) / 3_600
+    held = jobs.c.gpus * portable.seconds(connection, jobs.c.ended_at, jobs.c.started_at) / 3_600
     return case((held - jobs.c.gpu_hours_lost > 0, held - jobs.c.gpu_hours_lost), else_=0.0)

@@ -42,6 +42,7 @@ from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.bulk import chunks
+from service.sql.reader import Reader
 from service.sql.types import UtcDateTime, clean, utc
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import Scope
@@ -378,11 +379,8 @@ def _sum_day(connection: Connection, day: datetime) -> None:
     sums.write_day(connection, day)
 
 
-class RollupRepository:
+class RollupRepository(Reader):
     """Writes hourly counts."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def recount(self, now: datetime, *, limit: int = 24) -> int:
         """See `recount`."""

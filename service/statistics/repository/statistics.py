@@ -20,11 +20,10 @@ from sqlalchemy import (
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.tables import dead_letters
-from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
 from service.sql import paging
-from service.sql.distinct_values import values_by_set
+from service.sql.portable import values_by_set
 from service.sql.types import UtcDateTime, utc
 from service.statistics.kept_counts import KeptCounts
 from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
@@ -205,7 +204,6 @@ def _health() -> Select[Any]:
         "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
         "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
         "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
-        "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
     }
     return select(recent, *(count.scalar_subquery().label(name) for name, count in counts.items()))
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, Forbidden, TooLarge, UnreadableRecord
 from service.formats import node_events
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging import batching
 from service.messaging.dead_letters import dead_letter
 from service.nodes.records import KnownPlace, NewNodeEvent, NodeReport

@@ -3,17 +3,21 @@
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from classifiers.case_builder import build_case
-from classifiers.composition import log_noise, node_noise
+from classifiers.composition import log_noise, node_noise, noise, training_cases
 from classifiers.composition.node_noise import Job
 from classifiers.composition.noise import Noise, add_noise, complete
+from classifiers.composition.training_cases import TrainingNoise
 from classifiers.data import noise_data
+from classifiers.data.labelled_cases import LabelledCase
 from classifiers.data.noise_data import NoiseEntry, Use
+from tests.classifiers.conftest import KINDS, labelled
 
 START = datetime.fromisoformat("2026-11-20T00:00:00Z")
 JOB = Job(START, START + timedelta(hours=10), ("gpu017", "gpu018"), "884120")
@@ -177,3 +181,41 @@ def test_reactions_are_added_for_another_rank_only() -> None:
         assert "reset by peer" not in logs[1]["tail"]
         found += "[rank0]" in logs[0]["tail"]
     assert found > 5
+
+
+CASES = [labelled(kind, number) for kind in KINDS for number in range(12)]
+
+
+def changed(cases: list[LabelledCase]) -> list[LabelledCase]:
+    return [new for old, new in zip(CASES, cases, strict=True) if new.event != old.event]
+
+
+def test_the_share_of_cases_gets_noise_and_all_keep_their_labels() -> None:
+    cases = training_cases.with_noise(CASES, TrainingNoise(share=0.3))
+    assert 0.15 < len(changed(cases)) / len(CASES) < 0.45
+    assert [(case.id, case.kind, case.labels) for case in cases] == [
+        (case.id, case.kind, case.labels) for case in CASES
+    ]
+    assert not changed(training_cases.with_noise(CASES, TrainingNoise(share=0.0)))
+
+
+def test_the_raw_case_is_that_of_the_noisy_event() -> None:
+    cases = changed(training_cases.with_noise(CASES, TrainingNoise(share=1.0, most_events=40)))
+    counts = [len(case.raw.node_events) for case in cases]
+    assert max(counts) <= 40
+    assert len(set(counts)) > 10
+    assert sum(count < 10 for count in counts) > len(counts) / 3
+
+
+def test_reports_get_no_noise() -> None:
+    reports = [replace(case, provenance={**case.provenance, "medium": "report"}) for case in CASES]
+    assert training_cases.with_noise(reports, TrainingNoise(share=1.0)) == reports
+
+
+def test_only_entries_for_training_are_used() -> None:
+    measured = {
+        event.text for entry in noise_data.node_entries("measure") for event in entry.events if "$" not in event.text
+    }
+    assert len(measured) > 30
+    cases = training_cases.with_noise(CASES, TrainingNoise(share=1.0, most_events=noise.MOST_EVENTS))
+    assert not measured & {event.text for case in cases for event in case.raw.node_events}

@@ -74,7 +74,7 @@ def test_any_label_an_expert_could_defend_is_right(cases: list[LabelledCase]) ->
     assert found.weak["cause"] == {"USER.1": 1}
 
 
-def test_runs_of_several_ranks_are_measured_apart() -> None:
+def test_runs_of_several_ranks_are_distinguished() -> None:
     def case(number: int, ranks: int, root: int) -> LabelledCase:
         line = f"KeyError: 'y{number}'"
         flat = {**FLAT, "id": f"c{number}", "log": line, "root_rank": root, "root_line": line}
@@ -86,8 +86,7 @@ def test_runs_of_several_ranks_are_measured_apart() -> None:
         for number in (0, 1, 9)
     ]
     found = measure("x", cases, answers)
-    assert found.many_rank == (0.5, 2)
-    assert found.many_line == (0.5, 2)
+    assert [metrics.is_of_many_ranks(one) for one in cases] == [False, True, True]
     assert found.root_rank[1] == 3
     assert found.root_rank[0] == pytest.approx(1 / 3)
 

@@ -60,6 +60,19 @@ def test_without_labels_verdicts_stay_the_same(model: Model, cases: list[Labelle
     assert [asdict(one) for one in plain.diagnose(raws)] == [asdict(one) for one in with_layer.diagnose(raws)]
 
 
+def test_two_layers_that_share_what_is_read_give_the_verdicts_that_each_gives_alone(
+    model: Model, cases: list[LabelledCase]
+) -> None:
+    layer = fitted(model, case("licence", LICENCE.format(n=1), SYSTEM)).layer
+    raws = [case("new", LICENCE.format(n=47), {"side": "user"}).raw, *(one.raw for one in cases[::7])]
+    plain = Diagnoser(model, signatures.packaged())
+    before, after = plain.diagnose_as(plain.with_layer(layer), raws)
+    assert before == Diagnoser(model, signatures.packaged()).diagnose(raws)
+    assert after == Diagnoser(model, signatures.packaged(), layer).diagnose(raws)
+    assert (before[0].cause, after[0].cause) != (after[0].cause, after[0].cause)
+    assert plain.diagnose_as(plain.with_layer(layer), []) == ([], [])
+
+
 def test_a_recurrence_takes_the_label_with_other_hosts_and_numbers(model: Model) -> None:
     layer = fitted(model, case("licence", LICENCE.format(n=1), {**SYSTEM, "retry": "after_repair"})).layer
     found = verdict(model, LICENCE.format(n=47), layer)

@@ -11,10 +11,9 @@ from service.db.session import Store
 from service.deliveries.channels.channel import Channel
 from service.deliveries.channels.http import Poster
 from service.deliveries.channels.webhook import WebhookChannel
-from service.deliveries.config import Sending, defaults
+from service.deliveries.config import Route, Sending, defaults
 from service.deliveries.drain import Drain, Target
 from service.deliveries.records import DueDelivery, OutboxMessage
-from service.deliveries.routing import Route
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, verdict

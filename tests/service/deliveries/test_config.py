@@ -1,13 +1,25 @@
 """The administrator's file: checked place by place, its secrets only by reference and never shown."""
 
+from dataclasses import replace
+from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
+from service.automation.notifications import MessageKind
+from service.db.session import Store
 from service.deliveries import config
+from service.deliveries.build import targets
+from service.deliveries.channels.pagerduty import PagerDutyChannel
+from service.deliveries.config import Route, parse
+from service.deliveries.records import EndpointState, FailureFacts
+from service.deliveries.repository.endpoints import paused
 from service.errors import ConfigurationError
-from tests.service.deliveries.sample_messages import KEY, SECRET
+from tests.service.deliveries.sample_messages import KEY, SECRET, due, payload, poster
+from tests.service.frozen_clock import FrozenClock
+from tests.service.sample_rows import NOON
 
 SOUND = """
 [network]
@@ -128,3 +140,115 @@ def test_what_could_never_be_sent_is_refused_at_the_start(sound: str, change: tu
     with pytest.raises(ConfigurationError) as caught:
         config.parse(sound.replace(*change))
     assert place in str(caught.value)
+
+
+def test_a_circuit_is_kept_for_the_target_it_was_of(store: Store, clock: FrozenClock) -> None:
+    until = clock.at + timedelta(seconds=30)
+    with store.unit_of_work() as work:
+        state = work.endpoints.lock("e", "here")
+        assert state == EndpointState("e", "here")
+        work.endpoints.put(replace(state, failures=5, paused_until=until, detail="x" * 999))
+    with store.unit_of_work() as work:
+        kept = work.endpoints.lock("e", "here")
+        assert (kept.failures, kept.paused_until, kept.detail) == (5, until, "x" * 300)
+        assert work.endpoints.lock("e", "there") == EndpointState("e", "there")
+
+
+def test_an_enabled_endpoint_is_tried_at_once(store: Store, clock: FrozenClock) -> None:
+    with store.unit_of_work() as work:
+        state = work.endpoints.lock("e", "here")
+        work.endpoints.put(replace(state, disabled_at=clock.at))
+        assert paused(work.endpoints.all()["e"], clock.at)
+        work.endpoints.enable("e")
+        assert not paused(work.endpoints.all()["e"], clock.at)
+
+
+def test_a_pause_ends(clock: FrozenClock) -> None:
+    until = clock.at + timedelta(seconds=1)
+    assert paused(EndpointState("e", "t", paused_until=until), clock.at)
+    assert not paused(EndpointState("e", "t", paused_until=until), until)
+    assert not paused(None, until)
+
+
+VERDICT = {"side": "hardware", "cause": "HW.NODE.3", "cluster": "orion", "decision": "hold", "abstained": False}
+FACTS = FailureFacts("failed", "ana", "vision", "gpu-long", 40.0, 64, new_kind=True)
+
+
+@pytest.mark.parametrize(
+    ("route", "takes"),
+    [
+        (Route(), True),
+        (Route(type=("failure.*",)), True),
+        (Route(type=("incident.opened",)), False),
+        (Route(side=("hardware", "system")), True),
+        (Route(side=("user",)), False),
+        (Route(cause=("HW.*",)), True),
+        (Route(cause=("HW.NODE.3",)), True),
+        (Route(cause=("HW.NODE",)), False),
+        (Route(cluster=("orion",), team=("vision",), queue=("gpu-long",), user=("ana",)), True),
+        (Route(cluster=("orion",), team=("speech",)), False),
+        (Route(decision=("hold",)), True),
+        (Route(abstained=True), False),
+        (Route(min_gpu_hours=40), True),
+        (Route(min_gpu_hours=41), False),
+        (Route(min_gpus=64, new_kind=True), True),
+        (Route(min_gpus=65), False),
+        (Route(new_kind=False), False),
+    ],
+)
+def test_all_conditions_must_hold(route: Route, takes: bool) -> None:
+    assert route.takes("failure.diagnosed", VERDICT, FACTS) is takes
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        Route(team=("vision",)),
+        Route(new_kind=False),
+        Route(min_gpus=0),
+        Route(min_gpu_hours=0),
+        Route(side=("hardware",)),
+    ],
+)
+def test_what_is_unknown_fulfils_no_condition(route: Route) -> None:
+    assert not route.takes("failure.diagnosed", {}, None)
+
+
+EVERY = {*get_args(MessageKind), "failure.diagnosed", "failure.revised", "report.published"}
+ALERTS = {
+    *("failure.diagnosed", "failure.revised", "incident.opened", "incident.closed"),
+    *("resubmission.failed", "resubmission.demoted"),
+}
+KINDS = {
+    "pagerduty": 'routing_key = "env:KEY"',
+    "alertmanager": 'url = "https://alerts.example"',
+    "webhook": 'url = "https://hook.example"\nsecrets = ["env:SECRET"]',
+}
+
+
+@pytest.mark.parametrize("route", ["", "route = [{}]", 'route = [{ type = ["resubmission.*", "report.*"] }]'])
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_alerts_reach_those_who_are_paged(monkeypatch: pytest.MonkeyPatch, kind: str, route: str) -> None:
+    monkeypatch.setenv("KEY", "R0UT1NGKEY")
+    monkeypatch.setenv("SECRET", "whsec_" + "A" * 43 + "=")
+    config = parse(f'[[endpoint]]\nname = "e"\nkind = "{kind}"\n{KINDS[kind]}\n{route}')
+    [target] = targets(config, FrozenClock(NOON), lambda _: pytest.fail("topic"))
+    got = {one for one in EVERY if target.wants(one, payload(1), None)}
+    permitted = {
+        "pagerduty": ALERTS | {"resubmission.succeeded"},  # resolves the incident of its failure
+        "alertmanager": ALERTS,
+        "webhook": EVERY,
+    }[kind]
+    routed = {one for one in EVERY if one.startswith(("resubmission.", "report."))} if "type" in route else EVERY
+    assert got == permitted & routed
+
+
+def test_a_job_that_succeeded_again_resolves_the_incident_of_its_failure(clock: FrozenClock) -> None:
+    severity: Any = {}
+    channel = PagerDutyChannel("http://pager", "K", poster(), clock, severity=severity)
+    failed, again = (
+        channel.event(due(7)),
+        channel.event(due(8, type="resubmission.succeeded", key="orion/7", payload=payload(7))),
+    )
+    assert (failed["event_action"], again["event_action"]) == ("trigger", "resolve")
+    assert failed["dedup_key"] == again["dedup_key"]

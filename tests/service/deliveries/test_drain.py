@@ -10,9 +10,9 @@ from standardwebhooks.webhooks import Webhook
 
 from service.db.session import Store
 from service.deliveries.channels.channel import SENT, Outcome
+from service.deliveries.config import Route
 from service.deliveries.drain import Drain
 from service.deliveries.records import DueDelivery, StoredDelivery
-from service.deliveries.routing import Route
 from service.telemetry import Telemetry
 from tests.service.deliveries.receivers import Receiver, receiver
 from tests.service.deliveries.sample_messages import SECRET, SENDING, drain, put, target, webhook

@@ -7,7 +7,7 @@ import orjson
 
 from service.contracts.event import JobCompletion
 from service.errors import UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.recognise import parse
 
 FOLDER = Path(__file__).parents[2] / "data" / "formats"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from classifiers.fleet_evidence import evidence_weights
 from service.contracts.node_event import NODES_MOST
 from service.errors import UnreadableRecord
+from service.formats.field_reading import Skipped
 from service.formats.node_events import parse
 from service.formats.node_records.kinds import of_xid, rules
-from service.formats.read_outcome import Skipped
 from service.nodes.records import NewNodeEvent, NodeReport
 
 AT = "2026-11-20T03:41:52Z"

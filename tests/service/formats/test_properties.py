@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.contracts.event import JobCompletion
 from service.errors import UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.recognise import parse, parse_object
 from tests.service.formats.examples import NAMES, load
 

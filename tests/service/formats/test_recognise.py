@@ -7,7 +7,7 @@ import pytest
 
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion
 from service.errors import UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.formats.recognise import parse, parse_object
 from tests.service.formats.examples import NAMES, event, load, read, skipped
 

@@ -2,7 +2,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from service.errors import UnreadableRecord
+from service.formats.slurm.job import TrackableResources, read_tres
+from service.formats.slurm.nodes import NODES_MOST, expand_nodes
+from service.formats.slurm.paths import expand
 from tests.service.formats.examples import event, load, skipped, wrong_field
 
 
@@ -141,3 +147,130 @@ def test_a_wrong_field_is_named(change: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize(("number", "uid"), [(4107, 4107), (0, 0), (2**32 - 2, None), (None, None)])
 def test_the_number_of_the_user_is_kept(number: int | None, uid: int | None) -> None:
     assert event({**load("slurm"), "user_id": number}).uid == uid
+
+
+@pytest.mark.parametrize(
+    ("text", "tres"),
+    [
+        (None, TrackableResources()),
+        ("cpu=4,mem=500M,node=1", TrackableResources(4, 500 * 2**20)),
+        ("mem=1.5G", TrackableResources(memory_bytes=3 * 2**29)),
+        ("mem=512", TrackableResources(memory_bytes=2**29)),
+        ("gres/gpu=8,gres/gpu:h100=8", TrackableResources(gpus=8, gpu_type="h100")),
+        ("gres/gpu:a100=2,gres/gpu:v100=1", TrackableResources(gpus=3)),
+        ("cpu=many,mem=NaN,gres/gpu=", TrackableResources()),
+        ("mem=1e999999999", TrackableResources()),
+    ],
+)
+def test_resources(text: str | None, tres: TrackableResources) -> None:
+    assert read_tres(text) == tres
+
+
+@given(st.text(alphabet="cpumegrs/:=,0123456789.KMGTPe-", max_size=80))
+def test_any_text_is_read_without_complaint(text: str) -> None:
+    found = read_tres(text)
+    assert all(number is None or 0 <= number <= 2**53 for number in (found.cpus, found.memory_bytes, found.gpus))
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        (None, ()),
+        ("", ()),
+        ("(null)", ()),
+        ("None assigned", ()),
+        ("gpu7", ("gpu7",)),
+        ("gpu[001-003,007]", ("gpu001", "gpu002", "gpu003", "gpu007")),
+        ("a[1-2],b3,a[2-3]", ("a1", "a2", "b3", "a3")),
+        ("r[1-2]n[1-2]", ("r1n1", "r1n2", "r2n1", "r2n2")),
+        ("gpu-1.cluster.example", ("gpu-1.cluster.example",)),
+    ],
+)
+def test_expressions(expression: str | None, names: tuple[str, ...]) -> None:
+    assert expand_nodes(expression, "nodes") == names
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "a[1-", "a]", "a[[1]]", "a[1\n]", "a[5-1]", "a[x-y]", "a[1-999999999]", "a" + "[1-9]" * 9, "x" * 300 + "[1-2]",
+        "a[" + ",".join(["1-99999"] * 50) + "]", "a[1-60000],b[1-60000]", "a[" + "9" * 5000 + "-" + "9" * 5001 + "]",
+    ],
+)  # fmt: skip
+def test_what_is_none_or_too_much_is_refused(expression: str) -> None:
+    with pytest.raises(UnreadableRecord, match="nodes"):
+        expand_nodes(expression, "nodes")
+
+
+@given(st.text(alphabet="ab[]-,019 \n", max_size=60))
+def test_any_text_is_names_or_refused(expression: str) -> None:
+    try:
+        names = expand_nodes(expression, "nodes")
+    except UnreadableRecord:
+        return
+    assert len(names) <= NODES_MOST
+    assert len(set(names)) == len(names)
+
+
+KNOWN = {"j": "123", "A": "120", "a": "4", "x": "my job", "u": "ana", "N": "gpu1", "t": "0", "n": "0", "s": "batch"}
+
+
+@pytest.mark.parametrize(
+    ("template", "path"),
+    [
+        ("/l/%j.out", "/l/123.out"),
+        ("/l/%x_%u@%N", "/l/my job_ana@gpu1"),
+        ("/l/%A_%a", "/l/120_4"),
+        ("/l/%6j", "/l/000123"),
+        ("/l/%99j", "/l/0000000123"),
+        ("/l/%5x", "/l/my job"),
+        ("/l/100%%", "/l/100%"),
+        ("/l/%%j", "/l/%j"),
+        ("/l/%", "/l/%"),
+        ("/l/\\%j", "/l/%j"),
+        ("/l/%z%4q", "/l/%z%4q"),
+    ],
+)
+def test_patterns(template: str, path: str) -> None:
+    assert expand(template, KNOWN) == (path, None)
+
+
+@pytest.mark.parametrize(("template", "unknown"), [("/l/%r", "%r"), ("/l/%j-%S", "%S")])
+def test_facts_missing_in_the_record_are_reported(template: str, unknown: str) -> None:
+    assert expand(template, KNOWN)[1] == unknown
+
+
+def refs(**change: Any) -> list[tuple[str | None, str | None, str | None]]:
+    return [(ref.stream, ref.uri, ref.missing) for ref in event({**load("slurm"), **change}).logs]
+
+
+def test_stderr_not_set_is_in_the_same_file() -> None:
+    for err in (None, "", "/l/%j"):
+        assert refs(std_out="/l/%j", std_err=err) == [("stdout", "file:///l/31877", None)]
+
+
+def test_no_output_no_log() -> None:
+    assert refs(std_out="/dev/null", std_err=None) == []
+    assert refs(std_out=None, std_err=None) == []
+
+
+def test_a_path_that_cant_be_known_is_missing_with_the_reason() -> None:
+    [(_, uri, missing)] = refs(std_out="/l/%r", std_err=None)
+    assert uri is None
+    assert missing is not None
+    assert "%r" in missing
+    [(_, uri, missing)] = refs(std_out="out", std_err=None, work_dir=None)
+    assert uri is None
+    assert missing is not None
+    assert "relative" in missing
+
+
+def test_what_a_batch_scripts_file_is_called() -> None:
+    template = "/l/%j-%J-%s-%t-%n-%u-%x-%A-%a-%b-%5j"
+    assert refs(std_out=template, std_err=None)[0][1] == (
+        "file:///l/31877-31877-batch-0-0-mira-bert-ft-31877-4294967294-4-31877"
+    )
+
+
+def test_odd_characters_survive_in_the_uri() -> None:
+    assert refs(std_out="/l/%x #?%%.log", std_err=None, job_name="é")[0][1] == "file:///l/%C3%A9%20%23%3F%25.log"

@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import UnreadableRecord
 from service.formats import node_events
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.nodes.records import NodePlace, NodeReport
 
 

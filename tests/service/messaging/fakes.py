@@ -8,7 +8,7 @@ from typing import Any
 from service.contracts.event import JobCompletion, from_object
 from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable, UnreadableRecord
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.messaging.dead_letters import Rejected
 from service.messaging.record import Headers

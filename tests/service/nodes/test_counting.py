@@ -7,10 +7,10 @@ import pytest
 
 from service.db.session import Store
 from service.formats import node_events
+from service.nodes.counting import node_weights
 from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.failure_weights import node_weights
 from service.nodes.records import JudgedFailure, NewNodeEvent, NodeReport, RanJob
 from service.nodes.repository.failure_facts import FailureFactReader
 from service.nodes.settings import FleetSettings

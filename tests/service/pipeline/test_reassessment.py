@@ -24,8 +24,7 @@ from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
 from service.pipeline import reassessment, revision
-from service.pipeline.advised_wire import advised_wire
-from service.pipeline.diagnosis_tools import DiagnosisTools
+from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock

@@ -1,16 +1,19 @@
 """Local outcomes combined with the published prior."""
 
+import tomllib
 from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers import taxonomy
-from service.recommend import ranking
-from service.recommend.advise import advise
+from service.recommend import ranking, wording
+from service.recommend.advise import CONSENT_RULES, OBJECTION_RULES, advise
 from service.recommend.facts import Facts, History
 from service.recommend.policy import built_in
+from service.recommend.rule_chain import NO_OBJECTION, RuleResult
 from tests.service.recommend.sample_facts import FAILED, LOST_GPU, NOW
 
 CODES = tuple(code for code in taxonomy.load().mitigations if code != "M11")
@@ -57,3 +60,20 @@ def test_mitigations_that_worked_before_are_named_and_rank_higher() -> None:
     assert result[9].reasons[-1].endswith("with counts: M8 Node De-commission 9")
     assert result[9].reasons[:-1] == result[0].reasons  # it ranks what to do; no rule asks it
     assert (result[9].decision, result[9].mode) == (result[0].decision, result[0].mode)
+
+
+TEXTS = tomllib.loads(files("service.recommend").joinpath("reasons.toml").read_text(encoding="utf-8"))
+
+
+def test_every_rule_has_texts_and_no_text_is_unused() -> None:
+    names = {rule.name for rule in (*OBJECTION_RULES, *CONSENT_RULES)}
+    assert names | {"*"} == set(TEXTS)
+    for name in names:
+        assert wording.describe(name, NO_OBJECTION)
+
+
+def test_slots_are_filled() -> None:
+    result = RuleResult("reached", {"count": 3, "most": 4, "side": "platform's"})
+    assert wording.describe("resubmits of this job", result).startswith("3 of at most 4 ")
+    with pytest.raises(KeyError):
+        wording.describe("resubmits of this job", RuleResult("unknown"))

@@ -16,9 +16,8 @@ from classifiers.contracts import Verdict
 from service.contracts.event import from_object
 from service.second_reader.asking import LEASE, SecondReadings
 from service.second_reader.openai_endpoint import OpenAIEndpoint
-from service.second_reader.opinion import Opinion
+from service.second_reader.opinion import NoReply, Opinion, Reply
 from service.second_reader.question import Question
-from service.second_reader.reader import NoReply, Reply
 from service.second_reader.records import SecondReading
 from service.web.pages.failure import second_reading
 from tests.service.second_reader.chat_endpoint import chat_endpoint

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.second_reader.openai_endpoint import OpenAIEndpoint
-from service.second_reader.reader import NoReply
+from service.second_reader.opinion import NoReply
 from tests.service.second_reader.chat_endpoint import SETTLED, ChatEndpoint, Messages, chat_endpoint
 from tests.service.second_reader.test_question import asked
 

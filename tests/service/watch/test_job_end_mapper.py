@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.watch import job_end_mapper
 from tests.service.watch.objects import disruption, job, pod
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.formats.field_reading import Skipped
 from service.formats.node_records import kubernetes
-from service.formats.read_outcome import Skipped
 from service.watch import node_watch
 from service.watch.node_watch import NodeStates, event_line, observed
 from tests.service.watch.objects import NOW, node

@@ -10,9 +10,9 @@ from service.contracts.event import JobCompletion
 from service.kubernetes.errors import RequestRefused
 from service.kubernetes.paths import Object
 from service.watch.cluster_evidence import EvidenceCollector
+from service.watch.job_end_mapper import owner_collections
 from service.watch.metrics import WatcherMetrics
 from service.watch.node_watch import NodeStates
-from service.watch.owner_kinds import owner_collections
 from service.watch.reflector import Observation, ObservationKind, follow
 from service.watch.watcher import Watcher, WatchOptions, collections
 from tests.service.frozen_clock import FrozenClock

@@ -18,7 +18,7 @@ from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import Conflict, Unavailable
 from service.formats import node_events, recognise
-from service.formats.read_outcome import Skipped
+from service.formats.field_reading import Skipped
 from service.messaging.batch_result import BatchOutcome
 from service.web.api.node_events import submit as submit_node_events
 from service.web.event_intake import lines_of, submit

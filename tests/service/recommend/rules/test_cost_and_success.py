@@ -4,12 +4,16 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
 
 from classifiers.contracts import JobFacts
 from service.contracts.advice import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import History, KnownCheckpoint, OpenIncident, Tally
+from service.recommend.rules import cost_and_success
 from tests.service.recommend.sample_facts import ALONE, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()
@@ -68,3 +72,25 @@ def test_a_successful_probe_outweighs_earlier_failures() -> None:
 def test_the_gate_can_be_switched_off() -> None:
     off = policy.parse('version = "1"\n[cost]\nenabled = false\n')
     assert advise(PASSING, ran(10, gpus=4000), ALONE, off).decision == "resubmit_after"
+
+
+@given(st.integers(0, 80), st.integers(0, 80), st.floats(0.01, 0.99))
+def test_the_tail_is_the_beta_distributions(helped: int, failed: int, floor: float) -> None:
+    assert cost_and_success.below(helped, failed, floor) == pytest.approx(
+        beta(helped + 1, failed + 1).cdf(floor), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("helped", "failed", "floor"),
+    [(600, 600, 0.5), (3_000, 3_000, 0.2), (4_650, 350, 0.93), (20, 5_000, 0.005), (2_000, 0, 1.0), (0, 2_000, 0.0)],
+)
+def test_thousands_of_outcomes_have_a_probability_too(helped: int, failed: int, floor: float) -> None:
+    assert cost_and_success.below(helped, failed, floor) == pytest.approx(
+        beta(helped + 1, failed + 1).cdf(floor), abs=1e-9
+    )
+
+
+def test_the_prior_has_the_weight_of_its_outcomes() -> None:
+    assert cost_and_success.mean(Tally(), 0.8, 10) == pytest.approx(0.8)
+    assert cost_and_success.mean(Tally(0, 10), 0.8, 10) == pytest.approx(0.4)

@@ -2,7 +2,7 @@
 
 from service.db.session import Store
 from service.jobs.tables import jobs
-from service.sql.distinct_values import distinct_values
+from service.sql.portable import distinct_values
 from tests.service.databases import connection_of
 from tests.service.sample_rows import job, put
 

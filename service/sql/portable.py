@@ -1,14 +1,70 @@
-"""A list of keys to join with, passed as one JSON parameter on both databases."""
+"""Expressions of SQL that SQLite and PostgreSQL write differently, or that SQLAlchemy lacks."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, Row, Table, TextClause, text
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Executable,
+    Float,
+    Row,
+    Select,
+    Table,
+    TextClause,
+    cast,
+    func,
+    literal,
+    select,
+    text,
+    union_all,
+)
 
+from service.sql import bulk
 from service.sql.bulk import is_postgres, sqlite_time
 from service.sql.types import clean, utc
+
+_DAY_S = 86_400.0
+
+
+def seconds(connection: Connection, end: ColumnElement[Any], start: ColumnElement[Any]) -> ColumnElement[float]:
+    """Seconds from `start` to `end`."""
+    if bulk.is_postgres(connection):
+        return cast(func.extract("epoch", end) - func.extract("epoch", start), Float)
+    return func.round((func.julianday(end) - func.julianday(start)) * _DAY_S, 3, type_=Float)
+
+
+def distinct_values(
+    connection: Connection, column: Column[str], *where: ColumnElement[bool], most: int
+) -> tuple[str, ...]:
+    """The first values of a text column in alphabetical order, without the empty text.
+
+    Each value costs one look into the index, in one query (a recursive common table expression).
+
+    Args:
+        connection: to the database.
+        column: the first column of an index, or the first one after those that `where` fixes.
+        where: which rows count.
+        most: the number of values at most.
+    """
+    return tuple(connection.scalars(_walk(column, where, most)).all())
+
+
+def values_by_set(column: Column[str], sets: Mapping[str, ColumnElement[bool]], *, most: int) -> Executable:
+    """The query for the same of several sets of rows: the name of each, and a value."""
+    each = {name: _walk(column, (where,), most, name).subquery() for name, where in sets.items()}
+    return union_all(*(select(literal(name).label("name"), found.c.value) for name, found in each.items()))
+
+
+def _walk(column: Column[str], where: tuple[ColumnElement[bool], ...], most: int, name: str = "") -> Select[Any]:
+    walk = select(func.min(column).label("value")).where(*where, column > "").cte(f"walk{name}", recursive=True)
+    following = select(func.min(column)).where(*where, column > walk.c.value).correlate(walk).scalar_subquery()
+    walk = walk.union_all(select(following).where(walk.c.value.is_not(None)))
+    return select(walk.c.value).where(walk.c.value.is_not(None)).limit(most)
+
 
 Kind = Literal["text", "timestamptz", "bigint"]
 
