@@ -8,6 +8,17 @@ from typing import Any, Final
 import re2
 
 from classifiers.loose_patterns import without_upper_bounds
+from classifiers.relevance.event_words import (
+    CORRECTED,
+    DISCLAIMED,
+    MANAGEMENT,
+    OVER,
+    RECOVERY,
+    REDUNDANT,
+    REPAIR,
+    STANDS,
+    UNCORRECTED,
+)
 
 # An address, or a name of its own: with a digit, slash, dot, dash or underscore in it, or in capitals; no time, no
 # version.
@@ -75,105 +86,6 @@ _NO_OWNERS: Final = frozenset({
 # fmt: on
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
-_CORRECTED: Final = re.compile(
-    r"(?i)\b(?:errors?|counts?|counters?|events?)\b[^\n]{0,60}\bsince boot\b"
-    r"|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|(?<!good )\bdeassert|\bpredictive\b"
-    r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
-    r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
-    r"|\bbelow threshold\b|\brecovery errors:? 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
-    r"|\bexpected (?:change|reboot|during)\b|\bcondition \w+(?<!Healthy)(?<!Health)(?<!Ready)=False\b"
-    r"|\bcondition (?:Read[Oo]nly|Memory|Disk|PID|Kernel|Frequent|Corrupt)\w* is now: False\b|-> False\b"
-    r"|\bKubeletHas(?:Sufficient|No)\w+|\|CE(?:CC)?\||\bMachine check events logged$"
-    # An offset that no service notices; a remapped row, which 48, 94 or 95 precedes where a process was harmed; a
-    # transaction that was lost on a link that works (Linux, PCI Express AER).
-    r"|\bclock\b[^\n]{0,20} [+-]?0?\.\d{1,9} ?s(?:ec\w*)?\b|\bXid\b[^\n]{0,40}\): 63,|\bSXid\b[^\n]{0,60}\bnon-fatal\b"
-    r"|\bAER: [^\n]{0,40}\(non-fatal\)"
-    # Bit 61 of the status that a bank of x86 reports: the error was not corrected.
-    r"|\b(?:Bank \d{1,3}: |STATUS\S{0,80}: (?:0x)?)[89cd][0-9a-f]{15}\b"
-)
-_UNCORRECTED: Final = re.compile(
-    r"(?i)\buncorrect(?!\w{0,6} \(non-fatal\))|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
-    r"|\bfatal\b(?<!non-fatal)|\binsufficient resources\b|\bpower(?:ed)? (?:down|off)\b"
-)
-_RECOVERY: Final = re.compile(
-    r"(?i)(?:^|[^ \w]|[^m ] |[^o]m |  )OK\b|\blink (?:is )?(?:up|active)\b|\bup and running\b|\bis (?:now )?up\b"
-    r"|\brecover(?:ed|y (?:complete|done|succeeded))\b|\breconnected\b|\bcleared\b|(?:^|[^d ] ?|[^o]d )deassert"
-    r"|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
-    r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
-    r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
-    r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
-    r"|\bundrain|\brepaired\b|\brejoined\b|\bfrom down to up\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
-    r"|\bconnection (?:re)?established\b|\bstatus definitely up\b|\b(?:state )?changed to (?:active|up)\b"
-    r"|\bsession (?:re)?established\b|\bhealth_ok\b|\bnow responding\b|\bis now: nodehas(?:sufficient|no)"
-    # Not a name that cannot be resolved, nor the daemon that resolves names.
-    r"|(?:^|[^\w -] ?|[^et ] |[^b]e |[^o]t )resolved\b"
-    r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
-    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
-    r"|\btemperature(?:/speed)? (?:is )?normal\b"
-    r"|[^\d.][1-8]?\d(?:\.\d)? ?% (?:used|full|in use)\b"
-    r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
-    r"|\bsuccessfully (?:pulled|mounted|attached|created|started)\b|\b(?:attach|mount\w*|setup)\S* succeeded\b"
-)
-# That a trouble is over, in words that report nothing else.
-_OVER: Final = re.compile(
-    r"(?i)\bback (?:online|in service|to normal)\b"
-    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
-)
-# Nobody uses it, or nothing was lost by it.
-_DISCLAIMED: Final = re.compile(
-    r"(?i)\b(?:not|no longer|never) (?:in (?:scope|use)|cabled|configured|connected|used|allocated|mounted"
-    r"|affected|offered|needed)\b"
-    r"|\bmaintenance\b[^\n]{0,60}?\bannounced\b"
-    r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|(?:open )?file|change|existing)s?\b"
-    r"|\b(?:external|removable|usb) (?:disk|drive|stick|medium)\b|\busb-storage\b|\bvirtual (?:media|cd|dvd|floppy)\b"
-    r"|\bhosts? (?:was|were) not (?:touched|rebooted|interrupted)\b"
-    # Housekeeping of a distribution.
-    r"|\b(?:apt-daily|apt-news|logrotate|man-db|mlocate|updatedb|fwupd|motd-news|fstrim|e2scrub|anacron|cups)"
-    r"[\w@-]*\.(?:service|timer)\b"
-    r"|\balready (?:applied|installed|present)\b|\bno upcoming\b|\b0 (?:err-?disabled|links? (?:down|with errors))\b"
-    # What kernels and drivers print at each start, of modules that are not signed or get another form.
-    r"|\bmodule verification failed\b|\bmajor device number \d|\bdeprecated and will be\b|\bSHM_HUGETLB is deprecated\b"
-    r"|\bMissing SyncE capability\b|\bECC is disabled on imc\b|\binit of the lockup detector\b|\bkernel command line: "
-    r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
-    r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
-    r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
-    r"|\boperation continuing\b|\bstay(?:s|ed)? (?:up|online|on)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
-    r"|\btriggered scale-up\b|\bsilence (?:expired|ended|created|set)\b|\bcertificate rotation detected\b"
-    # Amazon EC2, scheduled events: how the description of a past one begins; pages of states of services.
-    r"|\[(?:Completed|Canceled)\]|\bCompleted - scheduled maintenance\b|\bno interruption\b|\bdraining enabled\b"
-    # What agents write in good times: the kubelet, containerd, CoreDNS and cAdvisor.
-    r"|\bPod status updated\b|\bRemoveContainer for\b|\bStarted (?:monitoring|watching) for\b|\bHINFO IN\b"
-    r"|\bError while processing event \(\"/sys/fs/cgroup"
-)
-# A failure in words that else say that nobody uses the object.
-_STANDS: Final = re.compile(
-    r"(?i)\bendpoint is not connected\b|\bcheck_\w+[^\n]{0,80}?\bnot (?:mounted|connected)\b"
-    r"|\bmount of\b[^\n]{0,80}?\bnot mounted\b|\b(?:drained|draining)\b[^\n]{0,60}?\bplanned\b"
-    # It ended, and what would have kept its state was not there.
-    r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)? [1-9]\d{0,2}|crashed|panicked)\b[^\n]{0,120}\bnot configured\b"
-    # Who takes the processors or the memory of a node.
-    r"|\b(?:load\d{0,2}|v?cpus?|cores|processors|threads|memory)\b[^\n]{0,80}\b(?:another|other) (?:job|tenant|user)"
-    r"|\banother (?:job|tenant|user)\b[^\n]{0,80}\b(?:load|v?cpus?|cores|processors|threads|memory)\b"
-    # Beside what recovered, it names what did not.
-    r"|\b[1-9]\d* (?:writes?|transactions?|replies) (?:were )?(?:lost|discarded|dropped)\b"
-    r"|\b(?:detected|failed|lost|down|seen|occurred|tripped) again\b|\b\d+ times since\b"
-    r"|\b(?:uncommitted|unsynced|unwritten|cached|pending|some|all) (?:client )?(?:writes?|data|transactions?)"
-    r"\b[^\n]{0,40}\b(?:discarded|lost|dropped)\b"
-)
-# The node goes on with the other parts of the same kind.
-_REDUNDANT: Final = re.compile(r"(?i)\bredundan(?:cy|t)\b")
-_REPAIR: Final = re.compile(
-    r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
-    r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
-    r"|\bno errors? found\b|\bwithout errors\b|\bhealth ?check:? (?:pass|ok|success)\b"
-    r"|\b(?:burn-?in|diag|diagnostics?|(?:stress|memory) tests?)\b[^\n]*"
-    r"(?:\b(?:0|no) (?:errors|failures)\b|\bpass\b)"
-    # What is no longer offered to jobs harms none that starts later.
-    r"|\bwithdrawn from\b|\btaken out of (?:service|use)\b"
-)
-_MANAGEMENT: Final = re.compile(
-    r"(?i)\b\w*mgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b"
-)
 # What processes of training jobs are called.
 TRAINING_PROGRAMS: Final = (
     "python", "pt_main", "pt_data", "pt_auto", "ray::", "torchrun", "train", "mpirun", "orted", "ray", "java",
@@ -270,7 +182,7 @@ class EventObjects:
     @property
     def stands(self) -> bool:
         """Whether the words that would disclaim it report its failure."""
-        return self.has(_STANDS) and _DISCLAIMED.search(_STANDS.sub("", self._text)) is None
+        return self.has(STANDS) and DISCLAIMED.search(STANDS.sub("", self._text)) is None
 
     def shares(self, other: "EventObjects") -> bool:
         """Whether both name the same device, port, server, disk or process."""
@@ -316,14 +228,14 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "owners": lambda one: frozenset(one.found(_OWNER, low=True)) - _NO_OWNERS,
     "specific_names": lambda one: frozenset(part for name in one.words(_SPECIFIC) for part in _with_own(name.lower())),
     "new_versions": lambda one: frozenset(name for name in one.words(_CHANGED_TO) if sum(map(str.isdigit, name)) > 1),
-    "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED) and not one.has(_STANDS),
-    "is_redundant": lambda one: one.has(_REDUNDANT) and not one.has(_UNCORRECTED),
-    "is_disclaimed": lambda one: one.has(_DISCLAIMED) and not one.stands,
-    "is_recovery": lambda one: one.has(_RECOVERY) and not one.has(_STANDS),
-    "is_over": lambda one: one.has(_OVER),
-    "is_repair": lambda one: one.has(_REPAIR),
+    "is_corrected": lambda one: one.has(CORRECTED) and not one.has(UNCORRECTED) and not one.has(STANDS),
+    "is_redundant": lambda one: one.has(REDUNDANT) and not one.has(UNCORRECTED),
+    "is_disclaimed": lambda one: one.has(DISCLAIMED) and not one.stands,
+    "is_recovery": lambda one: one.has(RECOVERY) and not one.has(STANDS),
+    "is_over": lambda one: one.has(OVER),
+    "is_repair": lambda one: one.has(REPAIR),
     "of_node": lambda one: one.has(_SLICE),
-    "of_management": lambda one: one.has(_MANAGEMENT),
+    "of_management": lambda one: one.has(MANAGEMENT),
 }
 
 
@@ -362,16 +274,16 @@ _NONE: Final[frozenset[str]] = frozenset()
 _READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 # What is asked of every event by `may_concern_others` and `reports_recovery`, and what of the few others read further.
-_OF_ALL: Final = _Prefilter(asked=(_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED), read=(_JOB,))
+_OF_ALL: Final = _Prefilter(asked=(CORRECTED, RECOVERY, REPAIR, DISCLAIMED), read=(_JOB,))
 _OF_OBJECTS: Final = _Prefilter(
-    asked=(_SLICE, _UNCORRECTED, _REDUNDANT, _STANDS, _MANAGEMENT, _OVER),
+    asked=(_SLICE, UNCORRECTED, REDUNDANT, STANDS, MANAGEMENT, OVER),
     read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _POD, _NODE,
         _OWNER,
     ),
 )  # fmt: skip
 EXACT: Final = _OF_ALL.exact | _OF_OBJECTS.exact  # expressions for which one pass is enough on ASCII text
-_OF_RECOVERIES: Final = frozenset((_RECOVERY.pattern, _REPAIR.pattern))
+_OF_RECOVERIES: Final = frozenset((RECOVERY.pattern, REPAIR.pattern))
 
 
 @lru_cache(maxsize=8_192)

@@ -8,7 +8,7 @@ import re2
 from classifiers import signatures
 from classifiers.extraction.scan import Scanner
 from classifiers.loose_patterns import least_opened_bound, without_upper_bounds
-from classifiers.relevance import event_objects
+from classifiers.relevance import event_words
 from classifiers.signatures import Catalogue, LinePattern
 
 
@@ -62,5 +62,5 @@ def test_entries_with_a_literal_in_common_keep_their_upper_bounds() -> None:
 
 
 def test_what_reports_a_recovery_is_known_from_the_first_look() -> None:
-    for pattern in (event_objects._RECOVERY, event_objects._REPAIR):
+    for pattern in (event_words.RECOVERY, event_words.REPAIR):
         assert without_upper_bounds(pattern.pattern) == pattern.pattern

@@ -216,13 +216,13 @@ def test_general_words_count_unless_the_part_works_again(text: str, reason: Reas
         ("NIC Link is Up 1 Gbps", None),  # it works again, but slower
     ],
 )
-def test_any_report_counts_unless_it_says_that_its_trouble_is_over(text: str, reason: Reason | None) -> None:
+def test_any_report_counts_unless_it_says_that_it_is_over(text: str, reason: Reason | None) -> None:
     slowed = job(own_entries=[], other_entries=frozenset({"network.ib-retry"}))
     found = judged(event(text, entries=("switches.traffic-errors",)), slowed).reason
     assert (found is Reason.RECOVERED) is (reason is Reason.RECOVERED)
 
 
-def test_the_end_of_a_silence_of_alerts_is_no_trouble() -> None:
+def test_the_end_of_a_silence_of_alerts_is_no_fault() -> None:
     over = event("silence expired: maintenance window of last month", entries=("slurm.drain",))
     assert judged(over, waiting()).reason is Reason.CORRECTED
 
