@@ -7,6 +7,7 @@ from typing import Final
 
 from classifiers.extraction.evidence_items import EvidenceItem, without_numbers
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.observations.phases import COLLECTIVE_TIMEOUTS
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
 from classifiers.extraction.progress_lines import ProgressLines
 from classifiers.relevance.entry_groups import peer_lost, peer_silent, program_errors, wait_timeouts
@@ -86,11 +87,12 @@ def _retried_cause(doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem]
     Where the run ends in lines that only say that a process waited or lost another one, such trouble is what they
     waited for, unless the run went on after it.
     """
-    beginnings = [item for item in rest if item.role == "initiating"] or [
-        item for item in rest if item.role == "cascade"
-    ]
-    if not beginnings or any(not _is_wait(item) for item in beginnings):
+    beginnings = [item for item in rest if item.role == "initiating"]
+    ends = beginnings or [item for item in rest if item.role == "cascade"]
+    if not ends or any(not _is_wait(item) for item in ends):
         return None
+    if not beginnings and any(hit.id in COLLECTIVE_TIMEOUTS for item in ends for hit in item.hits):
+        return None  # they had met before
     tried = (item for item in doubted if item.onset is Onset.RETRIED and not item.survived and _is_of_platform(item))
     return next(tried, None)
 
