@@ -22,7 +22,7 @@ from classifiers.model.site.layer import log_odds
 DATA: Final = Path(__file__).parents[1] / "data"
 UNREAD: Final[Mapping[str, Path]] = {
     "runs": DATA / "unseen_runs" / "unread.jsonl.zst",
-    "runs of labs and of large models": DATA / "unseen_runs" / "labs_and_foundation_unread.jsonl.zst",
+    "runs of industry and of institutes": DATA / "unseen_runs" / "industry_and_institutes_unread.jsonl.zst",
     "short failures": DATA / "unseen_failures" / "tests.jsonl.zst",
 }
 

@@ -27,6 +27,7 @@ LEAST = {
     "training_platforms_read": 60,
     "labs_and_foundation_read": 80,
     "campuses_and_fleets_read": 120,
+    "industry_and_institutes_unread": 120,
 }
 
 
