@@ -64,9 +64,9 @@ _TESTED_BEFORE_S: Final = 900.0
 _DIGITS_OF_VERSION: Final = 3
 _STOPPING: Final = frozenset({"ends", "stalls"})
 _OF_NODE: Final = frozenset({"gpu", "port", "node"})
-_SILENCING: Final = _OF_NODE | {"disk", "filesystem"}
 _PARTS: Final = frozenset({"gpu", "port"})
 _DATA: Final = frozenset({"disk", "filesystem"})
+_SILENCING: Final = _OF_NODE | _DATA
 _ON_DATA: Final = frozenset({"ends", "stalls", "degrades"})
 
 

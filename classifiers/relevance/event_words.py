@@ -26,11 +26,17 @@ UNCORRECTED: Final = re.compile(
     r"(?i)\buncorrect(?!\w{0,6} \(non-fatal\))|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
     r"|\bfatal\b(?<!non-fatal)|\binsufficient resources\b|\bpower(?:ed)? (?:down|off)\b"
 )
+_OVER: Final = (
+    r"\bback (?:online|in service|to normal)\b"
+    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+)
+# That a trouble is over, in words that report nothing else.
+OVER: Final = re.compile(rf"(?i){_OVER}")
 RECOVERY: Final = re.compile(
     r"(?i)(?:^|[^ \w]|[^m ] |[^o]m |  )OK\b|\blink (?:is )?(?:up|active)\b|\bup and running\b|\bis (?:now )?up\b"
     r"|\brecover(?:ed|y (?:complete|done|succeeded))\b|\breconnected\b|\bcleared\b|(?:^|[^d ] ?|[^o]d )deassert"
     r"|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
-    r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
+    r"| status is now: nodeready)|\brestored\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
     r"|\bremapped successfully\b|\breset(?:\(\d+\))? (?:complete|succeeded|successful|done)|\breturned to service\b"
     r"|\bundrain|\brepaired\b|\brejoined\b|\bfrom down to up\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b"
@@ -39,16 +45,11 @@ RECOVERY: Final = re.compile(
     # Not a name that cannot be resolved, nor the daemon that resolves names.
     r"|(?:^|[^\w -] ?|[^et ] |[^b]e |[^o]t )resolved\b"
     r"|\bcancell?ing deletion of pod\b|\bhas ?no ?deadlock\b|\bjoined the cluster\b|\bis back\b|\bcame back\b"
-    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
+    rf"|{_OVER}"
     r"|\btemperature(?:/speed)? (?:is )?normal\b"
     r"|[^\d.][1-8]?\d(?:\.\d)? ?% (?:used|full|in use)\b"
     r"|\bno longer (?:degraded|throttl\w*|full)\b|\bhealth ?check:? (?:pass|ok|success)\b"
     r"|\bsuccessfully (?:pulled|mounted|attached|created|started)\b|\b(?:attach|mount\w*|setup)\S* succeeded\b"
-)
-# That a trouble is over, in words that report nothing else.
-OVER: Final = re.compile(
-    r"(?i)\bback (?:online|in service|to normal)\b"
-    r"|\b(?:healthy|available|reachable|responding|up|mounted|running) again\b"
 )
 # Nobody uses it, or nothing was lost by it.
 DISCLAIMED: Final = re.compile(

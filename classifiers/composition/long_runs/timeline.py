@@ -109,7 +109,7 @@ class Run:
         return at
 
     def fill(self, template: str, at: float, rank: int, **more: Any) -> str:
-        """Fill a template of toml with the values of a rank at a time."""
+        """Fill a template of routine_lines.toml with the values of a rank at a time."""
         rng, when = self.rng, self.stamp(at, rank)
         peer = rng.randrange(self.size)
         values: dict[str, Any] = {

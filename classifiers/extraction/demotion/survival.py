@@ -8,9 +8,10 @@ from typing import Final
 from classifiers.extraction.evidence_items import EvidenceItem, without_numbers
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.observations.phases import COLLECTIVE_TIMEOUTS
+from classifiers.extraction.observations.silence import is_wait
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
 from classifiers.extraction.progress_lines import ProgressLines
-from classifiers.relevance.entry_groups import peer_lost, peer_silent, program_errors, wait_timeouts
+from classifiers.relevance.entry_groups import peer_silent, program_errors, wait_timeouts
 
 # Entries about services that processes of a job reach over the network.
 _SERVICES: Final = ("storage.", "service.", "network.dns", "python.name-", "kubernetes.api-server")
@@ -89,16 +90,12 @@ def _retried_cause(doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem]
     """
     beginnings = [item for item in rest if item.role == "initiating"]
     ends = beginnings or [item for item in rest if item.role == "cascade"]
-    if not ends or any(not _is_wait(item) for item in ends):
+    if not ends or any(not is_wait(item) for item in ends):
         return None
     if not beginnings and any(hit.id in COLLECTIVE_TIMEOUTS for item in ends for hit in item.hits):
         return None  # they had met before
     tried = (item for item in doubted if item.onset is Onset.RETRIED and not item.survived and _is_of_platform(item))
     return next(tried, None)
-
-
-def _is_wait(item: EvidenceItem) -> bool:
-    return any(hit.id in peer_lost() for hit in item.hits)
 
 
 def _is_of_platform(item: EvidenceItem) -> bool:
@@ -221,7 +218,7 @@ def _has_lost_others(item: EvidenceItem) -> bool:
 
 def _reports_loss(item: EvidenceItem) -> bool:
     """Whether a process says that others are gone, or that it waited for them in vain."""
-    return item.role == "cascade" and not item.survived and any(hit.id in peer_lost() for hit in item.hits)
+    return item.role == "cascade" and not item.survived and is_wait(item)
 
 
 def _is_abort(item: EvidenceItem) -> bool:

@@ -12,7 +12,7 @@ from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.stream_reader import StreamText, lines_with
 from classifiers.observation_names import SILENT_UNTIL_LIMIT
-from classifiers.relevance.entry_groups import deadlines_reached, peer_lost, wait_timeouts
+from classifiers.relevance.entry_groups import deadlines_reached, peer_lost
 
 _RANGE: Final = 65_536  # characters at the end of a log that are read
 _LINE_RANGE: Final = 200
@@ -68,7 +68,7 @@ def stalled_since(
         for item in of_logs
         if item.role in {"initiating", "cascade"}
         and (hit := _RAN_FOR.search(item.message)) is not None
-        and (hit["waited_ms"] is None or _is_wait(item))
+        and (hit["waited_ms"] is None or is_wait(item))
         and (time := time_of(item.text) or (None if hit["ms"] else ended)) is not None
     )
     return min(found, default=None)
@@ -80,9 +80,9 @@ def _waited(hit: re.Match[str]) -> float:
     return int(ms) / 1_000 if ms else float(hit["s"])
 
 
-def _is_wait(item: EvidenceItem) -> bool:
-    """Whether an entry knows a line as one of a process that waited for another in vain."""
-    return any(hit.id in wait_timeouts() or hit.id in peer_lost() for hit in item.hits)
+def is_wait(item: EvidenceItem) -> bool:
+    """Whether an entry knows a line as one of a process that lost another one, or waited for it in vain."""
+    return any(hit.id in peer_lost() for hit in item.hits)
 
 
 def _times_of(stream: StreamText) -> list[float]:
