@@ -9,7 +9,7 @@ They are TOML files, `classifiers/data/kinds/<side>/<CAUSE>/<topic>.toml` (a lar
     [[kind]]
     id = "HW.GPU.2.xid-79"                           # <cause>.<slug>; the slug: a-z, 0-9 and dashes
     accepted = { cause = ["HW.GPU.4"] }              # further labels that count as right
-    labelled_for = "symptom"                         # only this axis is certain; default: all axes
+    labelled_for = "symptom"                         # only this axis is certain, or "category"; default: "all" axes
     event = "failed exit=1 sched=slurm"              # status, then exit, sig, sched, reason, fw, gpus, nodes
     scene = "pytorch"                                # routine lines to use (scenes.toml); default plain
     all_facts = true                                 # the event's facts are in every copy; default: in some
@@ -22,7 +22,8 @@ They are TOML files, `classifiers/data/kinds/<side>/<CAUSE>/<topic>.toml` (a lar
     ranks = [2, 4, 8]                                # numbers of ranks to choose from
     silent = true                                    # the first failing rank prints nothing: no texts
 
-`medium`, `source` and the three `labels` at the top of a file hold for each of its entries that does not state its own.
+`medium`, `source`, `labelled_for` and the three `labels` at the top of a file hold for each of its entries that does not
+state its own.
 A run's texts are the output of its first failing rank; `@node` lines are those of its node.
 """
 
@@ -43,7 +44,8 @@ _ID: Final = re.compile(r"([A-Z]+(?:\.[A-Z0-9]+)*)\.([a-z0-9]+(?:-[a-z0-9]+)*)")
 _LABELS: Final = ("category", "symptom", "retry")
 _REQUIRED: Final = {"id", "medium", "source", "labels"}
 _OPTIONAL: Final = {"accepted", "labelled_for", "event", "scene", "all_facts", "copies", "texts"}
-_OF_FILE: Final = {"medium", "source", "labels", "kind", "run"}
+_OF_FILE: Final = {"medium", "source", "labelled_for", "labels", "kind", "run"}
+_ALL_AXES: Final = "all"
 _OF_RUNS: Final = {"launchers", "cascades", "silent", "ranks"}
 
 
@@ -113,8 +115,8 @@ def _checked(raw: Mapping[str, Any], *, is_run: bool) -> str:
         raise ValueError("id: expected <cause>.<slug>, the slug of a-z, 0-9 and dashes")
     if raw["medium"] not in MEDIA:
         raise ValueError(f"medium: expected {' or '.join(MEDIA)}, got {raw['medium']!r}")
-    if raw.get("labelled_for") not in {None, "category", "symptom"}:
-        raise ValueError(f"labelled_for: expected category or symptom, got {raw['labelled_for']!r}")
+    if raw.get("labelled_for", _ALL_AXES) not in {_ALL_AXES, "category", "symptom"}:
+        raise ValueError(f"labelled_for: expected all, category or symptom, got {raw['labelled_for']!r}")
     if len(raw.get("texts", ())) > MAX_TEXTS:
         raise ValueError(f"texts: expected at most {MAX_TEXTS}, got {len(raw['texts'])}")
     if not raw.get("texts") and not raw.get("silent"):
@@ -136,7 +138,7 @@ def _kind(raw: Mapping[str, Any], file: str, *, is_run: bool) -> Kind:
         accepted=accepted,
         event=event,
         file=file,
-        labelled_for=raw.get("labelled_for"),
+        labelled_for=None if raw.get("labelled_for") == _ALL_AXES else raw.get("labelled_for"),
         scene=raw.get("scene", "pytorch" if is_run else "plain"),
         all_facts=raw.get("all_facts", False),
         copies=raw.get("copies", 1),
@@ -151,7 +153,7 @@ def _kind(raw: Mapping[str, Any], file: str, *, is_run: bool) -> Kind:
 
 def _entries(data: Mapping[str, Any], table: str) -> Iterator[dict[str, Any]]:
     """The entries of a table, each with the fields of its file that it does not state itself."""
-    shared = {key: data[key] for key in ("medium", "source") if key in data}
+    shared = {key: data[key] for key in ("medium", "source", "labelled_for") if key in data}
     for raw in data.get(table, ()):
         labels = {**data.get("labels", {}), **raw.get("labels", {})}
         yield {**shared, **raw, **({"labels": labels} if labels else {})}

@@ -1,7 +1,8 @@
 """The packaged training cases.
 
-Captured cases are stored (`classifiers/data/captured`, one packed file for each family of programs). Composed cases are
-not stored: they are generated from the kinds of failure when needed, and the same seed gives the same cases.
+Captured cases are stored (`classifiers/data/captured`, one packed file for each family of programs), and so are whole runs
+that people wrote (`classifiers/data/whole_runs`, one packed file for each side). Composed cases are not stored: they are
+generated from the kinds of failure when needed, and the same seed gives the same cases.
 """
 
 import random
@@ -51,7 +52,20 @@ def captured() -> list[LabelledCase]:
     Raises:
         DatasetError: a file does not follow the format.
     """
-    folder = files("classifiers").joinpath("data", "captured")
+    return _stored("captured")
+
+
+def written_runs() -> list[LabelledCase]:
+    """Return the stored runs with the logs of their ranks and the events of their nodes, written by many authors.
+
+    Raises:
+        DatasetError: a file does not follow the format.
+    """
+    return _stored("whole_runs")
+
+
+def _stored(name: str) -> list[LabelledCase]:
+    folder = files("classifiers").joinpath("data", name)
     return [case for file in case_files(folder) for case in read_file(file)]
 
 
@@ -89,7 +103,7 @@ def packaged(noise: TrainingNoise | None = None) -> list[LabelledCase]:
         DatasetError: a case does not follow the format, or an id occurs twice.
         ValueError: a kind does not follow its format.
     """
-    cases = [*captured(), *composed(), *long_runs()]
+    cases = [*captured(), *written_runs(), *composed(), *long_runs()]
     check_ids(cases)
     return cases if noise is None else with_noise(cases, noise)
 

@@ -119,7 +119,7 @@ def composed_cases() -> list[LabelledCase]:
 
 @pytest.fixture(scope="session")
 def packaged_cases(captured_cases: list[LabelledCase], composed_cases: list[LabelledCase]) -> list[LabelledCase]:
-    return [*captured_cases, *composed_cases, *training_cases.long_runs()]
+    return [*captured_cases, *training_cases.written_runs(), *composed_cases, *training_cases.long_runs()]
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Logs rewritten as other tools show them: what stands around the lines does not change what a failure is.
 
 `python -m tests.classifiers.log_surroundings` prints the share of verdicts that stay the same for each rewriting, over
-the failures and runs in tests/data that may be read.
+a part of the written training runs and the short failures in tests/data that may be read.
 """
 
 import json
@@ -13,16 +13,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from classifiers.composition import training_cases
 from classifiers.contracts import LogStream, RawCase, Verdict
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 
 DATA: Final = Path(__file__).parents[1] / "data"
-FILES: Final[Mapping[str, Path]] = {
-    "runs": DATA / "unseen_runs" / "read.jsonl.zst",
-    "short failures": DATA / "unseen_failures" / "labels.jsonl.zst",
+SETS: Final[Mapping[str, Callable[[], list[LabelledCase]]]] = {
+    "runs": lambda: training_cases.written_runs()[::_EVERY_RUN],
+    "short failures": lambda: labelled_cases.read_file(DATA / "unseen_failures" / "labels.jsonl.zst"),
 }
+_EVERY_RUN: Final = 7  # of the written runs
 Lines = Sequence[str]
 Rewrite = Callable[[Lines, Sequence[datetime]], Lines]
 _TRACEBACK: Final = "Traceback (most recent call last):"
@@ -129,11 +131,6 @@ def rewritten(case: RawCase, rewrite: Rewrite) -> RawCase:
     return replace(case, streams=tuple(streams))
 
 
-def read(name: str) -> list[LabelledCase]:
-    """The cases of a file."""
-    return labelled_cases.read_file(FILES[name])
-
-
 def stays(diagnoser: Diagnoser, cases: Sequence[LabelledCase], before: Sequence[Verdict], name: str) -> Iterator[bool]:
     """Of each case, whether its side stays under a rewriting."""
     after = diagnoser.diagnose([rewritten(case.raw, REWRITINGS[name]) for case in cases])
@@ -143,7 +140,7 @@ def stays(diagnoser: Diagnoser, cases: Sequence[LabelledCase], before: Sequence[
 def main(model: Path) -> None:
     """Print the shares of sides that stay."""
     diagnoser = Diagnoser.load(model)
-    sets = {name: read(name) for name in FILES}
+    sets = {name: read() for name, read in SETS.items()}
     before = {name: diagnoser.diagnose([case.raw for case in cases]) for name, cases in sets.items()}
     print(f"{'':32}" + "".join(f"{name:>18}" for name in sets))
     for name in REWRITINGS:

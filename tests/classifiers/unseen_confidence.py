@@ -23,6 +23,7 @@ DATA: Final = Path(__file__).parents[1] / "data"
 UNREAD: Final[Mapping[str, Path]] = {
     "runs": DATA / "unseen_runs" / "unread.jsonl.zst",
     "runs of industry and of institutes": DATA / "unseen_runs" / "industry_and_institutes_unread.jsonl.zst",
+    "runs of startups and of hospitals": DATA / "unseen_runs" / "startups_and_hospitals_unread.jsonl.zst",
     "short failures": DATA / "unseen_failures" / "tests.jsonl.zst",
 }
 

@@ -26,6 +26,9 @@ _OWN: Final = re.compile(
 )
 _TRIED: Final = re.compile(rf"Tried to allocate {_size_in('size')}")
 _FREE: Final = re.compile(rf"of which {_size_in('size')} is free")
+_LEFT: Final = re.compile(rf"; {_size_in('size')} free;")
+# Processes that choose no device all use the first one, so that a job fills it by itself.
+_NOT_FIRST: Final = re.compile(r"\(GPU [1-9]\d?;")
 _MIB: Final = {"GiB": 1024.0, "MiB": 1.0, "KiB": 1 / 1024, "GB": 1024.0, "MB": 1.0, "KB": 1 / 1024, "bytes": 0.0}
 # Judgement: a process that holds more than this share of a device would need a larger one, whoever else uses it.
 _MOST: Final = 0.75
@@ -83,6 +86,8 @@ def is_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
     if job.scheduler is None:
         return False
     for _, line in lines_with(streams, OUT_OF_MEMORY):
+        if _is_full_without_own(line.text):
+            return True
         holders = [(found["pid"], float(found["held"]) * _MIB["GiB"]) for found in _HOLDER.finditer(line.text)]
         total = _TOTAL.search(line.text)
         if not holders or total is None:
@@ -103,6 +108,18 @@ def is_held_by_others(job: JobFacts, streams: Sequence[StreamText]) -> bool:
         if is_other:
             return True
     return False
+
+
+def _is_full_without_own(text: str) -> bool:
+    """Whether a message of PyTorch before 2.1, which names no other process, leaves most of a device to others.
+
+    Own is what PyTorch reserved; a context of CUDA takes less than what is left to doubt.
+    """
+    total, free = _TOTAL.search(text), _LEFT.search(text)
+    own = _own_share(text)
+    if total is None or free is None or own is None or _NOT_FIRST.search(text) is None:
+        return False
+    return own + _size(free) / _capacity(total) < 1 - _MOST
 
 
 def _is_stated_stranger(pid: str, streams: Sequence[StreamText]) -> bool:

@@ -32,7 +32,7 @@ from classifiers.diagnoser import Diagnoser
 
 DATA: Final = Path(__file__).parents[2] / "data"
 READ: Final = (
-    *sorted(path for path in (DATA / "unseen_runs").glob("*read.jsonl.zst") if "unread" not in path.name),
+    *sorted((Path(classifiers.__file__).parent / "data" / "whole_runs").glob("*.jsonl.zst")),
     DATA / "unseen_failures" / "labels.jsonl.zst",
 )
 UNREAD: Final = (

@@ -16,6 +16,8 @@ NOT_A_FAILURE = (
     "W bfc_allocator.cc:211] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.1GiB. The caller indicates "
     "that this is not a failure, but may mean that there could be performance gains if more memory were available."
 )
+NAMES_ABSENT = "/opt/amdgpu/share/libdrm/amdgpu.ids: No such file or directory"
+OPTIONAL = "ModuleNotFoundError: No module named 'apex' (optional), using torch.optim.AdamW"
 FAILURE = "ValueError: the towers got 3 and 4 samples"
 
 
@@ -24,7 +26,7 @@ def _extracted(extractor: Extractor, *lines: str) -> ExtractedCase:
     return extractor.extract(RawCase(job=JobFacts(status="failed", gpus=2), streams=(stream,)))
 
 
-@pytest.mark.parametrize("line", [MISSING, NOT_A_FAILURE, "Using TensorFlow backend."])
+@pytest.mark.parametrize("line", [MISSING, NOT_A_FAILURE, "Using TensorFlow backend.", NAMES_ABSENT, OPTIONAL])
 def test_a_notice_next_to_a_failure_does_not_change_its_features(extractor: Extractor, line: str) -> None:
     without_notice, with_notice = (features(_extracted(extractor, *lines)) for lines in ((FAILURE,), (line, FAILURE)))
     words = {name for name in with_notice if name.startswith(("i:", "w:", "g:", "g1:", "g2:"))}

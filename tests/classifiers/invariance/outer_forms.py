@@ -1,7 +1,7 @@
 """Failures in another outer form: prefixes, healthy lines around them, other streams, other names.
 
 `python -m tests.classifiers.invariance.outer_forms` prints, for each form, how many sides, causes and first lines
-change and how many resubmits are added, over the failures and runs in tests/data that may be read.
+change and how many resubmits are added, over the written training runs and the failures in tests/data that may be read.
 `log_surroundings` has the forms in which other tools store a log.
 """
 
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from classifiers.composition import training_cases
 from classifiers.contracts import LogStream, RawCase, Verdict
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
@@ -37,9 +38,7 @@ _INDENT: Final = re.compile(r"(?: {4}|  )(?=\S)")
 
 def read_all() -> list[LabelledCase]:
     """All cases that may be read."""
-    runs = [file for file in sorted((DATA / "unseen_runs").glob("*read.jsonl.zst")) if "unread" not in file.name]
-    files = [*runs, DATA / "unseen_failures" / "labels.jsonl.zst"]
-    return [case for file in files for case in labelled_cases.read_file(file)]
+    return [*training_cases.written_runs(), *labelled_cases.read_file(DATA / "unseen_failures" / "labels.jsonl.zst")]
 
 
 def _each(template: str) -> Rewrite:

@@ -52,3 +52,23 @@ def test_a_size_that_is_no_number_is_no_size(number: str, more: str) -> None:
             said = text.format(f"Tried to allocate {number} GiB. Process 71 has {held} GiB memory in use.")
             raw = RawCase(job=JobFacts("failed", scheduler="slurm"), streams=(LogStream(f"{said}\n{more}"),))
             assert any(hit.id == "pytorch.cuda-oom" for item in EXTRACTOR.extract(raw).items for hit in item.hits)
+
+
+def is_of_others(line: str, scheduler: str | None = "slurm") -> bool:
+    raw = RawCase(job=JobFacts("failed", scheduler=scheduler), streams=(LogStream(line, stream="stderr"),))
+    return any(hit.id == "pytorch.oom-held-by-others" for item in EXTRACTOR.extract(raw).items for hit in item.hits)
+
+
+SMALL = "0.40 GiB already allocated; 0.02 GiB free; 0.60 GiB reserved in total by PyTorch"
+
+
+def test_others_hold_a_device_of_which_the_program_has_little_and_nothing_is_free() -> None:
+    line = OLD.format(SMALL).replace("GPU 0", "GPU 2")
+    assert is_of_others(line)
+    assert not is_of_others(line, scheduler=None)  # the user may have started the other program too
+    assert not is_of_others(line.replace("0.02 GiB free", "12.02 GiB free"))
+    assert not is_of_others(line.replace("0.60 GiB reserved", "8.60 GiB reserved"))
+
+
+def test_a_full_first_device_may_be_full_of_the_jobs_own_processes() -> None:
+    assert not is_of_others(OLD.format(SMALL))
