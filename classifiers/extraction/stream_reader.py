@@ -11,8 +11,8 @@ from typing import Final
 
 from classifiers.contracts import LogStream, RawCase
 from classifiers.extraction.benign_lines import is_tolerated
-from classifiers.extraction.headings import demote_headings
 from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem, without_numbers
+from classifiers.extraction.headings import demote_headings
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
