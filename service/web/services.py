@@ -35,7 +35,7 @@ from service.resubmissions.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
-from service.web.limits.caller_limits import ExportLimit, IntakeLimit
+from service.web.limits.caller_limits import ConcurrencyLimit, IntakeLimit, export_limit, live_limit
 
 
 class Parse(Protocol):
@@ -99,6 +99,7 @@ class Services:
         people: login methods in addition to tokens and local accounts.
         intake_limit: requests of the intake by each token or account; default: no limit.
         exports: the exports that run now.
+        live_updates: the pages that receive live updates now.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
@@ -132,7 +133,8 @@ class Services:
     node_event_topics: Mapping[str, str] = field(default_factory=dict)
     people: LoginMethods = field(default_factory=LoginMethods)
     intake_limit: IntakeLimit = field(default_factory=IntakeLimit)
-    exports: ExportLimit = field(default_factory=ExportLimit)
+    exports: ConcurrencyLimit = field(default_factory=export_limit)
+    live_updates: ConcurrencyLimit = field(default_factory=live_limit)
     viewer: Callable[[], Visibility | None] = unrestricted
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)

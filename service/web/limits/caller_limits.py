@@ -1,4 +1,4 @@
-"""Limits for each caller in this process: requests of the intake in a minute, and exports at one time."""
+"""Limits for each caller in this process: requests and actions in a period, and what runs at one time."""
 
 import math
 import threading
@@ -11,42 +11,56 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 
 from service.errors import TooManyRequests
 
-# Together: measured, see docs/security.md, "Memory": the peak stays below 1.5 times that of an idle server.
-MOST_RUNNING = 3
-MOST_OF_ONE = 2  # by one caller, who then does not keep all others waiting
 RETRY_AFTER_S = 10
 
 
-class ExportLimit:
-    """Counts the exports that run in this process."""
+class ConcurrencyLimit:
+    """Counts what runs at one time in this process.
 
-    def __init__(self, together: int = MOST_RUNNING, of_one: int = MOST_OF_ONE) -> None:
+    Args:
+        what: its name in the plural, as in "exports".
+        together: how many run at one time.
+        of_one: how many of one caller, who then does not keep all others waiting.
+    """
+
+    def __init__(self, what: str, together: int, of_one: int) -> None:
+        self._what = what
         self._together = together
         self._of_one = of_one
         self._running: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def begin(self, sender: str) -> None:
-        """Count an export of a caller until `end`.
+        """Count one of a caller until `end`.
 
         Raises:
             TooManyRequests: as many run already.
         """
         with self._lock:
             if self._running[sender] >= self._of_one:
-                detail = f"{self._of_one} exports of yours are still running"
+                detail = f"{self._of_one} {self._what} of yours are still running"
             elif self._running.total() >= self._together:
-                detail = f"{self._together} exports are running already"
+                detail = f"{self._together} {self._what} are running already"
             else:
                 self._running[sender] += 1
                 return
         raise TooManyRequests(f"{detail}: try again when one has ended", RETRY_AFTER_S)
 
     def end(self, sender: str) -> None:
-        """An export of a caller has ended, or its client is gone."""
+        """One of a caller has ended, or its client is gone."""
         with self._lock:
             self._running[sender] -= 1
-            self._running += Counter()  # forgets callers without exports
+            self._running += Counter()  # forgets callers of whom nothing runs
+
+
+def export_limit() -> ConcurrencyLimit:
+    """Exports; measured, see docs/security.md, "Memory": the peak stays below 1.5 times that of an idle server."""
+    return ConcurrencyLimit("exports", 3, 2)
+
+
+def live_limit() -> ConcurrencyLimit:
+    """Pages that receive live updates: each asks the database every two seconds (judgement)."""
+    return ConcurrencyLimit("live updates", 200, 20)
 
 
 UNLIMITED = 0
