@@ -156,7 +156,7 @@ def create_app(services: Services) -> FastAPI:
 @cache
 def _routes() -> Sequence[BaseRoute]:
     """The API and the pages. All applications of a process share them, since FastAPI takes 0.3 s to prepare them."""
-    api = APIRouter(dependencies=[Depends(reject_unknown_parameters)], responses=answers(408, 413))  # by the gate
+    api = APIRouter(dependencies=[Depends(reject_unknown_parameters)], responses=answers(408, 413, 429))  # by the gate
     for part in API:
         api.include_router(part.router)
     every = APIRouter(generate_unique_id_function=_operation)

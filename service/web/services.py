@@ -35,7 +35,14 @@ from service.resubmissions.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
-from service.web.limits.caller_limits import ConcurrencyLimit, IntakeLimit, export_limit, live_limit
+from service.web.limits.caller_limits import (
+    ActionLimits,
+    ConcurrencyLimit,
+    RateLimit,
+    export_limit,
+    live_limit,
+    replay_limit,
+)
 
 
 class Parse(Protocol):
@@ -98,8 +105,10 @@ class Services:
         node_event_topics: the same for node events.
         people: login methods in addition to tokens and local accounts.
         intake_limit: requests of the intake by each token or account; default: no limit.
+        action_limits: how often one caller may do the same.
         exports: the exports that run now.
         live_updates: the pages that receive live updates now.
+        replays: the replays of policies that run now.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
@@ -132,9 +141,11 @@ class Services:
     topics: Mapping[str, str] = field(default_factory=dict)
     node_event_topics: Mapping[str, str] = field(default_factory=dict)
     people: LoginMethods = field(default_factory=LoginMethods)
-    intake_limit: IntakeLimit = field(default_factory=IntakeLimit)
+    intake_limit: RateLimit = field(default_factory=RateLimit)
+    action_limits: ActionLimits = field(default_factory=ActionLimits)
     exports: ConcurrencyLimit = field(default_factory=export_limit)
     live_updates: ConcurrencyLimit = field(default_factory=live_limit)
+    replays: ConcurrencyLimit = field(default_factory=replay_limit)
     viewer: Callable[[], Visibility | None] = unrestricted
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
@@ -148,7 +159,7 @@ class Services:
     signatures: SignatureFolder | None = None
     signature_hits: StaleCache[tuple[datetime, HitCounts]] = field(default_factory=StaleCache)
     token_addresses: set[tuple[str, str]] = field(default_factory=set)
-    stored_refusals: IntakeLimit = field(default_factory=lambda: IntakeLimit(REFUSALS_STORED))
+    stored_refusals: RateLimit = field(default_factory=lambda: RateLimit(REFUSALS_STORED))
     session: ReadSession | None = None
 
     @contextmanager

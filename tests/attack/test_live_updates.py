@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from service.web.auth import identify
 from service.web.limits.caller_limits import ConcurrencyLimit
 from service.web.pages import live
 from tests.service.web.live import serving
@@ -74,7 +75,6 @@ def test_updates_end_with_the_right_to_receive_them(world: World, monkeypatch: p
     monkeypatch.setattr(live, "MAX_DURATION_S", LONG_S)
     token = world.token("read", name="leaves")
     with world.client(token) as client:
-        identify = live.identify
 
         def revoked(*given: object) -> object:
             with world.store.unit_of_work() as work:

@@ -4,6 +4,9 @@ import math
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -52,6 +55,19 @@ class ConcurrencyLimit:
             self._running[sender] -= 1
             self._running += Counter()  # forgets callers of whom nothing runs
 
+    @contextmanager
+    def one_of(self, sender: str) -> Iterator[None]:
+        """Count one of a caller during the `with` block.
+
+        Raises:
+            TooManyRequests: as many run already.
+        """
+        self.begin(sender)
+        try:
+            yield
+        finally:
+            self.end(sender)
+
 
 def export_limit() -> ConcurrencyLimit:
     """Exports; measured, see docs/security.md, "Memory": the peak stays below 1.5 times that of an idle server."""
@@ -63,25 +79,65 @@ def live_limit() -> ConcurrencyLimit:
     return ConcurrencyLimit("live updates", 200, 20)
 
 
+def replay_limit() -> ConcurrencyLimit:
+    """Replays of a policy, which take a processor for seconds (judgement)."""
+    return ConcurrencyLimit("replays of a policy", 2, 1)
+
+
 UNLIMITED = 0
 
 
-class IntakeLimit:
-    """Counts the requests of a sliding minute.
+class RateLimit:
+    """Counts in a sliding window, in this process.
 
     Args:
-        per_minute: requests that each sender may make in a minute; 0: any number.
+        times: how often something may happen in the window for each key; 0: any number.
+        minutes: the length of the window.
     """
 
-    def __init__(self, per_minute: int = UNLIMITED) -> None:
-        self._item = RateLimitItemPerMinute(per_minute) if per_minute else None
+    def __init__(self, times: int = UNLIMITED, minutes: int = 1) -> None:
+        self._item = RateLimitItemPerMinute(times, minutes) if times else None
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
-    def exceeded(self, sender: str) -> int | None:
-        """Count a request; the seconds until the next one is accepted if the limit is reached, otherwise None.
+    def exceeded(self, key: str) -> int | None:
+        """Count once; the seconds until the next time is accepted if the limit is reached, otherwise None.
 
-        A refused request is not counted, so that a sender who never waits still gets the rate of the limit.
+        What is refused is not counted, so that a caller who never waits still gets the rate of the limit.
         """
-        if self._item is None or self._limiter.hit(self._item, sender):
+        if self._item is None or self._limiter.hit(self._item, key):
             return None
-        return max(1, math.ceil(self._limiter.get_window_stats(self._item, sender).reset_time - time.time()))
+        return max(1, math.ceil(self._limiter.get_window_stats(self._item, key).reset_time - time.time()))
+
+    def check(self, key: str, what: str) -> None:
+        """Count once.
+
+        Args:
+            key: by whom or what is counted.
+            what: what there are too many of, for the message.
+
+        Raises:
+            TooManyRequests: the limit is reached.
+        """
+        wait_s = self.exceeded(key)
+        if wait_s is not None:
+            raise TooManyRequests(f"too many {what}: try again later", wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLimits:
+    """What one caller may do again and again (judgement: more than a person does).
+
+    Attributes:
+        changes: requests that change something, by somebody who does not operate the service: each adds to the audit
+            log.
+        exports: files of failures, which add to the audit log too.
+        reports: reports that are sent on request.
+        deliveries: the same delivery, sent again on request.
+        token_logins: sessions of the same token.
+    """
+
+    changes: RateLimit = field(default_factory=lambda: RateLimit(60))
+    exports: RateLimit = field(default_factory=lambda: RateLimit(30))
+    reports: RateLimit = field(default_factory=lambda: RateLimit(20, 60))
+    deliveries: RateLimit = field(default_factory=lambda: RateLimit(5, 60))
+    token_logins: RateLimit = field(default_factory=lambda: RateLimit(30, 5))

@@ -115,6 +115,7 @@ def _by_token(request: Request, services: Services, secret: str) -> str | None:
     token = find_token(services, secret)
     if token is None:
         return None
+    services.action_limits.token_logins.check(str(token.id), "logins with this token in five minutes")
     with services.store.unit_of_work() as work:
         return work.sessions.log_in(token_id=token.id, lasts=LIFETIME, client=client_of(request))
 
