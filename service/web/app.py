@@ -5,7 +5,6 @@ from functools import cache
 from importlib.metadata import version
 from typing import cast
 
-from anyio import CapacityLimiter
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -59,7 +58,7 @@ from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import site_layers as site_layer_pages
-from service.web.request_body import BodyMemory
+from service.web.request_body import BodyMemory, IntakeTurns
 from service.web.request_gate import HeadRequests, RequestGate
 from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
@@ -140,7 +139,7 @@ def create_app(services: Services) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.services = services
-    app.state.ingesting = CapacityLimiter(MAX_CONCURRENT_INTAKE)
+    app.state.intake_turns = IntakeTurns(MAX_CONCURRENT_INTAKE)
     app.state.body_memory = BodyMemory()
     app.router.routes.extend(_routes())
     app.mount("/static", static_files.static_files(), name="static")

@@ -172,8 +172,8 @@ def test_every_request_that_changes_something_is_limited_for_who_does_not_operat
 def test_exports_and_logins_of_one_token_are_limited_since_each_is_in_the_audit_log(limited: World) -> None:
     token = limited.token("read")
     with limited.client(token) as client:
-        export = "/api/v1/failures/export.csv"
-        assert [client.get(export).status_code for _ in range(3)] == [200, 200, 429]
+        exports = [f"/api/v1/{name}" for name in ("failures/export.csv", "labels", "failures/export.json", "labels")]
+        assert [client.get(export).status_code for export in exports] == [200, 200, 429, 429]
         form = {"form_token": form_token(client), "token": token}
         assert [client.post("/login", data=form).status_code for _ in range(3)] == [303, 303, 429]
 

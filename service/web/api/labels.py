@@ -34,7 +34,7 @@ _BODY = {
 }
 
 
-@router.get("/labels", response_class=Lines, responses=answers(401, 403, 422, 503))
+@router.get("/labels", response_class=Lines, responses=answers(401, 403, 422, 429, 503))
 def get_labels(
     request: Request,
     services: InjectedServices,
@@ -42,6 +42,7 @@ def get_labels(
     golden: Annotated[bool | None, Query(description="true: only the golden set; else: only other labels")] = None,
 ) -> Lines:
     """All labels of stored failures, redacted, newest first, without those that wait for a person."""
+    services.action_limits.exports.check(principal.sender, "exports of yours in a minute")
     record(services, "export", request, principal.name, "labels")
     found = label_export.cases(services.store, golden=golden is True)
     first = next(
