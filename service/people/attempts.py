@@ -45,7 +45,7 @@ class LoginAttempts:
 
     def start(self, address: str, name: str) -> Attempt | None:
         """Count an attempt; None if a limit is reached. To be called before a password is hashed."""
-        network, folded = _network(address), name.casefold()[:200]
+        network, folded = network_of(address), name.casefold()[:200]
         with self._lock:
             found = self._limits(network, folded)
             if not all(self._limiter.test(item, *key, cost=self._running[item, key] + 1) for item, key in found):
@@ -77,7 +77,7 @@ class LoginAttempts:
         return own if (network, name) in self._known else (by_address, *own, (BY_NAME, ("name", name)))
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """The part of an address that one client has for itself."""
     try:
         found = ip_address(address.partition("%")[0])

@@ -39,6 +39,7 @@ from service.web.limits.caller_limits import (
     ActionLimits,
     ConcurrencyLimit,
     RateLimit,
+    code_limit,
     export_limit,
     live_limit,
     replay_limit,
@@ -109,6 +110,7 @@ class Services:
         exports: the exports that run now.
         live_updates: the pages that receive live updates now.
         replays: the replays of policies that run now.
+        codes: the codes of the identity provider that are checked now, by address.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
@@ -146,6 +148,7 @@ class Services:
     exports: ConcurrencyLimit = field(default_factory=export_limit)
     live_updates: ConcurrencyLimit = field(default_factory=live_limit)
     replays: ConcurrencyLimit = field(default_factory=replay_limit)
+    codes: ConcurrencyLimit = field(default_factory=code_limit)
     viewer: Callable[[], Visibility | None] = unrestricted
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)

@@ -145,7 +145,7 @@ def test_an_import_of_labels_has_a_limited_number_of_lines(tmp_path: Path) -> No
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[World]:
     """A server on which a caller may change three things a minute, export two files, and log in twice with a token."""
-    few = ActionLimits(RateLimit(3), RateLimit(2), deliveries=RateLimit(2, 60), token_logins=RateLimit(2))
+    few = ActionLimits(RateLimit(3), RateLimit(2), deliveries=RateLimit(2, 60), logins=RateLimit(2))
     made = make_world(tmp_path, host="0.0.0.0", action_limits=few)
     yield made
     made.store.close()

@@ -79,6 +79,11 @@ def live_limit() -> ConcurrencyLimit:
     return ConcurrencyLimit("live updates", 200, 20)
 
 
+def code_limit() -> ConcurrencyLimit:
+    """Codes of the identity provider that are checked: one client leaves a turn (service.people.oidc.WAITING)."""
+    return ConcurrencyLimit("logins", 40, 3)
+
+
 def replay_limit() -> ConcurrencyLimit:
     """Replays of a policy, which take a processor for seconds (judgement)."""
     return ConcurrencyLimit("replays of a policy", 2, 1)
@@ -133,11 +138,14 @@ class ActionLimits:
         exports: files of failures, which add to the audit log too.
         reports: reports that are sent on request.
         deliveries: the same delivery, sent again on request.
-        token_logins: sessions of the same token.
+        logins: sessions of the same account or token.
+        codes: codes of the identity provider from one address, each of which asks the provider; the people of a whole
+            office may have one address.
     """
 
     changes: RateLimit = field(default_factory=lambda: RateLimit(60))
     exports: RateLimit = field(default_factory=lambda: RateLimit(30))
     reports: RateLimit = field(default_factory=lambda: RateLimit(20, 60))
     deliveries: RateLimit = field(default_factory=lambda: RateLimit(5, 60))
-    token_logins: RateLimit = field(default_factory=lambda: RateLimit(30, 5))
+    logins: RateLimit = field(default_factory=lambda: RateLimit(30, 5))
+    codes: RateLimit = field(default_factory=lambda: RateLimit(600, 5))
