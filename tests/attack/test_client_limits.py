@@ -178,7 +178,7 @@ def test_exports_and_logins_of_one_token_are_limited_since_each_is_in_the_audit_
         assert [client.post("/login", data=form).status_code for _ in range(3)] == [303, 303, 429]
 
 
-def test_successful_logins_of_one_person_are_limited_and_lock_nobody_else_out() -> None:
+def test_successful_logins_of_one_person_are_limited_and_do_not_limit_others() -> None:
     """Each hashes a password, of which three are hashed at a time, and adds to the audit log."""
     attempts = LoginAttempts()
 

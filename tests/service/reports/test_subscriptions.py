@@ -217,7 +217,7 @@ def test_a_caller_gets_few_reports_at_once_and_has_few_subscriptions(
     assert "subscribed=before" in submit(ana, SUBSCRIPTIONS, endpoint="people").headers["location"]
 
 
-def test_nobody_sends_a_report_to_a_person_who_has_left(site: Site) -> None:
+def test_no_report_is_sent_to_a_person_whose_account_is_disabled(site: Site) -> None:
     ana, ola = site.as_("ana", "viewer"), site.as_("ola", "operator")
     submit(ana, SUBSCRIPTIONS, endpoint="people")
     [own] = [one["id"] for one in ana.get(API).json()["items"]]
