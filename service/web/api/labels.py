@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import orjson
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 
 from service.feedback import label_export
@@ -71,10 +70,12 @@ async def post_labels(
                     except orjson.JSONDecodeError:
                         yield f"line {number}", None
 
-        done = await to_thread.run_sync(
+        turns = cast("request_body.IntakeTurns", request.app.state.intake_turns)
+        done = await turns.run(
+            principal.sender,
             lambda: label_export.import_labels(
                 services.store, services.feedback, lines(), who=principal.name, visible=principal.visible
-            )
+            ),
         )
         return ImportAnswer(
             taken=done.taken, waiting=done.waiting, elsewhere=list(done.elsewhere), wrong=list(done.wrong)

@@ -5,13 +5,15 @@ import gzip
 import threading
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from service.errors import Unavailable
 from service.web.request_body import MAX_BYTES, BodyMemory, IntakeTurns
-from tests.service.web.world import event, lines
+from service.web.request_gate import STREAMED
+from tests.service.web.world import World, event, lines
 
 EVENTS = "/api/v1/events"
 
@@ -106,3 +108,20 @@ def test_bodies_of_one_sender_leave_a_thread_for_those_of_others() -> None:
         return [one.result() for one in held]
 
     assert asyncio.run(asked()) == ["slow"] * 6
+
+
+@pytest.mark.parametrize("path", sorted(STREAMED))
+def test_every_body_of_the_intake_takes_a_turn_of_its_sender(
+    world: World, client: TestClient, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    turns: list[str] = []
+    run = IntakeTurns.run
+
+    async def counted(own: IntakeTurns, sender: str, handle: Any) -> Any:
+        turns.append(sender)
+        return await run(own, sender, handle)
+
+    monkeypatch.setattr(IntakeTurns, "run", counted)
+    assert client.post(path, content=b"{}").status_code == 200
+    assert turns == ["this machine"]
+    assert not world.app.state.body_memory._used, "what was counted is released"
