@@ -5,7 +5,7 @@ import binascii
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -152,7 +152,7 @@ class SecretFinder:
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(letter if len(letter.lower()) != 1 else letter.lower() for letter in text)
-        before = replace(effort)
+        before = Effort(effort.secrets, effort.markers)
         most = 0 if first_alone else effort.secrets
         found, end = self._known(text, low, most, effort, decode=decode)
         words: list[tuple[int, int]] = []
@@ -178,6 +178,7 @@ class SecretFinder:
         at = -1  # place of the next @, without which no login stands in an address
         dotless = 0  # end of a run of letters without a dot within a token's length: no web token begins in it
         decoded = 0  # end of the last run of base64 that was read
+        left = effort.markers
         for index, start, _ in self._literals.each(low):
             if start < seen.get(index, 0) or (index == self._web_token and start < dotless):
                 continue
@@ -196,9 +197,11 @@ class SecretFinder:
                 dotless = _end_of_dotless(text, start)
             if decode and start >= decoded and self._markers[index] in self._base64:
                 decoded = self._decoded(text, start, decoded, found)
-            effort.markers -= 1
-            if len(found) > most or effort.markers <= 0:
+            left -= 1
+            if len(found) > most or left <= 0:
+                effort.markers = left
                 return found, start
+        effort.markers = left
         return found, None
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
