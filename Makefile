@@ -14,8 +14,9 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 NATIVE_STAMP := $(VENV)/.compiled
 DEMO_PORT ?= 8080
-# Test processes: two more than cores, as tests of clusters wait for most of their time.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )))
+# Test processes: four more than cores, as tests of clusters, brokers and processes that are killed wait for most of
+# their time. Three groups that share a lab (conftest.py) are busy with waiting for minutes.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 4 )))
 # Tests that are compiled once start faster, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 

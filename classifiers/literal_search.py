@@ -1,7 +1,7 @@
 """Search for many words at once: one automaton over bytes, with positions in characters."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import ahocorasick_rs
@@ -9,6 +9,8 @@ import ahocorasick_rs
 # Characters that are searched before the fast automaton is built: that takes as long as a search of a megabyte, and a
 # command that reads one log ends before it is of use (judgement).
 _FEW: Final = 1 << 16
+# Characters of a text whose matches are in memory together: those of 16 MB of nothing but words took 1 GB.
+PIECE: Final = 1 << 20
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
@@ -36,6 +38,18 @@ class Literals:
         return ahocorasick_rs.BytesAhoCorasick(
             self._words, matchkind=ahocorasick_rs.MatchKind.Standard, implementation=implementation
         )
+
+    def each(self, text: str) -> Iterable[tuple[int, int, int]]:
+        """The matches as by `find`, of a long text piece by piece."""
+        return self.find(text) if len(text) <= PIECE else self._by_piece(text)
+
+    def _by_piece(self, text: str) -> Iterator[tuple[int, int, int]]:
+        longest = max(map(len, self._words), default=1)
+        for begin in range(0, len(text), PIECE):
+            first = max(begin - longest, 0)
+            for index, start, end in self.find(text[first : begin + PIECE]):
+                if first + end > begin:  # the others were matches of the piece before
+                    yield index, first + start, first + end
 
     def find(self, text: str) -> list[tuple[int, int, int]]:
         """All matches as (index of the word, begin, end) in characters, ordered by end; they may overlap."""

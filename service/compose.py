@@ -54,7 +54,7 @@ from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.revision import Revision
 from service.recommend import policy
-from service.recommend.advisor import Advisor
+from service.recommend.advise import Advisor
 from service.reports.publish import ReportService
 from service.second_reader import asking as second_readings
 from service.second_reader import build as second_reader

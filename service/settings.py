@@ -19,7 +19,7 @@ from service.second_reader.options import SecondReaderOptions, checked_url
 from service.setting_texts import PREFIX
 
 if TYPE_CHECKING:
-    from service.web.limits.caller_limits import IntakeLimit
+    from service.web.limits.caller_limits import RateLimit
 
 # Settings that may be given as NAME_FILE, the path of a file with the value.
 SECRETS = (
@@ -272,11 +272,11 @@ class Settings(BaseModel):
             sasl_password=None if secret is None else secret.get_secret_value(),
         )
 
-    def intake_limit(self) -> "IntakeLimit":
+    def intake_limit(self) -> "RateLimit":
         """The limit of requests of the intake, counted in this process."""
-        from service.web.limits.caller_limits import IntakeLimit  # noqa: PLC0415 -- slow to import; only a server needs it
+        from service.web.limits.caller_limits import RateLimit  # noqa: PLC0415 -- slow to import; only a server needs it
 
-        return IntakeLimit(self.intake_requests_per_minute)
+        return RateLimit(self.intake_requests_per_minute)
 
     def retrain_schedule(self) -> RetrainSchedule:
         """When to retrain."""

@@ -1,39 +1,85 @@
 """The line number of a key in a TOML text, which the standard library's parser does not report."""
 
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 Path = Sequence[str | int]
 
-
-def _depth(data: Any, path: Path) -> int:
-    """How many steps of the path exist in the data."""
-    for done, step in enumerate(path):
-        listed = isinstance(data, list) and isinstance(step, int) and step < len(data)
-        if not listed and not (isinstance(data, dict) and step in data):
-            return done
-        data = data[step]
-    return len(path)
+# What a line end inside of is no end of a statement, and what opens and closes it. Of a valid text.
+_TOKEN = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|[\[{]|[\]}]|\n', re.DOTALL
+)
 
 
 def line_of(text: str, path: Path) -> int | None:
     """The line (1-based) of the statement that defines `path` in a valid TOML text.
 
     If the path does not exist (a required key is missing), the line of its nearest existing ancestor; None if that is
-    the whole text. The text is parsed line by line: the first prefix in which the path exists ends with the statement.
+    the whole text.
     """
-    wanted = _depth(tomllib.loads(text), path)
-    if wanted == 0:
-        return None
-    lines = text.splitlines(keepends=True)
-    begins = 0
-    for count in range(1, len(lines) + 1):
-        try:
-            data = tomllib.loads("".join(lines[:count]))
-        except tomllib.TOMLDecodeError:
-            continue  # inside a statement of several lines
-        if _depth(data, path[:wanted]) == wanted:
-            return begins + 1
-        begins = count
-    return None
+    known = _lines(text)
+    return next((known[part] for depth in range(len(path), 0, -1) if (part := tuple(path[:depth])) in known), None)
+
+
+@lru_cache(maxsize=2)
+def _lines(text: str) -> Mapping[tuple[str | int, ...], int]:
+    """The line of each path, by one pass: each statement is parsed once, alone."""
+    found: dict[tuple[str | int, ...], int] = {}
+    tables: dict[tuple[str | int, ...], int] = {}  # arrays of tables and their lengths
+    table: tuple[str | int, ...] = ()
+    for line, statement in _statements(text.replace("\r\n", "\n")):
+        data = tomllib.loads(statement)
+        if statement.lstrip().startswith("["):
+            table = ()
+            for key, value in _steps(data):
+                table = _within((*table, key), tables)
+                if isinstance(value, list):
+                    whole = (*table[:-1],) if table and isinstance(table[-1], int) else table
+                    found.setdefault(whole, line)
+                    tables[whole] = tables.get(whole, 0) + 1
+                    table = (*whole, tables[whole] - 1)
+                found.setdefault(table, line)
+        else:
+            for path in _paths(data, table):
+                found.setdefault(path, line)
+    return found
+
+
+def _within(path: tuple[str | int, ...], tables: Mapping[tuple[str | int, ...], int]) -> tuple[str | int, ...]:
+    """The path of what a header names: in an array of tables, its last one."""
+    return (*path, tables[path] - 1) if path in tables else path
+
+
+def _steps(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The keys of a header with what they hold: a table, or a list of one in an array of tables."""
+    while data:
+        key, value = next(iter(data.items()))
+        yield key, value
+        data = value if isinstance(value, dict) else {}
+
+
+def _paths(data: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """All paths within a value."""
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inner:
+        yield (*path, key)
+        yield from _paths(value, (*path, key))
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Each header and each key with its value, and the line on which it begins."""
+    begin = depth = 0
+    line = first = 1
+    for token in _TOKEN.finditer(text + "\n"):
+        shown = token[0]
+        if shown in "[{":
+            depth += 1
+        elif shown in "]}":
+            depth -= 1
+        line += shown.count("\n")
+        if shown == "\n" and depth == 0:
+            yield first, text[begin : token.start()]
+            begin, first = token.end(), line

@@ -5,6 +5,7 @@ import binascii
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -26,14 +27,14 @@ _COLOUR_MOST = 24  # characters
 
 # Marker (lower case) -> pattern that begins with the marker. The groups with `secret` in their name are removed.
 _FORMS: dict[str, str] = {
-    "eyj": r"(?P<secret>eyJ[\w-]{8,4096}\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
+    "eyj": r"(?P<secret>eyJ[\w-]{8,4096}+\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
     "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
     "authorization": rf"(?i:authorization)(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
     r"(?:(?i:digest) {1,4}(?P<secret2>(?:[\w-]{1,20}=(?:\\?\"[^\"\n]{0,300}\"|[\w/]{1,64}),? {0,4}){1,16})"
     r"|(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|[\w-]{0,16}key) {1,4}"
     r"(?P<secret>[^\s\"'\\,]{6,4096})"
     # With any other scheme, or none, a value without a digit is a word, as in `authorization: denied`.
-    r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,]{0,4095}\d)[^\s\"'\\,]{6,4096}))",
+    r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,\d]{0,255}+\d)[^\s\"'\\,]{6,4096}))",
     # A value of fewer than 8 characters is a preference, such as `theme=dark`.
     "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}=[^;\s\"']{8})[^\r\n\"']{8,4096})",
     "://": r"://(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic)?@"
@@ -67,8 +68,10 @@ _COMMANDS = 200
 _AFTER_COMMAND = 40
 _AROUND = 128  # characters before and after the fixed text of a format
 _READ_AGAIN = 256  # characters; a longer value without a secret is not searched for the same name again
-# A text of more secrets is no log or command: what follows is removed unread, or 15 MB would take 20 s.
+# Of one text, or of all texts of an event together: what has more secrets is no log or command, and what follows is
+# removed unread, or 15 MB would take 20 s. So is what follows after so many names without a secret: half a minute.
 SECRETS_MOST = 20_000
+MARKERS_MOST = 200_000
 _ESCAPES = ("\\n", "\\t", "\\r")
 
 
@@ -78,14 +81,17 @@ class _Pattern(NamedTuple):
     marker: str
     kind: str
     pattern: str
+    before: tuple[int, int] = (0, 0)  # the fewest and the most characters before the marker
 
     def find(self, text: str, start: int) -> re.Match[str] | None:
         """The match at a marker; a part of the secret may lie before the marker."""
         compiled = _compiled(self.pattern, re.IGNORECASE if self.kind == "near" else 0)
         if self.kind != "around":
             return compiled.match(text, start)
-        hits = compiled.finditer(text, max(start - _AROUND, 0), start + _AROUND)  # the first may be an earlier secret
-        return next((hit for hit in hits if hit.start() <= start < hit.end()), None)
+        fewest, most = self.before
+        begins = range(max(start - most, 0), start - fewest + 1)
+        hits = (compiled.match(text, begin, start + _AROUND) for begin in begins)
+        return next((hit for hit in hits if hit is not None and start < hit.end()), None)
 
 
 @cache
@@ -94,62 +100,86 @@ def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
     return re.compile(pattern, flags)
 
 
+@dataclass(slots=True)
+class Effort:
+    """What may still be found and looked at in the texts that share it."""
+
+    secrets: int = field(default_factory=lambda: SECRETS_MOST)
+    markers: int = field(default_factory=lambda: MARKERS_MOST)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether further texts are removed unread."""
+        return self.secrets <= 0 or self.markers <= 0
+
+
 class SecretFinder:
     """All markers in one automaton. Building it takes some milliseconds: build it once."""
 
     def __init__(self) -> None:
-        forms: list[tuple[str, str, str]] = [(marker, "form", pattern) for marker, pattern in _FORMS.items()]
-        forms += [(name, "name", pattern_of(name)) for name in NAMES]
-        forms += [(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{_ARGUMENT}") for flag in _FLAGS]
-        forms += [
-            (secret_format.marker, secret_format.kind, secret_format.pattern) for secret_format in secret_formats()
-        ]
+        forms = [_Pattern(marker, "form", pattern) for marker, pattern in _FORMS.items()]
+        forms += [_Pattern(name, "name", pattern_of(name)) for name in NAMES]
+        forms += [_Pattern(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{_ARGUMENT}") for flag in _FLAGS]
+        forms += [_Pattern(one.marker, one.kind, one.pattern, one.before) for one in secret_formats()]
         self._base64 = set(base64_markers())
-        self._markers = list(dict.fromkeys([*(marker for marker, _, _ in forms), *sorted(self._base64)]))
+        self._markers = list(dict.fromkeys([*(form.marker for form in forms), *sorted(self._base64)]))
         self._web_token = self._markers.index("eyj")
         self._address = self._markers.index("://")
         self._literals = Literals(self._markers)
         numbers = {marker: number for number, marker in enumerate(self._markers)}
         self._patterns: list[list[_Pattern]] = [[] for _ in self._markers]
-        for marker, kind, pattern in forms:
-            self._patterns[numbers[marker]].append(_Pattern(marker, kind, pattern))
+        for form in forms:
+            self._patterns[numbers[form.marker]].append(form)
 
     def is_in(self, text: str, *, decode: bool = True) -> bool:
         """Whether a text has a secret: the search ends with the first one. `decode`: also those in base64."""
         return bool(self.spans(text, decode=decode, first_alone=True))
 
-    def spans(self, text: str, *, decode: bool = True, first_alone: bool = False) -> list[tuple[int, int]]:
+    def spans(
+        self, text: str, *, decode: bool = True, first_alone: bool = False, effort: Effort | None = None
+    ) -> list[tuple[int, int]]:
         """The spans of secrets, in order, not overlapping.
 
         Args:
             text: the text.
             decode: also those in base64.
             first_alone: end the search with the first secret that is found.
+            effort: of all texts of an event, and reduced by this one; default: that of one text.
         """
+        effort = effort or Effort()
+        if effort.is_spent:
+            return [(0, len(text))] if text else []
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(letter if len(letter.lower()) != 1 else letter.lower() for letter in text)
-        most = 0 if first_alone else SECRETS_MOST
-        found, end = self._known(text, low, most, decode=decode)
+        before = Effort(effort.secrets, effort.markers)
+        most = 0 if first_alone else effort.secrets
+        found, end = self._known(text, low, most, effort, decode=decode)
         words: list[tuple[int, int]] = []
         if decode and end is None:
             words = list(islice(OpaqueWords(text, low).spans(), most + 1))
             end = words[-1][0] if len(words) > most else None
+        spans = _merged(_with_opaque(_merged(found), words))
+        effort.secrets -= len(spans)
         if end is None or first_alone:
-            return _merged(_with_opaque(_merged(found), words))
+            return spans if end is None else spans or [(end, len(text))]
+        effort.secrets = 0
         # A secret may begin before the marker at which the search ended, and a cut one is not recognised.
         end = max(text.rfind(" ", 0, max(end - _AROUND, 0)), text.rfind("\n", 0, max(end - _AROUND, 0)), 0)
-        return _merged([*self.spans(text[:end]), (end, len(text))])
+        return _merged([*self.spans(text[:end], effort=before), (end, len(text))])
 
-    def _known(self, text: str, low: str, most: int, *, decode: bool) -> tuple[list[tuple[int, int]], int | None]:
-        """The secrets of known formats in a text; if they are more than `most`, also where the search ended."""
+    def _known(
+        self, text: str, low: str, most: int, effort: Effort, *, decode: bool
+    ) -> tuple[list[tuple[int, int]], int | None]:
+        """The secrets of known formats in a text; if they or the markers are too many, also where the search ended."""
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
         tried: dict[int, int] = {}  # marker -> commands without a secret
         at = -1  # place of the next @, without which no login stands in an address
         dotless = 0  # end of a run of letters without a dot within a token's length: no web token begins in it
         decoded = 0  # end of the last run of base64 that was read
-        for index, start, _ in self._literals.find(low):
+        left = effort.markers
+        for index, start, _ in self._literals.each(low):
             if start < seen.get(index, 0) or (index == self._web_token and start < dotless):
                 continue
             if index == self._address:
@@ -167,8 +197,11 @@ class SecretFinder:
                 dotless = _end_of_dotless(text, start)
             if decode and start >= decoded and self._markers[index] in self._base64:
                 decoded = self._decoded(text, start, decoded, found)
-            if len(found) > most:
+            left -= 1
+            if len(found) > most or left <= 0:
+                effort.markers = left
                 return found, start
+        effort.markers = left
         return found, None
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
@@ -218,7 +251,8 @@ def _next_at(text: str, start: int) -> int:
 def _end_of_dotless(text: str, start: int) -> int:
     run = _RUN.match(text, start)
     end = run.end() if run is not None else start
-    return end if text[end : end + 1] != "." else max(end - _TOKEN_MOST, start)
+    # What stands after the dot is no part of a token, whichever letter before it is the first, if it can be reached.
+    return end if text[end : end + 1] != "." or end - start <= _TOKEN_MOST else end - _TOKEN_MOST
 
 
 def _with_opaque(known: list[tuple[int, int]], opaque: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

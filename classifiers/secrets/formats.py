@@ -24,6 +24,7 @@ Kind = Literal["begins", "near", "around", "command"]
 _QUOTE = r"\\?[\"'`]"
 _BETWEEN = rf"[ \t\w.-]{{0,20}}?(?:{_QUOTE})?[ \t]{{0,3}}(?:=>|:{{1,3}}=|\?=|\|\||=|>|:|,)[ \t=]{{0,4}}(?:{_QUOTE})?"
 _SKIP = r"(?:[^\n|;&\\]|\\.|\\\n){0,300}?"  # a backslash continues the line
+_AROUND_MOST = 128  # characters before the fixed text of a format
 # The longest formats come first where several begin with the same text.
 _SHORTEST_FOR_BASE64 = 4  # characters; what a shorter text becomes in base64 occurs by chance
 
@@ -38,6 +39,7 @@ class SecretFormat:
     pattern: str
     source: str
     text: str  # the fixed text as published
+    before: tuple[int, int] = (0, 0)  # the fewest and the most characters of the secret before the fixed text
 
 
 @cache
@@ -66,7 +68,7 @@ def _format(entry: dict[str, str], file: str) -> SecretFormat:
         if "around" in entry:
             text = entry["around"]
             pattern = f"(?P<secret>{entry['before']}{re.escape(text)}{entry['rest']})"
-            return SecretFormat(name, "around", text.lower(), pattern, source, text)
+            return SecretFormat(name, "around", text.lower(), pattern, source, text, _width(entry["before"]))
         if "near" in entry:
             text = entry["near"]
             pattern = rf"(?i:{re.escape(text)}){_BETWEEN}(?P<secret>{entry['value']})(?![\w/+-])"
@@ -77,6 +79,18 @@ def _format(entry: dict[str, str], file: str) -> SecretFormat:
     for number in range(rest.count("{word}")):
         rest = rest.replace("{word}", _word(f"secret{number or ''}"), 1)
     return SecretFormat(name, "command", text.lower(), f"(?i:{re.escape(text)}){rest}", source, text)
+
+
+def _width(pattern: str) -> tuple[int, int]:
+    """The fewest and the most characters that a pattern takes.
+
+    Raises:
+        ValueError: there is no most.
+    """
+    fewest, most = re._parser.parse(pattern).getwidth()  # type: ignore[attr-defined] # noqa: SLF001 - nothing public says it
+    if most > _AROUND_MOST:
+        raise ValueError(f"{pattern}: expected at most {_AROUND_MOST} characters")
+    return int(fewest), int(most)
 
 
 def _word(group: str) -> str:

@@ -82,11 +82,12 @@ _LONG: Final = frozenset(
 STYLE: Final = r"(?:(?:\x1b|\\x1b|\\u001b|\\033)\[[\d;]{0,12}m){0,3}"
 _QUOTE: Final = r"(?:\\{0,7}[\"'`]|&quot;|%22|\\u0022)"
 _SPACE: Final = r"[ \t\xa0\u200b-\u200d\ufeff]"
-# Name -> what may stand between it and the sign.
+# Name -> what may stand between it and the sign. No sign begins with a letter or digit: what was taken of them is not
+# given back, or each of many names in one word would cost the time of the word.
 _REST: Final = {
-    "secret": r"[\w.-]{0,40}",
+    "secret": r"(?:[\w.-]{0,39}\w)?+[.-]{0,4}",
     "token": r"(?i:[_-][a-z0-9]{1,16})?",
-    "account.key": r"[\w.-]{0,100}",
+    "account.key": r"(?:[\w.-]{0,99}\w)?+[.-]{0,4}",
     "credential": r"(?i:s?[_-]?[a-z0-9]{0,8})",
     "contrase": "\u00f1a",
     "securestring": "(?i: -string)?",

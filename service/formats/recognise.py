@@ -1,4 +1,4 @@
-"""Parses records of any supported format, as bytes or decoded JSON, to a job-completion/1 event.
+"""Parses records of any supported format to a job-completion/1 event.
 
 A format is recognised by a few characteristic keys, cheapest test first. Every input gives an event, a `Skipped` or an
 UnreadableRecord.
@@ -21,7 +21,7 @@ from service.formats.kubernetes import pod as kubernetes_pod
 from service.formats.slurm import epilog as slurm_epilog
 from service.formats.slurm import job as slurm_job
 
-__all__ = ["Skipped", "parse", "parse_object"]
+__all__ = ["Skipped", "parse"]
 
 _WRAPPED_MOST = 4
 # Deeper than any format; stored events are serialized and redacted recursively.
@@ -59,12 +59,6 @@ def parse(
             raise field_reading.unreadable("(whole object)", "a CloudEvent", obj)
         return _inner(cloud_event.structured_data(obj), cluster, 1)
     return _read(_decode(value), cluster, 0)
-
-
-def parse_object(obj: Any, *, cluster: str | None = None) -> JobCompletion | Skipped:
-    """Parse a record of decoded JSON; see `parse`."""
-    _check_depth(obj)
-    return _read(_repaired(obj), cluster, 0)
 
 
 def _decode(value: bytes) -> Any:

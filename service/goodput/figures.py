@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from scipy.special import gammaincinv
-
 from service.contracts.event import FAILURE_STATUSES
 from service.goodput.records import (
     GPUS_PER_NODE,
@@ -53,6 +51,8 @@ def failure_rate(failures: int, exposure: float, spread: float = 1.0) -> Estimat
     """Failures per unit of exposure; None without exposure."""
     if exposure <= 0:
         return None
+    from scipy.special import gammaincinv  # noqa: PLC0415 - a tenth of the time of a start, and few commands ask for it
+
     seen = failures / spread
     low = float(gammaincinv(seen, _TAIL)) if failures else 0.0
     high = float(gammaincinv(seen + 1, 1 - _TAIL))

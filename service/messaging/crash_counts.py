@@ -3,6 +3,7 @@
 Before a batch is handled, a note with the committed offset of each of its partitions says how often handling began
 there. A killed process leaves the note behind, and its successor finds it, on any machine. After that the records are
 handled one by one. A record at which processes were killed `ALONE` times while they handled nothing else is given up.
+A process whose partition is revoked meanwhile cannot take its note back, and counts as killed; what it stored stays.
 """
 
 import logging

@@ -1,5 +1,7 @@
 """Limits of logins, counted in this process by `limits`. An attempt counts from its start until it succeeds.
 
+Successful ones have a limit of their own: each takes as much of the processor, and adds to the audit log.
+
 Nobody can lock everybody out: a person who logged in from an address before is only limited by attempts for this name
 from this address, so neither guesses from elsewhere nor other people behind the same address keep the person out.
 """
@@ -16,11 +18,12 @@ from limits.strategies import MovingWindowRateLimiter
 BY_ADDRESS = RateLimitItemPerMinute(20, 5)
 BY_NAME_AND_ADDRESS = RateLimitItemPerMinute(10, 5)
 BY_NAME = RateLimitItemPerMinute(30, 5)
+SUCCESSES = RateLimitItemPerMinute(30, 5)  # of a name from an address
 RETRY_AFTER_S = 300
 MAX_KNOWN = 10_000  # names with an address
 IPV6_NETWORK = 64  # bits; a client usually has all addresses of such a network
 
-_Limit = tuple[RateLimitItem, tuple[str, str]]
+_Limit = tuple[RateLimitItem, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class LoginAttempts:
 
     def start(self, address: str, name: str) -> Attempt | None:
         """Count an attempt; None if a limit is reached. To be called before a password is hashed."""
-        network, folded = _network(address), name.casefold()[:200]
+        network, folded = network_of(address), name.casefold()[:200]
         with self._lock:
             found = self._limits(network, folded)
             if not all(self._limiter.test(item, *key, cost=self._running[item, key] + 1) for item, key in found):
@@ -57,7 +60,7 @@ class LoginAttempts:
                 self._running[limit] -= 1
                 if not self._running[limit]:
                     del self._running[limit]
-                if succeeded is False:
+                if succeeded is (limit[0] is SUCCESSES):
                     self._limiter.hit(limit[0], *limit[1])
             if succeeded and attempt.known_as[1]:
                 self._known.pop(attempt.known_as, None)
@@ -70,10 +73,11 @@ class LoginAttempts:
         if not name:  # a token login has no name: guessing tokens must not lock out other token users
             return (by_address,)
         by_both = (BY_NAME_AND_ADDRESS, (name, network))
-        return (by_both,) if (network, name) in self._known else (by_address, by_both, (BY_NAME, ("name", name)))
+        own = (by_both, (SUCCESSES, ("succeeded", name, network)))
+        return own if (network, name) in self._known else (by_address, *own, (BY_NAME, ("name", name)))
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """The part of an address that one client has for itself."""
     try:
         found = ip_address(address.partition("%")[0])

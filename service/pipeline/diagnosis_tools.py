@@ -13,7 +13,7 @@ from service.contracts.verdict_wire import wire_of
 from service.db.session import Store
 from service.good_runs.collection import Logs
 from service.pipeline.classification import Classifier
-from service.recommend.advisor import advise_without_history
+from service.recommend.advise import advise_without_history
 from service.recommend.policy import Policy
 from service.telemetry import Telemetry
 

@@ -2,11 +2,14 @@
 
 import math
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from classifiers.contracts import JobFacts, Verdict
+from service.clock import Clock
 from service.contracts.advice import Action, Advice, Mitigation
-from service.recommend import ranking, wording
+from service.contracts.event import JobCompletion
+from service.recommend import event_facts, ranking, wording
 from service.recommend.facts import ActionRate, Facts, History, Lineage, OptIn, StormState, SwitchState
 from service.recommend.policy import Policy, built_in
 from service.recommend.policy_settings import Requests
@@ -192,3 +195,28 @@ def text_slots(changes: dict[str, Any], facts: Facts, job: JobFacts) -> dict[str
         "time_limit_now": f"{job.time_limit_s / 3600:.3g} hours" if job.time_limit_s else "",
         "batch": f"{batch:.0%}" if batch else "",
     }
+
+
+def advise_without_history(verdict: Verdict, event: JobCompletion, policy: Policy, now: datetime) -> Advice:
+    """The advice on one event, by the policy of its cluster, queue and team.
+
+    Args:
+        verdict: the verdict on the event.
+        event: the event.
+        policy: the policy of the whole service.
+        now: the time of the advice.
+    """
+    effective = policy.effective(cluster=event.cluster, queue=event.queue, team=event.team)
+    return advise(verdict, event.facts(), event_facts.without_history(event, now, effective), effective)
+
+
+class Advisor:
+    """Gives advice without history, by one policy."""
+
+    def __init__(self, policy: Policy, clock: Clock) -> None:
+        self._policy = policy
+        self._clock = clock
+
+    def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
+        """The advice for this verdict and event."""
+        return advise_without_history(verdict, event, self._policy, self._clock.now())

@@ -19,6 +19,8 @@ from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Section
 BUILT_IN = "built in"
 _LISTS = ("rule", "retrier")
 _OF_WHERE = tuple(Where.model_fields)
+# Of each list of a file: each override is checked with all rules. Far more than anybody writes (judgement).
+MOST_ROWS = 500
 # A key of very many parts: tomllib takes time that grows with the square of their number.
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{100}}")
@@ -215,6 +217,11 @@ def parse(text: str, name: str = "policy.toml") -> Policy:
         ConfigurationError: names each invalid setting with its line and the expected value.
     """
     given = _read(text, name)
+    for kind in (*_LISTS, "override"):
+        rows = given.get(kind)
+        if isinstance(rows, list) and len(rows) > MOST_ROWS:
+            expected = f"at most {MOST_ROWS} of them"
+            raise ConfigurationError(f"{name}: {kind}: {expected}", (FieldError(kind, expected, str(len(rows))),))
     base = built_in()
     raw, origins = copy.deepcopy(base._raw), dict(base._origins)  # noqa: SLF001 - its own module
     errors = _Errors(text, name)

@@ -21,6 +21,8 @@ from service.weeks import Week
 
 log = logging.getLogger(__name__)
 
+MOST = 50  # of one person or channel: each is a report to build and to send (judgement)
+
 
 class Subscriptions:
     """Adds and ends subscriptions.
@@ -48,7 +50,8 @@ class Subscriptions:
             by: who subscribes.
 
         Raises:
-            InvalidInput: no such endpoint, no user that it can reach, or no job of the scope is known.
+            InvalidInput: no such endpoint, no user that it can reach, no job of the scope is known, or the receiver has
+                50 subscriptions already.
             Conflict: this receiver has the same subscription already.
         """
         receiver = self.receivers.get(endpoint)
@@ -62,6 +65,9 @@ class Subscriptions:
             scope.check(reading, limited_to, gather.chart_span(week.earlier(-1), self._zone))
         new = NewSubscription(endpoint, user if receiver.personal else None, limited_to, receiver.mail)
         with self._store.unit_of_work() as work:
+            own = [one.scope for one in work.report_subscriptions.all() if _receiver(one) == _receiver(new)]
+            if len(own) >= MOST and new.scope not in own:
+                raise invalid("endpoint", f"at most {MOST} subscriptions of a receiver: end some first", endpoint)
             added = work.report_subscriptions.add(new, by=by, last_week=str(week))
             if added is None:
                 raise Conflict(f"{described(new)} is subscribed already")
@@ -95,12 +101,15 @@ class Subscriptions:
         Raises:
             NotFound: there is no such subscription.
             InvalidInput: no job of the scope is known any more.
-            Conflict: its endpoint is not configured any more.
+            Conflict: its endpoint is not configured any more, or its receiver may not have reports any more.
         """
         with self._store.reading() as reading:
             found = reading.report_subscriptions.get(subscription_id)
+            allowed = found is not None and _may_receive(reading, found)
         if found is None:
             raise NotFound(f"no subscription {subscription_id}")
+        if not allowed:
+            raise Conflict(f"{found.recipient} may not receive reports any more")
         if found.endpoint not in self.receivers:
             raise Conflict(f"endpoint {found.endpoint} is not configured")
         week = weeks.last_complete(self._clock.now(), self._zone)
@@ -127,6 +136,10 @@ class Subscriptions:
         """All subscriptions."""
         with self._store.reading() as reading:
             return reading.report_subscriptions.all()
+
+
+def _receiver(one: NewSubscription) -> tuple[str, str | None]:
+    return one.endpoint, one.recipient
 
 
 def described(one: NewSubscription) -> str:

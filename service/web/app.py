@@ -5,7 +5,6 @@ from functools import cache
 from importlib.metadata import version
 from typing import cast
 
-from anyio import CapacityLimiter
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -59,7 +58,7 @@ from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import site_layers as site_layer_pages
-from service.web.request_body import BodyMemory
+from service.web.request_body import BodyMemory, IntakeTurns
 from service.web.request_gate import HeadRequests, RequestGate
 from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
@@ -140,7 +139,7 @@ def create_app(services: Services) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.services = services
-    app.state.ingesting = CapacityLimiter(MAX_CONCURRENT_INTAKE)
+    app.state.intake_turns = IntakeTurns(MAX_CONCURRENT_INTAKE)
     app.state.body_memory = BodyMemory()
     app.router.routes.extend(_routes())
     app.mount("/static", static_files.static_files(), name="static")
@@ -156,7 +155,7 @@ def create_app(services: Services) -> FastAPI:
 @cache
 def _routes() -> Sequence[BaseRoute]:
     """The API and the pages. All applications of a process share them, since FastAPI takes 0.3 s to prepare them."""
-    api = APIRouter(dependencies=[Depends(reject_unknown_parameters)], responses=answers(408, 413))  # by the gate
+    api = APIRouter(dependencies=[Depends(reject_unknown_parameters)], responses=answers(408, 413, 429))  # by the gate
     for part in API:
         api.include_router(part.router)
     every = APIRouter(generate_unique_id_function=_operation)

@@ -1,16 +1,20 @@
 """Reading of request bodies with a size limit, also for chunked and compressed bodies."""
 
 import zlib
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import cast
+from typing import TypeVar, cast
+from weakref import WeakValueDictionary
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
 from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import FaultlineError, FieldError, InvalidInput, TooLarge, Unavailable
 
+_Answer = TypeVar("_Answer")
 MAX_BYTES = MAX_EVENT_BYTES
 # This much of an oversized body is still read and discarded, so that the client receives the error response.
 # The request gate ends longer bodies.
@@ -30,25 +34,31 @@ class UnsupportedEncoding(FaultlineError):
 
 
 class BodyMemory:
-    """Counts the bytes of all bodies in memory. For one event loop."""
+    """Counts the bytes of all bodies in memory. For one event loop.
+
+    One sender has half of them at most, so that slow bodies of one never keep those of all others from being read.
+    """
 
     def __init__(self, limit: int = MEMORY_BYTES) -> None:
         self._limit = limit
-        self._used = 0
+        self._used: Counter[str] = Counter()
 
-    def grow(self, size: int) -> None:
+    def grow(self, size: int, sender: str) -> None:
         """Count further bytes.
 
         Raises:
-            Unavailable: the bodies of all requests together are too large.
+            Unavailable: the bodies of all requests together, or of this sender, are too large.
         """
-        if self._used + size > self._limit:
+        if self._used[sender] + size > self._limit // 2:
+            raise Unavailable("other large requests of yours are being read: send this one again in some seconds")
+        if self._used.total() + size > self._limit:
             raise Unavailable("other large requests are being read: send this one again in some seconds")
-        self._used += size
+        self._used[sender] += size
 
-    def shrink(self, size: int) -> None:
+    def shrink(self, size: int, sender: str) -> None:
         """Release bytes."""
-        self._used -= size
+        self._used[sender] -= size
+        self._used += Counter()  # forgets senders of whom nothing is in memory
 
 
 @asynccontextmanager
@@ -69,7 +79,7 @@ async def body_of(request: Request) -> AsyncIterator[bytes]:
         )
     memory = cast("BodyMemory", request.app.state.body_memory)
     body = bytearray()
-    counted = _Counted(memory)
+    counted = _Counted(memory, sender_of(request))
     try:
         await _read(request, body, counted, _Gunzip() if encoding.endswith("gzip") else None)
         content = bytes(body)
@@ -79,20 +89,47 @@ async def body_of(request: Request) -> AsyncIterator[bytes]:
         counted.release()
 
 
+def sender_of(request: Request) -> str:
+    """By whom bodies are counted: the caller that the request gate identified."""
+    caller = getattr(request.state, "identified", None)
+    return "" if caller is None else str(caller.sender)
+
+
+class IntakeTurns:
+    """Runs what handles bodies in few threads: others wait. For one event loop.
+
+    One sender takes all threads but one, so that the bodies of another never wait for all of its own.
+    """
+
+    def __init__(self, together: int) -> None:
+        self._together = CapacityLimiter(together)
+        self._of_one = max(together - 1, 1)
+        self._senders: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
+
+    async def run(self, sender: str, handle: Callable[[], _Answer]) -> _Answer:
+        """The result of `handle`, which runs in a thread when it is the sender's turn."""
+        own = self._senders.get(sender)
+        if own is None:
+            own = self._senders[sender] = CapacityLimiter(self._of_one)
+        async with own:
+            return await to_thread.run_sync(handle, limiter=self._together)
+
+
 class _Counted:
     """The bytes of one body in the count of all."""
 
-    def __init__(self, memory: BodyMemory) -> None:
+    def __init__(self, memory: BodyMemory, sender: str) -> None:
         self._memory = memory
+        self._sender = sender
         self._size = 0
 
     def set(self, size: int) -> None:
         if size > self._size:
-            self._memory.grow(size - self._size)
+            self._memory.grow(size - self._size, self._sender)
             self._size = size
 
     def release(self) -> None:
-        self._memory.shrink(self._size)
+        self._memory.shrink(self._size, self._sender)
         self._size = 0
 
 

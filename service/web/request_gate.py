@@ -14,9 +14,10 @@ from anyio import CancelScope, to_thread
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import AmbiguousMessage, FieldError, Forbidden, TimedOut, TooLarge, TooManyRequests
+from service.errors import AmbiguousMessage, FieldError, Forbidden, TimedOut, TooLarge
 from service.web.auth import Principal, bearer_of, identify, tokens_required
 from service.web.body_redaction import UNCHANGED_PATHS, without_secrets
+from service.web.same_origin import SAFE_METHODS
 from service.web.services import Services
 
 API = "/api/v1"
@@ -93,7 +94,7 @@ class RequestGate:
             AmbiguousMessage: the length of the body is given in two ways.
             Unauthorized: no valid login; nothing of the body was read.
             Forbidden: the service has no login, and the request came through a proxy.
-            TooManyRequests: the caller reached the limit of the intake.
+            TooManyRequests: the caller reached the limit of the intake or of changes.
             TooLarge: the body is larger than the route accepts.
             TimedOut: the body did not arrive in time.
         """
@@ -134,17 +135,21 @@ class RequestGate:
         if kind.public:
             return None
         principal = identify(request, self._services, bearer_of(request))
-        if kind.streamed and request.method == "POST":
-            self._check_rate(principal)
+        if request.method not in SAFE_METHODS and principal.via != "open":  # who uses that one has no name to count by
+            self._check_rate(principal, kind)
         return principal
 
-    def _check_rate(self, principal: Principal) -> None:
-        """Count a request of the intake. Who uses a service without a login has no name to count by."""
-        if principal.via == "open":
-            return
-        wait_s = self._services.intake_limit.exceeded(principal.sender)
-        if wait_s is not None:
-            raise TooManyRequests("too many requests with events, node events or labels in a minute", wait_s)
+    def _check_rate(self, principal: Principal, kind: RouteClass) -> None:
+        """Count a request of the intake, or one that changes something by a caller who neither operates nor is a hook.
+
+        Raises:
+            TooManyRequests: the limit is reached.
+        """
+        if kind.streamed:
+            what = "requests with events, node events or labels in a minute"
+            self._services.intake_limit.check(principal.sender, what)
+        elif not principal.may("hook"):  # `act` includes it
+            self._services.action_limits.changes.check(principal.sender, "changes of yours in a minute")
 
 
 class HeadRequests:

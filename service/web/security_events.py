@@ -72,8 +72,11 @@ def record_token_address(services: Services, request: Request, name: str) -> Non
     with services.store.reading() as reading:
         entries = reading.audit_log.page(limit=500, wanted=AuditFilter(subject)).items
     seen = {one.after.get("address") for one in entries if one.what == "token.address" and isinstance(one.after, dict)}
-    if address not in seen:
-        record(services, "token.address", request, name, subject)
+    if address not in seen:  # who has a network of IPv6 has addresses without end
+        if services.stored_refusals.exceeded(subject) is None:
+            record(services, "token.address", request, name, subject)
+        else:
+            notice(services, "token.address", request, who=name)
     if len(known) >= MAX_KNOWN_ADDRESSES:
         known.clear()
     known.add((name, address))

@@ -35,7 +35,15 @@ from service.resubmissions.repository.funnel import Funnel
 from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
-from service.web.limits.caller_limits import ExportLimit, IntakeLimit
+from service.web.limits.caller_limits import (
+    ActionLimits,
+    ConcurrencyLimit,
+    RateLimit,
+    code_limit,
+    export_limit,
+    live_limit,
+    replay_limit,
+)
 
 
 class Parse(Protocol):
@@ -98,7 +106,11 @@ class Services:
         node_event_topics: the same for node events.
         people: login methods in addition to tokens and local accounts.
         intake_limit: requests of the intake by each token or account; default: no limit.
+        action_limits: how often one caller may do the same.
         exports: the exports that run now.
+        live_updates: the pages that receive live updates now.
+        replays: the replays of policies that run now.
+        codes: the codes of the identity provider that are checked now, by address.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
@@ -131,8 +143,12 @@ class Services:
     topics: Mapping[str, str] = field(default_factory=dict)
     node_event_topics: Mapping[str, str] = field(default_factory=dict)
     people: LoginMethods = field(default_factory=LoginMethods)
-    intake_limit: IntakeLimit = field(default_factory=IntakeLimit)
-    exports: ExportLimit = field(default_factory=ExportLimit)
+    intake_limit: RateLimit = field(default_factory=RateLimit)
+    action_limits: ActionLimits = field(default_factory=ActionLimits)
+    exports: ConcurrencyLimit = field(default_factory=export_limit)
+    live_updates: ConcurrencyLimit = field(default_factory=live_limit)
+    replays: ConcurrencyLimit = field(default_factory=replay_limit)
+    codes: ConcurrencyLimit = field(default_factory=code_limit)
     viewer: Callable[[], Visibility | None] = unrestricted
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
@@ -146,7 +162,7 @@ class Services:
     signatures: SignatureFolder | None = None
     signature_hits: StaleCache[tuple[datetime, HitCounts]] = field(default_factory=StaleCache)
     token_addresses: set[tuple[str, str]] = field(default_factory=set)
-    stored_refusals: IntakeLimit = field(default_factory=lambda: IntakeLimit(REFUSALS_STORED))
+    stored_refusals: RateLimit = field(default_factory=lambda: RateLimit(REFUSALS_STORED))
     session: ReadSession | None = None
 
     @contextmanager

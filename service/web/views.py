@@ -312,7 +312,9 @@ def send_again(services: Services, message_id: int, endpoint: str) -> None:
 
     Raises:
         NotFound: no such delivery, or it is still pending.
+        TooManyRequests: it was sent again many times in the last hour.
     """
+    services.action_limits.deliveries.check(f"{message_id}/{endpoint}", "attempts to send this delivery in an hour")
     with services.store.unit_of_work() as work:
         work.endpoints.enable(endpoint)
         work.deliveries.send_again(message_id, endpoint)
@@ -360,9 +362,11 @@ def send_report(services: Services, principal: Principal, subscription_id: int) 
     Raises:
         NotFound: the caller has no such subscription.
         Conflict: its endpoint is not configured any more.
+        TooManyRequests: the caller had many reports sent in the last hour.
     """
     mine = {one.id for one in subscriptions(services, principal)}
     number = subscription_id if subscription_id in mine else 0
+    services.action_limits.reports.check(principal.sender, "reports sent by you in an hour")
     reports = services.reports
     return services.subscriptions.send(number, principal.name, lambda week, of: reports.read(week, scope=of))
 

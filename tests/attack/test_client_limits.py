@@ -1,9 +1,11 @@
 """One sender or one client can't keep others waiting, and people do not share what is theirs."""
 
 import http.client
+import re
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,15 @@ from service.hooks.webhook_listener import WebhookListener
 from service.listeners import MOST_CONNECTIONS, serve_metrics
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
+from service.people.attempts import LoginAttempts
+from service.web.limits.caller_limits import ActionLimits, RateLimit
+from service.web.request_gate import STREAMED
+from service.web.services import REFUSALS_STORED
 from service.web.sessions import COOKIE, LIFETIME
 from tests.classifiers.packaged_catalogue import EXTRACTOR
-from tests.service.web.world import event, make_world
+from tests.service.web.access.test_auth import form_token
+from tests.service.web.test_app import PUBLIC, WANTED
+from tests.service.web.world import HERE, World, event, make_world
 
 JUDGED_S = 20.0  # of processor time; a tenth of it is usual
 
@@ -134,8 +142,76 @@ def test_an_import_of_labels_has_a_limited_number_of_lines(tmp_path: Path) -> No
     world.store.close()
 
 
+@pytest.fixture
+def limited(tmp_path: Path) -> Iterator[World]:
+    """A server on which a caller may change three things a minute, export two files, and log in twice with a token."""
+    few = ActionLimits(RateLimit(3), RateLimit(2), deliveries=RateLimit(2, 60), logins=RateLimit(2))
+    made = make_world(tmp_path, host="0.0.0.0", action_limits=few)
+    yield made
+    made.store.close()
+
+
+def test_every_request_that_changes_something_is_limited_for_who_does_not_operate_the_service(limited: World) -> None:
+    """Each adds to the database, and most to the audit log: a script could fill both and hide what else it did."""
+    changing = [
+        (method, re.sub(r"\{[^}]+\}", "1", path.replace("{week}", "2026-W46")))
+        for (method, path), scope in WANTED.items()
+        if method in {"POST", "PUT", "DELETE", "PATCH"} and scope != PUBLIC and path not in STREAMED
+    ]
+    assert len(changing) > 60
+    with limited.client(limited.token("read")) as client, limited.client(limited.token("act", name="op")) as operator:
+        assert [client.delete("/api/v1/views/1").status_code for _ in range(3)] == [204] * 3
+        for method, path in changing:
+            refused = client.request(method, path)
+            assert refused.status_code == 429, path
+            assert 1 <= int(refused.headers["Retry-After"]) <= 60
+            assert operator.request(method, path).status_code != 429, path
+        assert client.get("/api/v1/failures").status_code == 200
+
+
+def test_exports_and_logins_of_one_token_are_limited_since_each_is_in_the_audit_log(limited: World) -> None:
+    token = limited.token("read")
+    with limited.client(token) as client:
+        exports = [f"/api/v1/{name}" for name in ("failures/export.csv", "labels", "failures/export.json", "labels")]
+        assert [client.get(export).status_code for export in exports] == [200, 200, 429, 429]
+        form = {"form_token": form_token(client), "token": token}
+        assert [client.post("/login", data=form).status_code for _ in range(3)] == [303, 303, 429]
+
+
+def test_successful_logins_of_one_person_are_limited_and_do_not_limit_others() -> None:
+    """Each hashes a password, of which three are hashed at a time, and adds to the audit log."""
+    attempts = LoginAttempts()
+
+    def logs_in(name: str, address: str) -> bool:
+        attempt = attempts.start(address, name)
+        if attempt is not None:
+            attempts.finish(attempt, succeeded=True)
+        return attempt is not None
+
+    assert [logs_in("ana", "10.0.0.1") for _ in range(31)] == [True] * 30 + [False]
+    assert logs_in("ana", "10.0.0.2")
+    assert logs_in("bo", "10.0.0.1")
+
+
+def test_addresses_of_a_token_without_end_do_not_fill_the_audit_log(limited: World) -> None:
+    token = limited.token("read")
+    for number in range(3 * REFUSALS_STORED):
+        with TestClient(limited.app, base_url=HERE, client=(f"2001:db8::{number:x}", 1)) as client:
+            assert client.get("/api/v1/failures", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    with limited.store.reading() as reading:
+        entries = reading.audit_log.page(limit=500).items
+    assert sum(one.what == "token.address" for one in entries) == REFUSALS_STORED
+
+
+def test_one_delivery_is_sent_again_a_few_times_an_hour(limited: World) -> None:
+    with limited.client(limited.token("act")) as client:
+        answers = [client.post("/api/v1/deliveries/1/hook:resend").status_code for _ in range(3)]
+        assert answers == [404, 404, 429]
+        assert client.post("/api/v1/deliveries/2/hook:resend").status_code == 404
+
+
 def test_a_person_has_a_limited_number_of_saved_filters(tmp_path: Path) -> None:
-    world = make_world(tmp_path)
+    world = make_world(tmp_path, action_limits=ActionLimits(changes=RateLimit()))
     with world.client(world.token("read")) as client, world.client(world.token("read", name="other")) as another:
 
         def save(who: TestClient, name: str) -> int:

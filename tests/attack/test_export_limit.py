@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from service.web import export, views
-from service.web.limits import caller_limits
+from service.web.limits.caller_limits import RETRY_AFTER_S
 from tests.attack.server import ROOT
 from tests.service.web.world import World, event, lines, make_world
 
+MOST_RUNNING, MOST_OF_ONE = 3, 2
 PATHS = ("/api/v1/failures/export.csv", "/api/v1/failures/export.json")
 
 
@@ -54,14 +55,14 @@ def test_only_a_few_exports_run_at_once(world: World, monkeypatch: pytest.Monkey
         waiting = [pool.submit(ask, world, callers[0], path) for path in PATHS]
         assert all(held.started.acquire(timeout=60) for _ in waiting)
         status, again, text = ask(world, callers[0], PATHS[0])
-        assert (status, again) == (429, str(caller_limits.RETRY_AFTER_S))
+        assert (status, again) == (429, str(RETRY_AFTER_S))
         assert "exports of yours" in text
-        others = PATHS[: caller_limits.MOST_RUNNING - caller_limits.MOST_OF_ONE]
+        others = PATHS[: MOST_RUNNING - MOST_OF_ONE]
         waiting += [pool.submit(ask, world, callers[1], path) for path in others]
         assert all(held.started.acquire(timeout=60) for _ in others)
-        assert len(waiting) == caller_limits.MOST_RUNNING
+        assert len(waiting) == MOST_RUNNING
         status, again, text = ask(world, callers[2], PATHS[1])
-        assert (status, again) == (429, str(caller_limits.RETRY_AFTER_S))
+        assert (status, again) == (429, str(RETRY_AFTER_S))
         held.go.set()
         assert [one.result()[0] for one in waiting] == [200] * len(waiting)
     assert [ask(world, caller, path)[0] for caller in callers for path in PATHS] == [200] * 6
@@ -69,7 +70,7 @@ def test_only_a_few_exports_run_at_once(world: World, monkeypatch: pytest.Monkey
 
 def test_an_export_that_is_refused_or_fails_does_not_count(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     caller = world.token("read", name="reader")
-    for _ in range(caller_limits.MOST_RUNNING + 1):
+    for _ in range(MOST_RUNNING + 1):
         assert ask(world, caller, f"{PATHS[0]}?since=never")[0] == 422
         assert ask(world, caller, f"{PATHS[0]}?sort=nothing")[0] == 422
     with monkeypatch.context() as broken:
@@ -80,7 +81,7 @@ def test_an_export_that_is_refused_or_fails_does_not_count(world: World, monkeyp
             raise ConnectionResetError
 
         broken.setattr(export, "as_csv", fails)
-        for _ in range(caller_limits.MOST_RUNNING + 1):
+        for _ in range(MOST_RUNNING + 1):
             with pytest.raises(ConnectionResetError):
                 ask(world, caller, PATHS[0])
     assert ask(world, caller, PATHS[0])[0] == 200

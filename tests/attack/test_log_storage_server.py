@@ -98,7 +98,6 @@ def test_a_list_without_end_is_given_up(
         logs.remove_before(date(2027, 1, 1))
 
 
-@pytest.mark.timeout(60)
 def test_a_client_that_takes_nothing_is_given_up_in_time(
     storage: Callable[[Answer], LogBodies], monkeypatch: pytest.MonkeyPatch
 ) -> None:

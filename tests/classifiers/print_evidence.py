@@ -10,7 +10,7 @@ from pathlib import Path
 
 from service import native_modules
 
-EVERY = 40  # of the captured cases
+EVERY = 80  # of the captured cases
 NOISES = ((0, 0), (20, 4), (200, 0))  # node events and blocks of lines
 
 
@@ -28,7 +28,7 @@ def main(folder: str | None) -> None:
     from classifiers.model.vectorizer import features  # noqa: PLC0415
 
     extractor = Extractor(Scanner(signatures.packaged()), lambda line: float(len(line) % 7) - 3.0)
-    given = [*training_cases.captured()[::EVERY], *training_cases.long_runs()[::2]]
+    given = [*training_cases.captured()[::EVERY], *training_cases.long_runs()[::4]]
     named = [f"{case.id} {events} {blocks}" for case in given for events, blocks in NOISES]
     raws = [
         build_case(add_noise(case.event, random.Random(number), Noise(node_events=events, log_blocks=blocks)))

@@ -88,7 +88,6 @@ def odd_case(texts: Sequence[str], rng: random.Random) -> RawCase:
     )
 
 
-@pytest.mark.timeout(120)
 def test_every_case_with_odd_numbers_has_a_verdict_that_can_be_stored(
     diagnoser: Diagnoser, texts: Sequence[str]
 ) -> None:

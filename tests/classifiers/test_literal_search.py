@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from classifiers import literal_search
 from classifiers.literal_search import Literals
 
 WORDS = ("err", "error", "rro", "?x")
@@ -24,6 +25,17 @@ def test_a_literal_search_finds_the_same_after_many_texts() -> None:
     found = search.find(text)
     assert len(found) == 4_000
     assert all(search.find(text) == found for _ in range(10))
+
+
+@pytest.mark.parametrize("piece", range(1, 12))
+def test_a_long_text_is_searched_piece_by_piece_with_the_same_matches(
+    monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    """All matches of 16 MB of nothing but such words took 1 GB."""
+    monkeypatch.setattr(literal_search, "PIECE", piece)
+    search = Literals(WORDS)
+    for text in ("xerrorerr?xé?xerrorrro", "", "err", "error" * 5):
+        assert list(search.each(text)) == search.find(text)
 
 
 def test_a_word_that_is_not_ascii_is_refused_and_named() -> None:

@@ -1,4 +1,5 @@
 import random
+import time
 from collections.abc import Iterator
 from string import ascii_letters, digits
 from typing import Any
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from classifiers.redaction import has_secret, redact, redact_json
 from classifiers.secrets import finder
-from classifiers.secrets.finder import PLACEHOLDER
+from classifiers.secrets.finder import PLACEHOLDER, SecretFinder
 from classifiers.secrets.opaque import OpaqueWords
 
 SECRETS = {
@@ -97,6 +98,58 @@ def test_in_a_text_of_nothing_but_secrets_the_rest_is_removed_unread(
     assert redact(once) == once
     few = "".join(form % one for one in secrets[:20]) + "the end\n"
     assert redact(few).endswith("the end\n")
+
+
+@pytest.mark.parametrize("form", ["password=%s-x", "qzx_%s"])
+def test_the_texts_of_one_value_are_one_text_for_the_number_of_secrets(
+    monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """Secrets divided over a thousand labels took 13 s and 0.4 GiB."""
+    monkeypatch.setattr(finder, "SECRETS_MOST", 20)
+    chance = random.Random(1)
+    secrets = ["".join(chance.choices(ascii_letters + digits, k=24)) for _ in range(200)]
+    looked_at = 0
+    known = SecretFinder._known
+
+    def counted(*given: Any, **named: Any) -> Any:
+        nonlocal looked_at
+        looked_at += 1
+        return known(*given, **named)
+
+    monkeypatch.setattr(SecretFinder, "_known", counted)
+    clean = redact_json({"few": "a line", "labels": [form % one for one in secrets], "last": {"x": "the end"}})
+    assert not [one for one in secrets if one[4:12] in str(clean)]
+    assert clean["few"] == "a line"
+    assert list(clean.values())[-1] == {PLACEHOLDER: PLACEHOLDER}
+    assert looked_at < 60
+    assert redact_json({"labels": [form % one for one in secrets[:15]], "last": "the end"})["last"] == "the end"
+
+
+def test_what_follows_very_many_names_without_a_secret_is_removed_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 MB of nothing but such names took half a minute for each of three passes."""
+    monkeypatch.setattr(finder, "MARKERS_MOST", 500)
+    clean = redact_json({"a": ["api_key of it"] * 100, "b": "the end"})
+    assert clean == {"a": ["api_key of it"] * 100, "b": "the end"}
+    many = {"a": ["api_key of it"] * 1000, "b": "the end"}
+    clean = redact_json(many)
+    assert clean["a"][100] == "api_key of it"
+    assert (clean["a"][-1], list(clean.values())[-1]) == (PLACEHOLDER, PLACEHOLDER)
+    assert has_secret(many), "it is not known, and the value is searched"
+    assert redact(" ".join(many["a"])).endswith(PLACEHOLDER)
+
+
+@pytest.mark.parametrize("name", ["AzFu", "secret", "account.key", "Q~", "AZDO", "eyJ" * 1300 + ". "])
+def test_no_marker_takes_much_longer_than_others(name: str) -> None:
+    """One kilobyte of some of them took as long as five of others: a log of 16 MB took two minutes."""
+
+    def seconds(text: str) -> float:
+        began = time.process_time()
+        redact(text)
+        return time.process_time() - began
+
+    usual, given = ((one * (100_000 // len(one))) for one in ("api_key ", name))
+    seconds(usual[:1000]), seconds(given[:1000])  # patterns are compiled when they are needed first
+    assert seconds(given) < 2 * max(seconds(usual), 0.05)
 
 
 def test_whether_a_value_has_a_secret_is_known_at_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from tests.labs.postgres import Postgres
 
 TOPIC, GROUP, NAME = "jobs", "crashes", "crash-test"
 CHUNK = 25
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 ERRORS = (
     "ModuleNotFoundError: No module named 'einops_{n}'",
     "torch.AcceleratorError: CUDA error: an illegal memory access was encountered ({n})",

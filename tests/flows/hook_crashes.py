@@ -36,7 +36,7 @@ LIKELY = (6, 6, 1)  # the service takes as long to restart as ten hooks
 COMMANDS, REQUEUES, SUBMISSIONS = 3, 1, 1  # requests in each round
 LEASE_S, PROGRAM_S = 4, 3
 BACKLOG = 3 * (COMMANDS + REQUEUES + SUBMISSIONS)
-PATIENCE_S = 60.0  # without any request ending
+PATIENCE_S = 300.0  # without any request ending
 OPEN = ("held", "waiting", "leased")
 PROGRAM = 'sleep "0.0$(($$ % 10))"; echo "$FAULTLINE_REQUEST_ID" >>"$0"'
 XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from jsonschema_rs import Draft202012Validator, meta
 
 from service.contracts.event import JobCompletion
-from service.formats.recognise import parse_object
+from service.formats.recognise import parse
 from service.settings import default_model_dir
 from tests.labs.need import missing
 from tests.service.databases import copy_migrated
@@ -194,7 +194,7 @@ def test_one_job_seen_by_every_way_is_one_row(client: TestClient) -> None:
         "jobid": 42, "cluster": "orion", "state": "FAILED", "exit_code": "1:0", "username": "ana", "nodes": "gpu018",
         "@start": "2026-11-20T09:00:00", "@end": "2026-11-20T11:30:00",
     }  # fmt: skip
-    read = parse_object(slurm)
+    read = parse(json.dumps(slurm).encode())
     assert isinstance(read, JobCompletion)
     native = read.model_dump(mode="json", by_alias=True, exclude_none=True)
     envelope = {"specversion": "1.0", "type": "job", "source": "/s", "id": "a"}

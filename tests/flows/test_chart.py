@@ -286,7 +286,6 @@ KINDS = frozenset({
 
 
 @pytest.mark.lab
-@pytest.mark.timeout(300)
 def test_it_installs_on_a_cluster_that_admits_unprivileged_pods_only(
     kubernetes_cluster: Kubernetes, tmp_path: Path
 ) -> None:

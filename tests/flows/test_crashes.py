@@ -10,7 +10,7 @@ from tests.chaos.plans import Plan, Trouble
 from tests.flows.crashes import Round, labs, model_dir
 from tests.labs.need import missing, need
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
+pytestmark = pytest.mark.lab
 
 SEED = 4021
 
@@ -31,4 +31,4 @@ def test_2000_events_and_every_part_killed_on_the_way(tmp_path: Path, capsys: py
     assert report.wrong == []
     assert report.in_hand > 0
     assert report.looks > 0
-    assert max(report.returns["member"]) < 20  # instead of the session's 45 s
+    assert max(report.returns["member"]) < 40  # instead of the session's 45 s

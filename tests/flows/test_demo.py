@@ -62,7 +62,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path, 
         assert process.wait(timeout=30) == 0
 
 
-@pytest.mark.timeout(600)  # it simulates a month, which takes minutes on a busy machine
 def test_the_demo_fills_an_empty_database_and_says_what_to_open(demo: tuple[str, Path, IO[str]]) -> None:
     address, folder, printed = demo
     with urllib.request.urlopen(f"{address}/api/v1/stats?since=28d") as answer:
@@ -73,7 +72,6 @@ def test_the_demo_fills_an_empty_database_and_says_what_to_open(demo: tuple[str,
     assert list((folder / "mail").iterdir()) == [], "nobody has subscribed to anything"
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("width", "who"), [(390, "ana"), (1440, "bo")])
 def test_a_new_user_subscribes_to_the_report_reads_it_and_ends_it(
     demo: tuple[str, Path, IO[str]], browser: Browser, width: int, who: str

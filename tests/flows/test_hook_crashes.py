@@ -12,7 +12,7 @@ from tests.labs.need import missing, need
 if TYPE_CHECKING:
     from tests.labs.postgres import Postgres
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
+pytestmark = pytest.mark.lab
 
 ROUNDS, SEED = 6, 7105
 TRIES = 4  # kills come at random moments: now and then none of a run comes during an action

@@ -29,10 +29,7 @@ pytestmark = pytest.mark.xdist_group("slurm")  # a machine runs one cluster at a
 
 CLUSTER = "lab"
 # Slurm checks time limits every half minute, and the shortest is a minute; all else happens in parallel.
-ALL_STORED_SECONDS = 200
-STORE_SECONDS = 60
-LAST_LINES_SECONDS = 100
-NODE_LOST_SECONDS = 150  # the controller waits half a minute, so that no healthy node is lost on a busy machine
+PATIENCE_S = 600  # of waits that end as soon as it has happened
 
 TRAINING = {
     "import-error": "import einops_of_another_version\n",
@@ -201,7 +198,6 @@ def wait(until: Callable[[], bool], seconds: float, output: Callable[[], str]) -
 
 
 @pytest.mark.lab
-@pytest.mark.timeout(420)
 def test_every_way_a_job_ends_arrives_once_with_its_log_though_the_worker_is_killed(
     cluster: Slurm, store: Store, worker: Worker
 ) -> None:
@@ -211,23 +207,23 @@ def test_every_way_a_job_ends_arrives_once_with_its_log_though_the_worker_is_kil
     worker.start()
     jobs = submit_all(cluster)
     numbers = dict(zip(("time-limit", "node-lost", "cancelled"), jobs, strict=False))
-    cluster.wait_for(numbers["cancelled"], ["RUNNING"], STORE_SECONDS)
+    cluster.wait_for(numbers["cancelled"], ["RUNNING"], PATIENCE_S)
     cluster.run("scancel", str(numbers["cancelled"]), user=slurm.USER)
-    cluster.wait_for(numbers["node-lost"], ["RUNNING"], STORE_SECONDS)
+    cluster.wait_for(numbers["node-lost"], ["RUNNING"], PATIENCE_S)
     log = cluster.share / "logs" / f"node-lost-{numbers['node-lost']}.out"
-    wait(lambda: log.exists() and "step 1" in log.read_text(), STORE_SECONDS, output)
+    wait(lambda: log.exists() and "step 1" in log.read_text(), PATIENCE_S, output)
     cluster.lose_node(slurm.NODES[-1])
 
-    wait(lambda: len(stored(store, jobs)) > 0, STORE_SECONDS, output)
+    wait(lambda: len(stored(store, jobs)) > 0, PATIENCE_S, output)
     worker.kill_and_restart()  # while the first completions are being stored
     assert len(stored(store, jobs)) < len(jobs)
-    cluster.wait_for(numbers["node-lost"], ["NODE_FAIL"], NODE_LOST_SECONDS)
+    cluster.wait_for(numbers["node-lost"], ["NODE_FAIL"], PATIENCE_S)
     worker.kill_and_restart()  # while the record of the lost node's job arrives
 
-    wait(lambda: len(stored(store, jobs)) == len(jobs), ALL_STORED_SECONDS, output)
+    wait(lambda: len(stored(store, jobs)) == len(jobs), PATIENCE_S, output)
     # Slurm sends the record of a job at its limit before it stops the job, so that the log is read once more.
     stopped = {job: expected for job, expected in jobs.items() if expected.status == "timeout"}
-    wait(lambda: not missing_words(store, stopped), LAST_LINES_SECONDS, output)
+    wait(lambda: not missing_words(store, stopped), PATIENCE_S, output)
     assert worker.end(signal.SIGTERM) == 0, output()
 
     arrived = stored(store, jobs)

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from service.formats import recognise
 from service.settings import default_model_dir
 from tests.fuzz.mutations import Mutator, encoded, native
@@ -13,7 +11,6 @@ from tests.labs.need import missing
 SEED = 17
 
 
-@pytest.mark.timeout(120)
 def test_each_mutated_record_is_stored_skipped_or_a_dead_letter_and_none_twice(tmp_path: Path) -> None:
     if not (default_model_dir() / "manifest.json").exists():
         missing("there is no trained model (make install)")

@@ -16,7 +16,7 @@ from tests.labs.need import missing
 _ROOT = Path(__file__).parents[2]
 _ADDRESS = re.compile(r"Scheduler at:\s+(tcp://[0-9.]+:\d+)")
 _REGISTERED = re.compile(r"Registered to:\s+tcp://")
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 class DaskCluster:

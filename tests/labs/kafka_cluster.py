@@ -18,7 +18,7 @@ from tests.labs.kafka import Broker, Cluster, jars, new_id
 from tests.labs.need import need
 from tests.labs.ports import free_port
 
-WHOLE_SECONDS = 90
+WHOLE_SECONDS = 300
 
 
 @dataclass

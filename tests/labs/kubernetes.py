@@ -31,7 +31,7 @@ from tests.labs.kubernetes_tools import installed, patch
 from tests.labs.need import need
 from tests.labs.ports import free_ports
 
-START_SECONDS = 90
+START_SECONDS = 300
 RUNNING_SECONDS = 240  # other labs may share the cores
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
 GPUS = 8

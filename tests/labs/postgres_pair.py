@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.labs.postgres import Postgres, server, stopped_server
 
-STREAMING_SECONDS = 60
+STREAMING_SECONDS = 300
 
 
 @dataclass

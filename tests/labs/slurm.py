@@ -23,7 +23,7 @@ from tests.labs.ports import free_ports
 
 INSTALL = Path(__file__).with_name("install-slurm-lab")
 INSTALL_SECONDS = 900
-START_SECONDS = 60
+START_SECONDS = 300
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
 # A user that exists on every Debian system with the same id, so that this machine can read the jobs' logs too.
 USER = "games"

@@ -33,7 +33,7 @@ def slurmrestd(cluster: Slurm) -> Iterator[Rest]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not socket.exists():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise SlurmError("slurmrestd did not start")

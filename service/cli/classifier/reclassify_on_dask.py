@@ -23,7 +23,7 @@ from service.failures.records import FailureFilter
 from service.learning.range_reclassification import IDS_OF_RANGE, Range, classify_range, ranges
 from service.learning.reclassification import DEFAULT_OPTIONS, Reclassification, RunOptions
 from service.learning.records import PACKAGED, ReclassificationRun, Reclassified
-from service.recommend.advisor import Advisor
+from service.recommend.advise import Advisor
 
 CONNECT_S: Final = 10
 # Ranges that wait at each thread of a worker, so that none is idle between two.

@@ -12,7 +12,7 @@ from service.contracts.verdict import VerdictBody
 from service.logs.text_cleaning import decode
 from service.pipeline.event_redaction import cleaned
 from service.recommend import policy
-from service.recommend.advisor import advise_without_history
+from service.recommend.advise import advise_without_history
 
 _NOT_FETCHED = "given by its address only, which this command does not read"
 

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal, cast
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request
 
 from service.formats.recognise import EXPECTED
@@ -43,9 +42,10 @@ async def post_events(
     async with request_body.body_of(request) as content:
         headers = dict(request.headers)
         sender = event_intake.Sender(principal.name, principal.binding)
-        limiter = cast("CapacityLimiter", request.app.state.ingesting)
-        return await to_thread.run_sync(
-            lambda: _handle(services, content, headers, cluster, sender, verdicts=wait == "verdict"), limiter=limiter
+        turns = cast("request_body.IntakeTurns", request.app.state.intake_turns)
+        return await turns.run(
+            principal.sender,
+            lambda: _handle(services, content, headers, cluster, sender, verdicts=wait == "verdict"),
         )
 
 

@@ -68,6 +68,7 @@ def _started(
         TooManyRequests: other exports have to end first.
         InvalidInput: as `export.pages`.
     """
+    services.action_limits.exports.check(principal.sender, "exports of yours in a minute")
     services.exports.begin(principal.sender)
     ended = partial(services.exports.end, principal.sender)
     try:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import orjson
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 
 from service.feedback import label_export
@@ -34,7 +33,7 @@ _BODY = {
 }
 
 
-@router.get("/labels", response_class=Lines, responses=answers(401, 403, 422, 503))
+@router.get("/labels", response_class=Lines, responses=answers(401, 403, 422, 429, 503))
 def get_labels(
     request: Request,
     services: InjectedServices,
@@ -42,6 +41,7 @@ def get_labels(
     golden: Annotated[bool | None, Query(description="true: only the golden set; else: only other labels")] = None,
 ) -> Lines:
     """All labels of stored failures, redacted, newest first, without those that wait for a person."""
+    services.action_limits.exports.check(principal.sender, "exports of yours in a minute")
     record(services, "export", request, principal.name, "labels")
     found = label_export.cases(services.store, golden=golden is True)
     first = next(
@@ -70,10 +70,12 @@ async def post_labels(
                     except orjson.JSONDecodeError:
                         yield f"line {number}", None
 
-        done = await to_thread.run_sync(
+        turns = cast("request_body.IntakeTurns", request.app.state.intake_turns)
+        done = await turns.run(
+            principal.sender,
             lambda: label_export.import_labels(
                 services.store, services.feedback, lines(), who=principal.name, visible=principal.visible
-            )
+            ),
         )
         return ImportAnswer(
             taken=done.taken, waiting=done.waiting, elsewhere=list(done.elsewhere), wrong=list(done.wrong)

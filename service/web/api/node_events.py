@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, cast
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
@@ -65,9 +64,10 @@ async def post_node_events(
         raise Forbidden("a token of some teams may not send node events, because nodes belong to all teams")
     async with request_body.body_of(request) as content:
         headers = dict(request.headers)
-        limiter = cast("CapacityLimiter", request.app.state.ingesting)
-        return await to_thread.run_sync(
-            lambda: submit(services, content, headers, cluster=cluster, binding=principal.binding), limiter=limiter
+        turns = cast("request_body.IntakeTurns", request.app.state.intake_turns)
+        return await turns.run(
+            principal.sender,
+            lambda: submit(services, content, headers, cluster=cluster, binding=principal.binding),
         )
 
 

@@ -9,9 +9,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from service.automation import decision_records
 from service.errors import ConfigurationError, FieldError, InvalidInput
 from service.recommend import policy, replay, replay_report
-from service.web.auth import ACT
+from service.web.auth import ACT, Principal
 from service.web.error_responses import answers
-from service.web.services import InjectedServices
+from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["policy"])
 NAME = "policy"
@@ -109,9 +109,19 @@ class ReplayAnswer(BaseModel):
     items: list[ChangedDecision]
 
 
-@router.post("/policy:replay", dependencies=[ACT], responses=answers(401, 403, 422, 503))
-def replay_policy(services: InjectedServices, body: ReplayRequest) -> ReplayAnswer:
-    """Replay recent decisions with another policy, using the verdicts and facts known at the time."""
+@router.post("/policy:replay", responses=answers(401, 403, 422, 429, 503))
+def replay_policy(
+    services: InjectedServices, principal: Annotated[Principal, ACT], body: ReplayRequest
+) -> ReplayAnswer:
+    """Replay recent decisions with another policy, using the verdicts and facts known at the time.
+
+    Two replays run at one time, one of a caller.
+    """
+    with services.replays.one_of(principal.sender):
+        return _replayed(services, body)
+
+
+def _replayed(services: Services, body: ReplayRequest) -> ReplayAnswer:
     try:
         other = policy.parse(body.policy, NAME)
     except ConfigurationError as error:

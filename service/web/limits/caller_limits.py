@@ -1,9 +1,12 @@
-"""Limits for each caller in this process: requests of the intake in a minute, and exports at one time."""
+"""Limits for each caller in this process: requests and actions in a period, and what runs at one time."""
 
 import math
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -11,63 +14,138 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 
 from service.errors import TooManyRequests
 
-# Together: measured, see docs/security.md, "Memory": the peak stays below 1.5 times that of an idle server.
-MOST_RUNNING = 3
-MOST_OF_ONE = 2  # by one caller, who then does not keep all others waiting
 RETRY_AFTER_S = 10
 
 
-class ExportLimit:
-    """Counts the exports that run in this process."""
+class ConcurrencyLimit:
+    """Counts what runs at one time in this process.
 
-    def __init__(self, together: int = MOST_RUNNING, of_one: int = MOST_OF_ONE) -> None:
+    Args:
+        what: its name in the plural, as in "exports".
+        together: how many run at one time.
+        of_one: how many of one caller, who then does not keep all others waiting.
+    """
+
+    def __init__(self, what: str, together: int, of_one: int) -> None:
+        self._what = what
         self._together = together
         self._of_one = of_one
         self._running: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def begin(self, sender: str) -> None:
-        """Count an export of a caller until `end`.
+        """Count one of a caller until `end`.
 
         Raises:
             TooManyRequests: as many run already.
         """
         with self._lock:
             if self._running[sender] >= self._of_one:
-                detail = f"{self._of_one} exports of yours are still running"
+                detail = f"{self._of_one} {self._what} of yours are still running"
             elif self._running.total() >= self._together:
-                detail = f"{self._together} exports are running already"
+                detail = f"{self._together} {self._what} are running already"
             else:
                 self._running[sender] += 1
                 return
         raise TooManyRequests(f"{detail}: try again when one has ended", RETRY_AFTER_S)
 
     def end(self, sender: str) -> None:
-        """An export of a caller has ended, or its client is gone."""
+        """One of a caller has ended, or its client is gone."""
         with self._lock:
             self._running[sender] -= 1
-            self._running += Counter()  # forgets callers without exports
+            self._running += Counter()  # forgets callers of whom nothing runs
+
+    @contextmanager
+    def one_of(self, sender: str) -> Iterator[None]:
+        """Count one of a caller during the `with` block.
+
+        Raises:
+            TooManyRequests: as many run already.
+        """
+        self.begin(sender)
+        try:
+            yield
+        finally:
+            self.end(sender)
+
+
+def export_limit() -> ConcurrencyLimit:
+    """Exports; measured, see docs/security.md, "Memory": the peak stays below 1.5 times that of an idle server."""
+    return ConcurrencyLimit("exports", 3, 2)
+
+
+def live_limit() -> ConcurrencyLimit:
+    """Pages that receive live updates: each asks the database every two seconds (judgement)."""
+    return ConcurrencyLimit("live updates", 200, 20)
+
+
+def code_limit() -> ConcurrencyLimit:
+    """Codes of the identity provider that are checked: one client leaves a turn (service.people.oidc.WAITING)."""
+    return ConcurrencyLimit("logins", 40, 3)
+
+
+def replay_limit() -> ConcurrencyLimit:
+    """Replays of a policy, which take a processor for seconds (judgement)."""
+    return ConcurrencyLimit("replays of a policy", 2, 1)
 
 
 UNLIMITED = 0
 
 
-class IntakeLimit:
-    """Counts the requests of a sliding minute.
+class RateLimit:
+    """Counts in a sliding window, in this process.
 
     Args:
-        per_minute: requests that each sender may make in a minute; 0: any number.
+        times: how often something may happen in the window for each key; 0: any number.
+        minutes: the length of the window.
     """
 
-    def __init__(self, per_minute: int = UNLIMITED) -> None:
-        self._item = RateLimitItemPerMinute(per_minute) if per_minute else None
+    def __init__(self, times: int = UNLIMITED, minutes: int = 1) -> None:
+        self._item = RateLimitItemPerMinute(times, minutes) if times else None
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
-    def exceeded(self, sender: str) -> int | None:
-        """Count a request; the seconds until the next one is accepted if the limit is reached, otherwise None.
+    def exceeded(self, key: str) -> int | None:
+        """Count once; the seconds until the next time is accepted if the limit is reached, otherwise None.
 
-        A refused request is not counted, so that a sender who never waits still gets the rate of the limit.
+        What is refused is not counted, so that a caller who never waits still gets the rate of the limit.
         """
-        if self._item is None or self._limiter.hit(self._item, sender):
+        if self._item is None or self._limiter.hit(self._item, key):
             return None
-        return max(1, math.ceil(self._limiter.get_window_stats(self._item, sender).reset_time - time.time()))
+        return max(1, math.ceil(self._limiter.get_window_stats(self._item, key).reset_time - time.time()))
+
+    def check(self, key: str, what: str) -> None:
+        """Count once.
+
+        Args:
+            key: by whom or what is counted.
+            what: what there are too many of, for the message.
+
+        Raises:
+            TooManyRequests: the limit is reached.
+        """
+        wait_s = self.exceeded(key)
+        if wait_s is not None:
+            raise TooManyRequests(f"too many {what}: try again later", wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLimits:
+    """What one caller may do again and again (judgement: more than a person does).
+
+    Attributes:
+        changes: requests that change something, by somebody who does not operate the service: each adds to the audit
+            log.
+        exports: files of failures, which add to the audit log too.
+        reports: reports that are sent on request.
+        deliveries: the same delivery, sent again on request.
+        logins: sessions of the same account or token.
+        codes: codes of the identity provider from one address, each of which asks the provider; the people of a whole
+            office may have one address.
+    """
+
+    changes: RateLimit = field(default_factory=lambda: RateLimit(60))
+    exports: RateLimit = field(default_factory=lambda: RateLimit(30))
+    reports: RateLimit = field(default_factory=lambda: RateLimit(20, 60))
+    deliveries: RateLimit = field(default_factory=lambda: RateLimit(5, 60))
+    logins: RateLimit = field(default_factory=lambda: RateLimit(30, 5))
+    codes: RateLimit = field(default_factory=lambda: RateLimit(600, 5))

@@ -1,7 +1,9 @@
 """Server-sent events: new failures (GET /live), and automation of one failure (GET /failures/{id}/live)."""
 
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from threading import Lock
 from typing import Annotated, cast
 
@@ -9,13 +11,14 @@ import orjson
 from anyio import sleep, to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Receive, Scope, Send
 
 from service.db.session import Store
-from service.errors import Unavailable
+from service.errors import Forbidden, Unauthorized, Unavailable
 from service.failures.records import FailureFilter
 from service.incidents.records import Incident
 from service.web import automation_views, views
-from service.web.auth import OWN, READ
+from service.web.auth import OWN, READ, Principal, bearer_of, identify
 from service.web.pages.failure.page import Id
 from service.web.pages.forms import failure_query
 from service.web.services import InjectedServices, Services
@@ -24,8 +27,8 @@ from service.web.views import FailureQuery
 router = APIRouter()
 INTERVAL_S = 2.0
 PING_S = 15
-MAX_LISTENERS = 200
-MAX_DURATION_S = 900.0  # then the browser reconnects and is authorised again
+MAX_DURATION_S = 900.0  # then the browser reconnects
+RECHECK_S = 30.0  # until it is checked again that the caller may receive them
 MAX_COUNTED = 500
 
 
@@ -38,7 +41,6 @@ class NewestFailure:
         self._read_at = float("-inf")
         self._newest = 0
         self.incident: Incident | None = None
-        self.listeners = 0
 
     def now(self) -> int:
         """The id of the newest failure."""
@@ -57,10 +59,26 @@ class NewestFailure:
         return sum(row.id > number for row in rows)
 
 
-@router.get("/live", dependencies=[READ])
+class LiveUpdates(EventSourceResponse):
+    """Events until they end. `ended` is called once: when they do, the client is gone, or nothing is sent at all."""
+
+    def __init__(self, events: AsyncIterator[ServerSentEvent], ended: Callable[[], None]) -> None:
+        super().__init__(events, ping=PING_S, headers={"X-Accel-Buffering": "no"})
+        self._ended = weakref.finalize(self, ended)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
+@router.get("/live")
 async def live(
     request: Request,
     services: InjectedServices,
+    principal: Annotated[Principal, READ],
     filters: Annotated[FailureQuery, Depends(failure_query)],
     after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
     incident: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
@@ -72,92 +90,112 @@ async def live(
 
     Raises:
         InvalidInput: a time is invalid.
-        Unavailable: too many listeners.
+        TooManyRequests: too many pages receive updates already.
     """
     wanted = views.failure_filter(services, filters)
-    newest = _newest(request, services)
-    return _answer(failure_events(newest, after, wanted, incident))
+    return _answer(request, services, principal, failure_events(_newest(request, services), after, wanted, incident))
 
 
-@router.get("/failures/{failure_id}/live", dependencies=[OWN])
+@router.get("/failures/{failure_id}/live")
 async def live_of_failure(
-    request: Request, services: InjectedServices, failure_id: Id, stands: Annotated[str, Query(max_length=40)] = ""
+    request: Request,
+    services: InjectedServices,
+    principal: Annotated[Principal, OWN],
+    failure_id: Id,
+    stands: Annotated[str, Query(max_length=40)] = "",
 ) -> EventSourceResponse:
     """Sends `automation` with {"stands": digest} when the automation state of a failure differs from `stands`.
 
     Raises:
         NotFound: no such failure, or it is not visible to the caller.
-        Unavailable: too many listeners.
+        TooManyRequests: too many pages receive updates already.
     """
-    newest = _newest(request, services)
     row = (await to_thread.run_sync(views.failure, services, failure_id)).row
 
     def now() -> str:
         return automation_views.failure_automation(services, failure_id, row.cluster, row.job_id).state_digest
 
-    return _answer(automation_events(newest, now, stands))
+    return _answer(request, services, principal, automation_events(now, stands))
 
 
 def _newest(request: Request, services: Services) -> NewestFailure:
-    """The state shared by all listeners.
-
-    Raises:
-        Unavailable: too many listeners.
-    """
+    """The state shared by all listeners."""
     state = request.app.state
     if not hasattr(state, "newest"):
         state.newest = NewestFailure(services.store)
-    newest = cast("NewestFailure", state.newest)
-    if newest.listeners >= MAX_LISTENERS:
-        raise Unavailable("too many pages receive live updates; this page does not update itself")
-    return newest
+    return cast("NewestFailure", state.newest)
 
 
-def _answer(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
-    return EventSourceResponse(events, ping=PING_S, headers={"X-Accel-Buffering": "no"})
+def _answer(
+    request: Request, services: Services, principal: Principal, events: AsyncIterator[ServerSentEvent | None]
+) -> LiveUpdates:
+    """The events as an answer that counts until it ends.
+
+    Raises:
+        TooManyRequests: too many pages receive updates already.
+    """
+    services.live_updates.begin(principal.sender)
+    allowed = partial(_may_receive, request, services, principal)
+    return LiveUpdates(_while_allowed(events, allowed), partial(services.live_updates.end, principal.sender))
 
 
-async def automation_events(newest: NewestFailure, now: Callable[[], str], seen: str) -> AsyncIterator[ServerSentEvent]:
-    """An event whenever the result of `now` changes; ends as `failure_events` does."""
-    newest.listeners += 1
-    until = time.monotonic() + MAX_DURATION_S
+def _may_receive(request: Request, services: Services, principal: Principal) -> bool:
+    """Whether the caller still has the login, the rights and the view with which it began to listen."""
     try:
-        while time.monotonic() < until:
-            found = await to_thread.run_sync(now)
-            if found != seen:
-                seen = found
-                yield ServerSentEvent(orjson.dumps({"stands": seen}).decode(), event="automation")
-            await sleep(INTERVAL_S)
+        found = identify(request, services, bearer_of(request))
+    except (Unauthorized, Forbidden):
+        return False
+    return (found.scopes, found.visible) == (principal.scopes, principal.visible)
+
+
+async def _while_allowed(
+    events: AsyncIterator[ServerSentEvent | None], allowed: Callable[[], bool]
+) -> AsyncIterator[ServerSentEvent]:
+    """The events of at most 15 minutes; they end when the caller may not receive them, or the database is away."""
+    checked = time.monotonic()
+    until = checked + MAX_DURATION_S
+    try:
+        async for event in events:
+            if time.monotonic() - checked >= RECHECK_S:
+                if not await to_thread.run_sync(allowed):
+                    return
+                checked = time.monotonic()
+            if event is not None:
+                yield event
+            elif time.monotonic() >= until:
+                return
+            else:
+                await sleep(INTERVAL_S)
     except Unavailable:
         return
-    finally:
-        newest.listeners -= 1
+
+
+async def automation_events(now: Callable[[], str], seen: str) -> AsyncIterator[ServerSentEvent | None]:
+    """An event whenever the result of `now` changes, and None after each look."""
+    while True:
+        found = await to_thread.run_sync(now)
+        if found != seen:
+            seen = found
+            yield ServerSentEvent(orjson.dumps({"stands": seen}).decode(), event="automation")
+        yield None
 
 
 async def failure_events(
-    newest: NewestFailure, after: int, filters: FailureFilter | None = None, incident: int | None = None
-) -> AsyncIterator[ServerSentEvent]:
-    """Events about new failures that match the filters; ends after 15 minutes, or when the database does not answer."""
-    wanted = filters or FailureFilter()
-    newest.listeners += 1
-    last, until = after, time.monotonic() + MAX_DURATION_S
-    known = incident
-    try:
-        while time.monotonic() < until:
-            number = await to_thread.run_sync(newest.now)
-            opened = newest.incident
-            if opened is not None and known is not None and opened.id > known:
-                shown = {"id": opened.id, "title": opened.title or opened.value, "jobs": opened.jobs}
-                yield ServerSentEvent(orjson.dumps(shown).decode(), event="incident")
-            first, known = known is None, max(known or 0, opened.id if opened else 0)
-            if number > last:
-                last = number
-                count = await to_thread.run_sync(newest.since, after, wanted)
-                yield ServerSentEvent(orjson.dumps({"new": count, "newest": number}).decode(), event="failures")
-            if first:
-                yield ServerSentEvent(orjson.dumps({"id": known}).decode(), event="open_incident")
-            await sleep(INTERVAL_S)
-    except Unavailable:
-        return
-    finally:
-        newest.listeners -= 1
+    newest: NewestFailure, after: int, filters: FailureFilter, incident: int | None
+) -> AsyncIterator[ServerSentEvent | None]:
+    """Events about new failures that match the filters and about new incidents, and None after each look."""
+    last, known = after, incident
+    while True:
+        number = await to_thread.run_sync(newest.now)
+        opened = newest.incident
+        if opened is not None and known is not None and opened.id > known:
+            shown = {"id": opened.id, "title": opened.title or opened.value, "jobs": opened.jobs}
+            yield ServerSentEvent(orjson.dumps(shown).decode(), event="incident")
+        first, known = known is None, max(known or 0, opened.id if opened else 0)
+        if number > last:
+            last = number
+            count = await to_thread.run_sync(newest.since, after, filters)
+            yield ServerSentEvent(orjson.dumps({"new": count, "newest": number}).decode(), event="failures")
+        if first:
+            yield ServerSentEvent(orjson.dumps({"id": known}).decode(), event="open_incident")
+        yield None

@@ -89,7 +89,11 @@ def log_out(
 
 
 def start_session(request: Request, services: Services, session: str, response: _Answer) -> _Answer:
-    """Set the cookie of a new session on a response and end the old session of the browser."""
+    """Set the cookie of a new session on a response and end the old session of the browser.
+
+    Raises:
+        TooManyRequests: its account or token has logged in many times in the last minutes.
+    """
     old = cookie(request, COOKIE)
     if old:
         with services.store.unit_of_work() as work:
@@ -97,6 +101,7 @@ def start_session(request: Request, services: Services, session: str, response: 
     owner = session_owner(services, session)
     if owner is not None:
         kind = "account" if isinstance(owner, Account) else "token"
+        services.action_limits.logins.check(f"{kind}/{owner.name}", "logins in five minutes")
         record(services, "login", request, owner.name, f"{kind}/{owner.name}")
     set_cookie(request, response, COOKIE, session, seconds=int(LIFETIME.total_seconds()))
     return response

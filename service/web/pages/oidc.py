@@ -10,12 +10,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Forbidden, InvalidInput, NotFound
+from service.people.attempts import network_of
 from service.people.config import Provider
 from service.people.identity import log_in_identity
 from service.web.pages.forms import Text
 from service.web.pages.login import local_path, start_session
 from service.web.pages.templating import render
-from service.web.security_events import client_of
+from service.web.security_events import address_of, client_of
 from service.web.services import InjectedServices, Services
 from service.web.sessions import LIFETIME, OIDC_COOKIE, cookie, cookie_name, is_secure
 
@@ -56,6 +57,7 @@ def callback(
     Raises:
         Forbidden: the provider refused, the response belongs to another login, or the user has no role.
         InvalidInput: no login is in progress in this browser.
+        TooManyRequests: too many logins from this address.
     """
     try:
         content = _verified(services, cookie(request, OIDC_COOKIE))
@@ -69,7 +71,10 @@ def callback(
             "the identity provider refused, or its response belongs to another login: start again at /login"
         )
     people = services.people
-    claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
+    network = network_of(address_of(request))
+    services.action_limits.codes.check(network, "logins from your address in five minutes")
+    with services.codes.one_of(network):
+        claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
     with services.store.unit_of_work() as work:
         account = log_in_identity(work, "oidc", claims, people.claims, people.roles)
         session = work.sessions.log_in(account_id=account.id, lasts=LIFETIME, client=client_of(request))

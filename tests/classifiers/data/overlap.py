@@ -24,7 +24,7 @@ def texts(case: LabelledCase) -> Iterator[str]:
 def _shingles(text: str) -> set[int]:
     """Hashes of the runs of words: they take less memory than the words."""
     words = normal(text).split()
-    return {hash(tuple(words[at : at + SHINGLE])) for at in range(len(words) - SHINGLE + 1)}
+    return set(map(hash, zip(*(words[at:] for at in range(SHINGLE)), strict=False)))
 
 
 def close_pairs(
@@ -38,16 +38,22 @@ def close_pairs(
         least: a case or log of fewer shingles is not looked for in the others.
     """
     measured = [_shingles(log) for log in logs]
-    by_shingle: dict[int, list[int]] = {}
-    for number, shingles in enumerate(measured):
-        for shingle in shingles:
-            by_shingle.setdefault(shingle, []).append(number)
-    found = []
+    of_logs = set().union(*measured)
+    compared = []
     for case in cases:
         own = _shingles("\n".join(texts(case)))
-        shared = Counter(number for shingle in own for number in by_shingle.get(shingle, ()))
+        compared.append((case.id, len(own), own & of_logs))
+    # Only what cases and logs have in common is indexed: that is a tenth of what the logs have.
+    of_both = set().union(*(common for _, _, common in compared))
+    by_shingle: dict[int, list[int]] = {}
+    for number, shingles in enumerate(measured):
+        for shingle in shingles & of_both:
+            by_shingle.setdefault(shingle, []).append(number)
+    found = []
+    for case_id, size, common in compared:
+        shared = Counter(number for shingle in common for number in by_shingle[shingle])
         for number, count in shared.items():
-            sizes = [size for size in (len(own), len(measured[number])) if size >= least]
-            if any(count > MOST_SHARED * size for size in sizes):
-                found.append((case.id, number, count))
+            sizes = [one for one in (size, len(measured[number])) if one >= least]
+            if any(count > MOST_SHARED * one for one in sizes):
+                found.append((case_id, number, count))
     return found

@@ -57,6 +57,14 @@ def test_runs_name_no_real_place() -> None:
         assert not PLACES.search(log_of(run)), run.id
 
 
+def test_a_copy_or_a_part_of_a_run_is_found_and_another_run_is_not() -> None:
+    run, other = runs("read")[:2]
+    log = log_of(run)
+    found = close_pairs([other, run], [log[: len(log) // 2], f"{log}\nand a line"], least=10)
+    assert [(name, number) for name, number, _ in sorted(found)] == [(run.id, 0), (run.id, 1)]
+    assert all(shared >= 10 for _, _, shared in found)
+
+
 @pytest.mark.slow
 def test_no_run_is_in_the_training_data(packaged_cases: list[LabelledCase]) -> None:
     """All files at once: most of the time is that of reading the training data."""

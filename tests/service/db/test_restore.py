@@ -23,7 +23,7 @@ from service.messaging.record import TopicPartition
 from service.messaging.source import Committed
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
-from service.recommend.advisor import Advisor
+from service.recommend.advise import Advisor
 from service.telemetry import Telemetry
 from tests.labs.postgres import Postgres
 from tests.service.databases import engine_of

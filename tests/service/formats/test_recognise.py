@@ -8,7 +8,7 @@ import pytest
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion
 from service.errors import UnreadableRecord
 from service.formats.field_reading import Skipped
-from service.formats.recognise import parse, parse_object
+from service.formats.recognise import parse
 from tests.service.formats.examples import NAMES, event, load, read, skipped
 
 NO_END = {"slurm_start", "slurm_requeue"}
@@ -106,12 +106,12 @@ def test_the_last_value_of_a_repeated_key_counts() -> None:
 
 @pytest.mark.parametrize("broken", ["a\x00b", "a\ud800b"])
 def test_characters_that_no_database_holds_are_replaced_in_text_and_refused_in_names(broken: str) -> None:
-    found = parse_object({**load("native"), "message": broken, "labels": {broken: broken}})
+    found = parse(json.dumps({**load("native"), "message": broken, "labels": {broken: broken}}).encode())
     assert isinstance(found, JobCompletion)
     assert found.message == "a\ufffdb"
     assert found.labels == {"a\ufffdb": "a\ufffdb"}
     with pytest.raises(UnreadableRecord, match="job_id"):
-        parse_object({**load("native"), "job_id": broken})
+        parse(json.dumps({**load("native"), "job_id": broken}).encode())
 
 
 def test_an_escaped_null_character_from_a_topic_is_replaced_too() -> None:
@@ -139,12 +139,13 @@ def test_events_and_bookmarks_of_a_watch_are_no_ends() -> None:
     assert "Event" in skipped({"involvedObject": {"kind": "Pod"}, "reason": "Evicted"})
 
 
-def test_decoded_json_nested_without_end_is_refused() -> None:
-    deep: Any = "x"
-    for _ in range(100_000):
-        deep = [deep]
-    with pytest.raises(UnreadableRecord, match="nested"):
-        parse_object({**load("native"), "labels": deep})
+@pytest.mark.parametrize(("levels", "reason"), [(101, "nested"), (1_000, "nested"), (100_000, "not JSON")])
+def test_json_nested_too_deep_is_refused(levels: int, reason: str) -> None:
+    text = orjson.dumps({**load("native"), "labels": 0}).replace(
+        b'"labels":0', b'"labels":' + b"[" * levels + b"]" * levels
+    )
+    with pytest.raises(UnreadableRecord, match=reason):
+        parse(text)
 
 
 def test_envelopes_in_envelopes_end() -> None:
@@ -165,5 +166,5 @@ def test_envelopes_in_envelopes_end() -> None:
 )
 def test_the_reason_of_a_refused_record_says_what_was_expected(record: dict[str, object], field: str) -> None:
     with pytest.raises(UnreadableRecord) as caught:
-        parse_object(record)
+        parse(orjson.dumps(record))
     assert caught.value.reason == f"{field}: expected {caught.value.errors[0].expected}"

@@ -6,7 +6,7 @@ import pytest
 
 from service.contracts.event import JobCompletion
 from service.errors import UnreadableRecord
-from service.formats.recognise import parse_object
+from service.formats.recognise import parse
 
 RECORDS = Path(__file__).parents[2] / "data" / "formats"
 
@@ -22,7 +22,7 @@ def with_value(data: Any, path: str, value: Any) -> Any:
 
 
 def read(data: Any) -> JobCompletion:
-    event = parse_object(data, cluster="orion")
+    event = parse(json.dumps(data).encode(), cluster="orion")
     assert isinstance(event, JobCompletion)
     return event
 
@@ -68,7 +68,7 @@ def test_a_wrong_optional_field_loses_no_event(name: str, field: str, wrong: Any
 )
 def test_a_wrong_field_that_identifies_the_job_or_its_end_refuses_the_record(name: str, field: str, wrong: Any) -> None:
     with pytest.raises(UnreadableRecord) as caught:
-        parse_object(with_value(record(name), field, wrong), cluster="orion")
+        parse(json.dumps(with_value(record(name), field, wrong)).encode(), cluster="orion")
     assert caught.value.errors[0].field == field
 
 
@@ -82,4 +82,4 @@ def test_several_wrong_fields_are_all_listed() -> None:
 def test_without_a_required_field_the_first_error_stands() -> None:
     data = with_value(with_value(record("slurm"), "user_id", "x"), "@end", "x")
     with pytest.raises(UnreadableRecord, match="@end"):
-        parse_object(data, cluster="orion")
+        parse(json.dumps(data).encode(), cluster="orion")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.contracts.event import JobCompletion
-from service.formats.recognise import parse_object
+from service.formats.recognise import parse
 from service.jobs.same_job import runs_of_job, same_job
 
 FORMATS = Path(__file__).parents[2] / "data" / "formats"
@@ -80,7 +80,7 @@ def test_two_users_between_each_other_are_two_jobs() -> None:
 def slurm(name: str, **changes: Any) -> JobCompletion:
     """A recorded Slurm record, changed as the scheduler writes it for another attempt."""
     record = json.loads((FORMATS / f"{name}.json").read_text()) | changes
-    found = parse_object(record, cluster="aurora")
+    found = parse(json.dumps(record).encode(), cluster="aurora")
     assert isinstance(found, JobCompletion)
     return found
 

@@ -14,7 +14,7 @@ from tests.service.learning.world import World
 
 @pytest.fixture(scope="package")
 def cases() -> list[LabelledCase]:
-    return [labelled(kind, number) for kind in KINDS for number in range(10)]
+    return [labelled(kind, number) for kind in KINDS for number in range(4)]
 
 
 @pytest.fixture(scope="package")

@@ -19,7 +19,7 @@ from service.learning.gate import LabelFacts
 from service.learning.reclassification import Reclassification, RunOptions
 from service.learning.records import PACKAGED, GateResult
 from service.recommend import policy
-from service.recommend.advisor import Advisor
+from service.recommend.advise import Advisor
 from tests.classifiers.conftest import KINDS
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.world import World

@@ -21,7 +21,7 @@ from service.learning.shadow_watch import ShadowWatch
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
-from service.recommend.advisor import Advisor
+from service.recommend.advise import Advisor
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import SignatureFolder
 from service.telemetry import Telemetry

@@ -50,7 +50,6 @@ def shows(site: Site, expected: dict[str, str]) -> None:
     assert headings(site) == expected
 
 
-@pytest.mark.timeout(900)
 def test_the_map_groups_nodes_by_the_zones_and_racks_of_their_labels(site: Site) -> None:
     for node in NODES:
         label(site, node, **{ZONE: "east" if node != "gpu4" else "west"})

@@ -14,8 +14,9 @@ from service.errors import Unavailable
 from service.people.config import LoginMethods
 from service.people.oidc import WAITING, Provider
 from service.people.roles import parse_roles
+from service.web.limits.caller_limits import ActionLimits, RateLimit
 from tests.service.people.provider import IdentityProvider, running
-from tests.service.web.world import World, make_world
+from tests.service.web.world import HERE, World, make_world
 
 
 @pytest.fixture
@@ -160,6 +161,29 @@ def test_a_provider_that_does_not_answer_takes_few_threads(monkeypatch: pytest.M
         answer.set()
     assert len(waiting) == WAITING
     assert {type(one.exception()) for one in (*refused, *waiting)} == {Unavailable}
+
+
+def test_a_stranger_makes_the_service_ask_the_provider_a_limited_number_of_times(
+    tmp_path: Path, issuer: IdentityProvider
+) -> None:
+    """Whoever sees the login page has a valid cookie: each code after it was a request to the provider."""
+    provider = Provider(issuer.issuer, "faultline", "client secret", "http://127.0.0.1:8080/login/oidc/callback")
+    people = LoginMethods(parse_roles(["sre=operator"]), provider=provider)
+    limits = ActionLimits(codes=RateLimit(3, 5), logins=RateLimit(1, 5))
+    world = make_world(tmp_path, people=people, action_limits=limits)
+    with world.client() as client:
+        state = client.get("/login/oidc").headers["location"].partition("state=")[2].partition("&")[0]
+        back = f"/login/oidc/callback?code=guess&state={state}"
+        with world.services.codes.one_of("testclient"), world.services.codes.one_of("testclient"):
+            assert client.get(back).status_code == 403
+            with world.services.codes.one_of("testclient"):
+                assert client.get(back).status_code == 429
+        assert client.get(back).status_code == 403
+        assert client.get(back).status_code == 429
+        elsewhere = TestClient(world.app, base_url=HERE, client=("10.0.0.9", 1), follow_redirects=False)
+        assert log_in(elsewhere, issuer, preferred_username="ana", groups=["sre"])[0] == 200
+        assert log_in(elsewhere, issuer, preferred_username="ana", groups=["sre"])[0] == 429, "each is in the audit log"
+    world.store.close()
 
 
 def test_an_account_belongs_to_issuer_and_subject(world: World, issuer: IdentityProvider) -> None:

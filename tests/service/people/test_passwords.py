@@ -1,6 +1,8 @@
+import threading
+
 import pytest
 
-from service.errors import InvalidInput
+from service.errors import InvalidInput, Unavailable
 from service.people import passwords
 
 PRODUCTION_HASHER = passwords._hasher  # before a fixture replaces it with a cheaper one
@@ -20,6 +22,26 @@ def test_an_invalid_length_is_reported_without_the_password(password: str) -> No
     with pytest.raises(InvalidInput, match="12 to 200 characters") as caught:
         passwords.hash_password(password)
     assert password not in str(caught.value)
+
+
+def test_a_new_password_is_rated_in_turn_and_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """72 signs that stand for letters took 2 s of a processor, and any number of requests could ask at once."""
+    rated: list[str] = []
+
+    def rate(password: str, user_inputs: list[str]) -> dict[str, int]:
+        del user_inputs
+        rated.append(password)
+        return {"score": 4}
+
+    monkeypatch.setattr("zxcvbn.zxcvbn", rate)
+    signs = "4@8({[<369&!1/|0$5+7%2" * 4
+    assert passwords.verify(passwords.hash_password(signs), signs)
+    assert [len(one) for one in rated] == [32]
+    taken = threading.BoundedSemaphore(1)
+    monkeypatch.setattr(passwords, "_admitted", taken)
+    with taken, pytest.raises(Unavailable):
+        passwords.hash_password(signs)
+    assert len(rated) == 1
 
 
 def test_a_stored_hash_costs_what_the_standard_recommends() -> None:

@@ -18,8 +18,10 @@ from service.__main__ import main
 from service.clock import Clock
 from service.deliveries.build import targets
 from service.deliveries.config import DeliveryConfig, parse, report_receivers
+from service.reports import subscriptions
 from service.reports.publish import ReportService
 from service.web.app import create_app
+from service.web.limits.caller_limits import ActionLimits, RateLimit
 from service.web.sessions import COOKIE, FORM_COOKIE, LIFETIME
 from tests.service.databases import connection_of
 from tests.service.deliveries.receivers import Inbox, Receiver, mail_server, receiver
@@ -188,6 +190,42 @@ def test_the_last_report_is_sent_at_once_when_a_subscriber_wants_it_and_mondays_
     assert [one["subject"].split(" ")[-1] for one in site.inbox.mails] == ["2026-W46", "2026-W46", "2026-W47"]
     with site.world.store.reading() as reading:
         assert [one.who for one in reading.audit_log.page(limit=50).items if one.what == "report.sent"] == ["ana"] * 2
+
+
+def test_a_caller_gets_few_reports_at_once_and_has_few_subscriptions(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One account could have mails sent without end."""
+    limits = ActionLimits(reports=RateLimit(2, 60))
+    services = replace(site.world.services, action_limits=limits)
+    world = replace(site.world, services=services, app=create_app(services))
+    ana, ola = (replace(site, world=world).as_(name, role) for name, role in (("ana", "viewer"), ("ola", "operator")))
+    submit(ana, SUBSCRIPTIONS, endpoint="people")
+    [own] = [one["id"] for one in ana.get(API).json()["items"]]
+    sends = [submit(ana, f"{SUBSCRIPTIONS}/{own}/send"), ana.post(f"{API}/{own}:send", headers={"Origin": HERE})]
+    assert [one.status_code for one in sends] == [303, 200]
+    for refused in (
+        submit(ana, f"{SUBSCRIPTIONS}/{own}/send"),
+        ana.post(f"{API}/{own}:send", headers={"Origin": HERE}),
+    ):
+        assert refused.status_code == 429
+        assert 1 <= int(refused.headers["Retry-After"]) <= 3600
+    assert ola.post(f"{API}/{own}:send", headers={"Origin": HERE}).status_code == 200, "others are not held up"
+    monkeypatch.setattr(subscriptions, "MOST", 2)
+    assert submit(ana, SUBSCRIPTIONS, endpoint="people", team="speech").status_code == 303
+    assert submit(ana, SUBSCRIPTIONS, endpoint="people", team="vision").status_code == 422
+    assert "subscribed=before" in submit(ana, SUBSCRIPTIONS, endpoint="people").headers["location"]
+
+
+def test_no_report_is_sent_to_a_person_whose_account_is_disabled(site: Site) -> None:
+    ana, ola = site.as_("ana", "viewer"), site.as_("ola", "operator")
+    submit(ana, SUBSCRIPTIONS, endpoint="people")
+    [own] = [one["id"] for one in ana.get(API).json()["items"]]
+    with site.world.store.unit_of_work() as work:
+        work.accounts.disable("ana")
+    answer = ola.post(f"{API}/{own}:send", headers={"Origin": HERE})
+    assert answer.status_code == 409
+    assert "may not receive reports any more" in answer.text
 
 
 def test_a_report_is_not_sent_by_an_endpoint_that_is_gone(site: Site) -> None:

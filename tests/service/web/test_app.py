@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
 from service.people.repository.tokens import SCOPES
+from service.web.limits.caller_limits import ActionLimits, RateLimit
 from service.web.security_middleware import HEADERS
 from service.web.sessions import FORM_COOKIE
 from tests.service.web.world import World, event, lines, make_world
@@ -246,7 +247,8 @@ def test_every_route_is_listed_with_who_may_use_it(world: World) -> None:
 @pytest.fixture(scope="module")
 def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """A client of a service beyond loopback with a failure and a dead letter, and a token for each scope."""
-    world = make_world(tmp_path_factory.mktemp("stocked"), host="0.0.0.0")
+    unlimited = ActionLimits(changes=RateLimit())
+    world = make_world(tmp_path_factory.mktemp("stocked"), host="0.0.0.0", action_limits=unlimited)
     tokens = {scope: world.token(scope, clusters=["orion"] if scope == "hook" else []) for scope in SCOPES}
     with world.client(tokens["ingest"]) as client:
         assert client.post("/api/v1/events", content=lines(event(), b"{broken")).status_code == 200

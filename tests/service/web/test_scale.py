@@ -36,9 +36,9 @@ from tests.service.web.world import HERE, web_services
 pytestmark = pytest.mark.slow
 
 RATE, SHORT, LONG = 250, 8, 32  # failures a day; days
-# Their work is that of the time that they are asked for, or all there is by design. The third address of the overview
-# and the funnel of automation ask for 28 days, of which the short history has eight.
-BY_PERIOD = ("/ 2", "/automation", "/goodput", "/reports/", "/export.", "/labels")
+# Their work is that of the time that they are asked for, or all there is by design. Three addresses of the overview (2,
+# 4 and 5, counted from 0) and the funnel of automation ask for 28 days, of which the short history has eight.
+BY_PERIOD = ("/ 2", "/ 4", "/ 5", "/automation", "/goodput", "/reports/", "/export.", "/labels")
 # Lists by row number that stop with the page, and tables in which people and settings write.
 SHORT_TABLES = {
     *("dead_letters", "incidents", "requests", "pending_logs", "group_mutes", "storms", "demotions", "switches"),

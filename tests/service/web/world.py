@@ -26,7 +26,7 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
-from service.recommend.advisor import Advisor
+from service.recommend.advise import Advisor
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import ModelInfo, Services

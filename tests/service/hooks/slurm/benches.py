@@ -66,7 +66,7 @@ class Bench:
         assert isinstance(found, dict)
         return found
 
-    def wait(self, job: str, states: Sequence[str], seconds: float = 120) -> dict[str, Any]:
+    def wait(self, job: str, states: Sequence[str], seconds: float = 600) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while (found := self.job(job))["job_state"] not in [[state] for state in states]:
             assert time.monotonic() < deadline, found

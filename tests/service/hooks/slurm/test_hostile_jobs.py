@@ -148,7 +148,7 @@ def test_a_comment_changes_nothing_but_the_comment_of_a_requeued_job(
     wanted = request(job, f"words{job}", extra={"ask_scheduler": True})
     assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
     assert hook.execute(wanted, Lasting()) == Settled("done", "requeued without gpu1")
-    ended = bench.wait(job, ["COMPLETED"], seconds=60)
+    ended = bench.wait(job, ["COMPLETED"], seconds=110)
     for field in ("nice", "requeue", "user_name"):
         assert ended[field] == before[field], field
     # While Slurm's backfill looks for a place, it takes a year for no limit.

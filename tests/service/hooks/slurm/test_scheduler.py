@@ -91,7 +91,7 @@ def test_a_requeued_job_runs_at_once_without_the_node_and_keeps_its_owners_comme
     job = bench.failed("--comment=my own words, a=b")
     wanted = request(job, "requeue1", extra={"failure_id": 12})
     assert carry_out(hook, wanted) == Settled("done", "requeued without gpu1")
-    ended = bench.wait(job, ["COMPLETED"], seconds=60)  # and not after Slurm's 120 s
+    ended = bench.wait(job, ["COMPLETED"], seconds=110)  # and not after Slurm's 120 s
     assert ended["nodes"] != "gpu1"
     assert ended["comment"] == "my own words, a=b faultline/request=requeue1"
     assert ended["admin_comment"].endswith("https://faultline.example/failures/12")

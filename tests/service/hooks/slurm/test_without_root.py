@@ -46,7 +46,7 @@ def test_an_ordinary_user_requeues_and_submits_the_own_jobs(cluster: slurm.Slurm
         done = hook.execute(wanted, Lasting())
         assert isinstance(done, Settled)
         assert done.result == "done"
-        ended = bench.wait(done.new_job_id or job, ["COMPLETED"], seconds=60)
+        ended = bench.wait(done.new_job_id or job, ["COMPLETED"], seconds=110)
         assert (ended["user_name"], ended["nodes"] != "gpu1") == (USER, True)
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from service.settings import read
-from service.web.limits.caller_limits import IntakeLimit
+from service.web.limits.caller_limits import RateLimit
 from tests.service.web.access.test_security_events import counted
 from tests.service.web.world import World, event, lines, make_world
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    made = make_world(tmp_path, host="0.0.0.0", intake_limit=IntakeLimit(3))
+    made = make_world(tmp_path, host="0.0.0.0", intake_limit=RateLimit(3))
     yield made
     made.store.close()
 
@@ -40,7 +40,7 @@ def test_reading_is_not_limited(world: World) -> None:
 
 
 def test_a_service_without_a_login_and_a_limit_of_nought_limit_nothing(tmp_path: Path) -> None:
-    world = make_world(tmp_path, intake_limit=IntakeLimit(1))
+    world = make_world(tmp_path, intake_limit=RateLimit(1))
     with world.client() as client:
         assert {client.post("/api/v1/events", content=lines(event())).status_code for _ in range(4)} == {200}
     world.store.close()

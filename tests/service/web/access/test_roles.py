@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.people import passwords
+from service.web.limits.caller_limits import ActionLimits, RateLimit
 from tests.service.web.access.test_auth import form_token
 from tests.service.web.test_app import OWNERS_ONLY, PUBLIC, WANTED
 from tests.service.web.world import World, event, lines, make_world
@@ -24,7 +25,8 @@ NOT_SAFE = {"POST", "PUT", "DELETE"}
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = make_world(Path(tmp_path_factory.mktemp("roles")), host="0.0.0.0")
+    unlimited = ActionLimits(changes=RateLimit())
+    made = make_world(Path(tmp_path_factory.mktemp("roles")), host="0.0.0.0", action_limits=unlimited)
     with made.store.unit_of_work() as work:
         hashed = passwords.hash_password(PASSWORD)
         for role in ("owner", "viewer", "operator", "admin"):

@@ -14,7 +14,7 @@ from service.automation.service import Automation
 from service.feedback.service import Feedback
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
-from service.recommend.advisor import Advisor
+from service.recommend.advise import Advisor
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.sessions import COOKIE, LIFETIME

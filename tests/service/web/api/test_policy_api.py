@@ -11,8 +11,10 @@ from service.automation.service import Automation
 from service.db.session import Store
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
+from service.recommend import policy as policy_files
 from service.telemetry import Telemetry
 from service.web.app import create_app
+from service.web.limits.caller_limits import RETRY_AFTER_S
 from tests.service.automation.world import ByWord, job, rules
 from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
@@ -54,6 +56,19 @@ def test_changes_are_listed_with_their_reasons(api: TestClient) -> None:
     assert found["items"][0]["reasons"][-1].startswith("resubmits of this job: ")
     assert asked(api, policy=SHY, failures=1)["asked"] == 1
     assert asked(api, policy=SHY, since="2031-01-01T00:00:00Z")["asked"] == 0
+
+
+def test_a_caller_has_one_replay_at_a_time_and_a_policy_few_rows(api: TestClient) -> None:
+    """Each takes a processor for seconds: an operator's script could hold the server up."""
+    limit = api.app.state.services.replays  # type: ignore[attr-defined]
+    with limit.one_of("this machine"):
+        refused = api.post(REPLAY, json={"policy": SHY})
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, str(RETRY_AFTER_S))
+    assert api.post(REPLAY, json={"policy": SHY}).status_code == 200
+    many = SHY + "".join(f'[[override]]\ncluster = "c{number}"\n' for number in range(policy_files.MOST_ROWS + 1))
+    refused = api.post(REPLAY, json={"policy": many})
+    assert refused.status_code == 422
+    assert f"override: at most {policy_files.MOST_ROWS} of them" in refused.text
 
 
 def test_a_wrong_policy_is_refused_with_its_place(api: TestClient) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase, Suspect
-from classifiers.extraction.lost_nodes import lost_node
+from classifiers.extraction.suspects.node_and_gpu import lost_node
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 NODES = ("qa1", "qa2", "qa3")
