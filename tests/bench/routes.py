@@ -197,6 +197,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         f"{API}/failures/{{failure_id}}": (API + failure, f"{API}{failure}?logs=true"),
         "/failures/{failure_id}/logs/{attempt_id}/{index}": (f"{failure}/logs/{at.failure}/0",),
         "/failures/{failure_id}/logs/{attempt_id}/{index}/lines": (f"{failure}/logs/{at.failure}/0/lines",),
+        "/failures/{failure_id}/logs/{attempt_id}/{index}/lines.json": (f"{failure}/logs/{at.failure}/0/lines.json",),
         f"{API}/failures/{{failure_id}}/feedback": (f"{API}{failure}/feedback",),
         f"{API}/jobs/{{cluster}}/{{job_id:path}}": (f"{API}/jobs/{at.cluster}/{at.job_id}",),
         **both("/groups", groups, page=("?view=board", f"?view=board&team={at.team}")),

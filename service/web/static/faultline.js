@@ -25,7 +25,8 @@
     box.id = "keys";
     box.setAttribute("aria-label", "Keyboard");
     const off = stored(OFF) === "1";
-    const lines = [["/", "search"], ["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["x", "select the row"], ["a", "go to the actions of the selected rows"], ["?", "this help"]];
+    const steps = document.querySelector("[data-log]") ? [["j", "next evidence or found line"], ["k", "previous evidence or found line"]] : [["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["x", "select the row"], ["a", "go to the actions of the selected rows"]];
+    const lines = [["/", "search"], ...steps, ["?", "this help"]];
     const list = document.createElement("dl");
     list.className = "pairs";
     for (const [key, what] of lines) {
