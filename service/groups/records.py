@@ -6,7 +6,7 @@ from typing import Literal
 
 GroupState = Literal["new", "ongoing", "escalating", "regressed", "resolved", "muted"]
 GroupSort = Literal["-last_at", "-gpu_hours_lost"]
-FacetKind = Literal["cluster", "queue", "team", "user", "node"]
+FacetKind = Literal["cluster", "queue", "team", "user", "node", "image"]
 SplitField = Literal["cluster", "queue", "team", "user", "node"]
 FACETS = 8  # names shown per kind
 
@@ -75,7 +75,7 @@ class GroupPrint:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The number of failures of a group from one cluster, queue, team, user or suspected node."""
+    """The number of failures of a group from one cluster, queue, team, user, suspected node or container image."""
 
     kind: FacetKind
     name: str

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
-from classifiers.suspected_place import suspects_nodes
 from service import validation_words
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
@@ -21,6 +20,7 @@ from service.web import group_views, views
 from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
 from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input
+from service.web.pages import group_places
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.to_check import to_check
 from service.web.pages.forms import (
@@ -47,8 +47,6 @@ PER_COLUMN = 12  # groups
 LATEST = 12
 CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
-COMPARED = ("cluster", "queue", "team", "user")  # kinds whose share of all failures is known
-LEAST_FAILURES = 5  # of a group: the shares of fewer say nothing
 GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
@@ -148,8 +146,9 @@ def group(
             "bars": (drawn := bars(detail)),
             "data": per_day(drawn),
             "chart": CHART,
-            "facets": facets(snapshot, detail),
-            "lift_days": DAYS,
+            "facets": (places := group_places.places(snapshot, detail)),
+            "unusual": group_places.unusual(places),
+            "lift_days": group_places.DAYS,
             "most_facets": FACETS,
             "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,
@@ -288,42 +287,6 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
             for one in cast("Sequence[Any]", error.errors())[:5]
         )
         raise InvalidInput("; ".join(f"{one.field}: expected {one.expected}" for one in places), places) from None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A value of a facet. `lift`: its share of the group's failures by its share of all; None where it is not known."""
-
-    name: str
-    failures: int
-    lift: float | None = None
-
-
-def facets(services: Services, detail: GroupDetail) -> dict[str, list[Place]]:
-    """Where the failures of a group occurred, by lift where that is known; without nodes if its verdict suspects none.
-
-    A queue or user with many failures of all kinds has many of each group, so that the number alone says little.
-    """
-    kinds = ["cluster", "queue", "team", "user"]
-    if suspects_nodes(detail.row.side, abstained=detail.row.abstained):
-        kinds.append("node")
-    since = services.clock.now() - timedelta(days=DAYS)
-    found: dict[str, list[Place]] = {}
-    with services.reading() as reading:
-        for kind in kinds:
-            values = {one.name: one.failures for one in detail.facets if one.kind == kind}
-            usual: dict[str, float] = {}
-            if kind in COMPARED and len(values) > 1 and detail.row.failures >= LEAST_FAILURES:
-                usual = reading.statistics.failure_shares(kind, values, since)
-            places = [
-                Place(name, failures, _lift(detail, failures, usual.get(name))) for name, failures in values.items()
-            ]
-            found[kind] = sorted(places, key=lambda one: -(one.lift or 0.0))
-    return found
-
-
-def _lift(detail: GroupDetail, failures: int, usual: float | None) -> float | None:
-    return failures / detail.row.failures / usual if usual else None
 
 
 def bars(detail: GroupDetail) -> list[dict[str, object]]:
