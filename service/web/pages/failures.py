@@ -10,7 +10,7 @@ from service.failures.records import FailureSort
 from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
-from service.web.pages import own_failures
+from service.web.pages.failure import own_failures
 from service.web.pages.forms import (
     DEFAULT_ROWS,
     RowLimit,

@@ -20,12 +20,12 @@ from service.web import group_views, views
 from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
 from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input
-from service.web.pages import group_places
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.to_check import to_check
 from service.web.pages.forms import (
     DEFAULT_ROWS,
     ActForm,
+    PeriodOfUrl,
     RowLimit,
     Text,
     cause_choice,
@@ -71,6 +71,7 @@ def groups(
     services: InjectedServices,
     reader: Annotated[Principal, READ],
     filters: Annotated[dict[str, str], Depends(shown_filters)],
+    period: PeriodOfUrl,
     cursor: Text = None,
     sort: GroupSort = "-last_at",
     limit: RowLimit = DEFAULT_ROWS,
@@ -79,7 +80,8 @@ def groups(
 ) -> HTMLResponse:
     """One page of the list, or the first groups of each state side by side."""
     with services.snapshot() as snapshot:
-        wanted = filter_of(filters, reader.name)
+        wanted = replace(filter_of(filters, reader.name), since=period.since, until=period.until)
+        filters = filters | period.texts
         with snapshot.reading() as reading:
             counts = reading.groups.counts()
         shown = (("view", view, "list"), ("sort", sort, "-last_at"), ("limit", limit, DEFAULT_ROWS))
@@ -95,6 +97,7 @@ def groups(
             "more": FILTERS[2:],
             "spans": SPANS,
             "notice": notice,
+            "problems": period.problems,
         }
         if view == "board":
             context["columns"] = columns = board(snapshot, wanted, sort)
@@ -103,7 +106,8 @@ def groups(
             context["page"] = page = group_views.groups(snapshot, wanted, limit=limit, cursor=cursor or None, sort=sort)
             rows = list(page.items)
         context["sparklines"] = sparklines.of_groups(snapshot, rows)
-        return render(request, f"groups/{view}.html", context, services=snapshot)
+        status = 422 if period.problems else 200
+        return render(request, f"groups/{view}.html", context, services=snapshot, status=status)
 
 
 def board(services: Services, wanted: GroupFilter, sort: GroupSort) -> dict[GroupState, Page[GroupRow]]:
@@ -146,9 +150,9 @@ def group(
             "bars": (drawn := bars(detail)),
             "data": per_day(drawn),
             "chart": CHART,
-            "facets": (places := group_places.places(snapshot, detail)),
-            "unusual": group_places.unusual(places),
-            "lift_days": group_places.DAYS,
+            "facets": (places := group_views.places(snapshot, detail)),
+            "unusual": group_views.unusual(places),
+            "lift_days": group_views.DAYS,
             "most_facets": FACETS,
             "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
-from service.web.pages import group_places
+from service.web import group_views
 from tests.service.web.test_automation_pages import post, words
 from tests.service.web.world import NOW, World, event, lines, log
 
@@ -115,11 +115,11 @@ def test_a_node_and_an_image_are_compared_with_the_work_of_nodes_and_with_all_fa
 
 def test_few_failures_are_never_said_to_be_unusual() -> None:
     for failures, of in ((1, 1), (4, 4), (1, 5), (2, 200)):
-        assert group_places.place("x", failures, of, 0.01).lift is None or failures / of > 0.15
-    assert group_places.place("x", 4, 4, 0.01).lift is None
-    assert group_places.place("x", 3, 10, 0.2).lift is None
-    sure, barely = group_places.place("x", 90, 100, 0.3), group_places.place("y", 5, 5, 0.3)
+        assert group_views.place("x", failures, of, 0.01).lift is None or failures / of > 0.15
+    assert group_views.place("x", 4, 4, 0.01).lift is None
+    assert group_views.place("x", 3, 10, 0.2).lift is None
+    sure, barely = group_views.place("x", 90, 100, 0.3), group_views.place("y", 5, 5, 0.3)
     assert sure.lift == pytest.approx(3.0)
     assert barely.lift == pytest.approx(1 / 0.3)
     assert sure.least > barely.least
-    assert group_places.unusual({"user": [barely], "queue": [sure]}) == [("queue", sure)]
+    assert group_views.unusual({"user": [barely], "queue": [sure]}) == [("queue", sure)]

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from service.people.repository.accounts import Account
 from service.web.app import create_app
-from service.web.pages import own_failures
+from service.web.pages.failure import own_failures
 from tests.service.web.test_automation_pages import words
 from tests.service.web.world import HERE, NOW, World, event, lines, log
 
