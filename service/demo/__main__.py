@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from service.demo.month import Month
 from service.demo.simulation import Simulation
 from service.demo.story import DAYS, Story, StoryClock
 from service.errors import FaultlineError
+from service.people.repository.accounts import Account
 from service.web.app import create_app
 
 HOST = "127.0.0.1"
@@ -25,6 +27,7 @@ FOLDER = Path("var/demo")
 STEP_S = 0.1
 LIVE_EVERY_S = 2.0
 WEEKS = 3
+OWNER = "hugo"  # whose jobs are seen at the second address: a bug of his own, and failures that are not his fault
 
 
 def announce(text: str) -> None:
@@ -75,7 +78,7 @@ class BackgroundThreads:
 def main() -> int:
     """Run the demo until interrupted; exit code 2 if the port is in use."""
     parser = argparse.ArgumentParser(prog="make demo")
-    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--port", type=int, default=8080, help="the next port shows the pages as the owner of a job")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the demo's database goes; emptied first")
     args = parser.parse_args()
     if port_is_taken(args.port):
@@ -116,12 +119,25 @@ def publish(services: compose.Services) -> list[str]:
     return [services.reports.publish(this.earlier(back)).week for back in range(WEEKS, 0, -1)]
 
 
+def servers(services: compose.Services, port: int) -> list[uvicorn.Server]:
+    """The pages for an operator, and on the next port, unless it is in use, as the owner of some jobs sees them."""
+    web = services.web()
+    apps = [create_app(web)]
+    if not port_is_taken(port + 1):
+        owner = Account(0, OWNER, "local", "owner", users=(OWNER,), teams=(), created_at=services.clock.now())
+        apps.append(create_app(replace(web, sole_person=owner)))
+    return [
+        uvicorn.Server(uvicorn.Config(app, host=HOST, port=port + number, log_level="warning"))
+        for number, app in enumerate(apps)
+    ]
+
+
 def run(services: compose.Services, clock: StoryClock, now: datetime, port: int, mails: mailbox.Mailbox) -> int:
     """Play the month, serve the pages, and go on live."""
     services.store.upgrade()
     announce("database created and migrated")
     announce(f"model loaded: {services.diagnoser.model}")
-    server = uvicorn.Server(uvicorn.Config(create_app(services.web()), host=HOST, port=port, log_level="warning"))
+    serving = servers(services, port)
     parts = BackgroundThreads(threading.Event())
     story, since = Story(now), now - timedelta(days=DAYS)
     month = Month(services, clock, story, Simulation(story, since))
@@ -130,18 +146,22 @@ def run(services: compose.Services, clock: StoryClock, now: datetime, port: int,
         clock.at = None
         published = publish(services)
         announce(f"weekly reports published: {', '.join(published)}\n")
-        parts.start("server", server.run)
-        while not server.started and not parts.stop.wait(STEP_S):
+        for server in serving:
+            parts.start("server", server.run)
+        while not all(server.started for server in serving) and not parts.stop.wait(STEP_S):
             pass
         announce(f"Open http://{HOST}:{port}/ (new jobs end every few minutes; Ctrl-C ends the demo)")
         announce(f"No mail leaves this machine: it is written to the folder {mails.folder}")
+        if len(serving) > 1:
+            announce(f"What {OWNER} sees, the owner of some of the jobs: http://{HOST}:{port + 1}/")
         with services.delivering(), services.maintenance():
             while not parts.stop.wait(LIVE_EVERY_S):
                 month.live(clock.now())
                 for path in mails.arrived():
                     announce(f"a mail was written: {path}")
     finally:
-        server.should_exit = True
+        for server in serving:
+            server.should_exit = True
         parts.join()
     for name, error in parts.failed.items():
         announce(f"the {name} stopped: {error}")

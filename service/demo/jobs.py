@@ -88,6 +88,7 @@ def event(job: Job, end: End) -> dict[str, Any]:
         "queue": job.queue,
         "gpu_type": "NVIDIA H100",
         "framework": "pytorch",
+        "image": f"{job.team}/train:26.10",
         "scheduler": "slurm",
         "gpus": job.gpus,
         "nodes": list(job.nodes),

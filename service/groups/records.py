@@ -6,7 +6,7 @@ from typing import Literal
 
 GroupState = Literal["new", "ongoing", "escalating", "regressed", "resolved", "muted"]
 GroupSort = Literal["-last_at", "-gpu_hours_lost"]
-FacetKind = Literal["cluster", "queue", "team", "user", "node"]
+FacetKind = Literal["cluster", "queue", "team", "user", "node", "image"]
 SplitField = Literal["cluster", "queue", "team", "user", "node"]
 FACETS = 8  # names shown per kind
 
@@ -75,7 +75,7 @@ class GroupPrint:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The number of failures of a group from one cluster, queue, team, user or suspected node."""
+    """The number of failures of a group from one cluster, queue, team, user, suspected node or container image."""
 
     kind: FacetKind
     name: str
@@ -141,7 +141,11 @@ class GroupDetail:
 
 @dataclass(frozen=True, slots=True)
 class GroupFilter:
-    """The filters of the group list; None does not filter. `hidden_from`: leave out groups that this person muted."""
+    """The filters of the group list; None does not filter.
+
+    `hidden_from`: leave out groups that this person muted. `since` and `until`: a failure of the group ended in this
+    period, whose begin counts from its full hour if it has an end.
+    """
 
     state: str | None = None
     side: str | None = None
@@ -154,6 +158,8 @@ class GroupFilter:
     assignee: str | None = None
     novel: bool = False
     hidden_from: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,8 @@ group_hours = Table(
     Column("gpu_hours_lost", Float, nullable=False),
 )
 
-# Affected places and people: `kind` is cluster, queue, team, user or node.
+# Affected places and people: `kind` is cluster, queue, team, user, node or image. Images are counted for all failures
+# too, with an empty fingerprint; an image without a name is the sum of all images.
 group_facets = Table(
     "group_facets",
     metadata,

@@ -159,6 +159,8 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
     if found is not None:
         return _token_principal(found, "cookie")
     if not tokens_required(services):
+        if services.sole_person is not None:
+            return _account_principal(services.sole_person, "open")
         return Principal("this machine", frozenset(get_args(Scope)), "open")
     raise Unauthorized("this needs an API token", (FieldError("Authorization", "Bearer and a valid token"),))
 
@@ -215,7 +217,7 @@ def proxy_account(request: Request, services: Services) -> Account | None:
         return log_in_identity(work, "proxy", claims, proxy.claims, services.people.roles)
 
 
-def _account_principal(account: Account, via: Literal["cookie", "proxy"]) -> Principal:
+def _account_principal(account: Account, via: Literal["cookie", "proxy", "open"]) -> Principal:
     return Principal(account.name, scopes_of(account), via, visible_to(account), users=job_users(account))
 
 

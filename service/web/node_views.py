@@ -54,7 +54,9 @@ def node(
     cursor: str | None = None,
     failures: views.FailureQuery | None = None,
 ) -> NodeDetail:
-    """One node; `limit` and `cursor` page its events; `failures` selects those that are listed, by default all.
+    """One node; `limit` and `cursor` page its events.
+
+    `failures` selects the failures that are listed, by default all; its times are those of the events too.
 
     Raises:
         NotFound: the node is unknown.
@@ -62,10 +64,11 @@ def node(
     """
     with services.snapshot() as snapshot, snapshot.reading() as reading:
         row = reading.suspicion.get(cluster, name)
-        events = reading.node_events.page(cluster, name, limit=limit, cursor=cursor)
+        wanted = failures or views.FailureQuery({"node": name, "cluster": cluster})
+        span = views.failure_filter(snapshot, wanted)
+        events = reading.node_events.page(cluster, name, limit=limit, cursor=cursor, since=span.since, until=span.until)
         windows = reading.node_events.windows(cluster, name, since=services.clock.now())
         [changes] = changes_before(reading, [(cluster, (name,), services.clock.now())])
-        wanted = failures or views.FailureQuery({"node": name, "cluster": cluster})
         failed = views.failures(snapshot, wanted, limit=FAILURES_SHOWN)
     windows = [one for one in windows if one.kind != CHANGE]
     return NodeDetail(row, events, tuple(windows), failed, tuple(changes[:CHANGES_SHOWN]))

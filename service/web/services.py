@@ -27,6 +27,7 @@ from service.learning.promotion import Promotions
 from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.people.config import LoginMethods
+from service.people.repository.accounts import Account
 from service.reports.document import Report
 from service.reports.publish import ReportService
 from service.reports.subscriptions import Subscriptions
@@ -105,6 +106,7 @@ class Services:
         topics: the topics of events, each with the cluster of records that name none.
         node_event_topics: the same for node events.
         people: login methods in addition to tokens and local accounts.
+        sole_person: whom a service without a login serves, such as the owner of jobs in the demo; None: an operator.
         intake_limit: requests of the intake by each token or account; default: no limit.
         action_limits: how often one caller may do the same.
         exports: the exports that run now.
@@ -143,6 +145,7 @@ class Services:
     topics: Mapping[str, str] = field(default_factory=dict)
     node_event_topics: Mapping[str, str] = field(default_factory=dict)
     people: LoginMethods = field(default_factory=LoginMethods)
+    sole_person: Account | None = None
     intake_limit: RateLimit = field(default_factory=RateLimit)
     action_limits: ActionLimits = field(default_factory=ActionLimits)
     exports: ConcurrencyLimit = field(default_factory=export_limit)

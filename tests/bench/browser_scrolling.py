@@ -1,26 +1,32 @@
-"""Scrolls a log in the log viewer from its first line to its last, and jumps in it; counts what the frames tell."""
+"""Scrolls a log in the log viewer to its end, drags it back, jumps in it; counts what the frames tell."""
 
-import re
 from dataclasses import dataclass, field
-from html import unescape
 from typing import Any
 
 from playwright.sync_api import Page
 
 GAP_AIM_MS = 100.0
-WHEEL_PX = 600
-MOST_PAGES = 10
-# Times between animation frames and tasks of more than 50 ms, from now on.
+READING_PX, READING_STEPS = 600, 200  # a turn of the wheel while one reads, and how many
+FAST_PX = 6_000  # of each further turn, down to the last line
+DRAG_STEPS = 240  # positions of the scroll bar from the last line to the first
+# Times between animation frames, frames and tasks that took more than 50 ms, and rows of the document, from now on.
 WATCH = """() => {
-  const seen = window.seenByBenchmark = { gaps: [], tasks: [] };
+  const seen = window.seenByBenchmark = { gaps: [], slow: [], tasks: [], rows: 0 };
   let last = performance.now();
-  const next = (at) => { seen.gaps.push(at - last); last = at; requestAnimationFrame(next); };
+  const next = (at) => {
+    seen.gaps.push(at - last);
+    last = at;
+    seen.rows = Math.max(seen.rows, document.querySelectorAll(".wide tr").length);
+    requestAnimationFrame(next);
+  };
   requestAnimationFrame(next);
-  const note = (list) => seen.tasks.push(...list.getEntries().map((one) => one.duration));
-  new PerformanceObserver(note).observe({ type: "longtask" });
+  const note = (type, kept) => new PerformanceObserver(
+    (list) => kept.push(...list.getEntries().map((one) => one.duration))).observe({ type });
+  note("longtask", seen.tasks);
+  note("long-animation-frame", seen.slow);
 }"""
 SEEN = "() => window.seenByBenchmark"
-# The tasks of loading, once there is nothing left to do.
+# The tasks of loading, once all lines of the log are there and nothing is left to do.
 LOADED = """() => new Promise((done) => {
   const found = [];
   const note = (list) => found.push(...list.getEntries().map((one) => one.duration));
@@ -30,93 +36,87 @@ LOADED = """() => new Promise((done) => {
 # The place after two further frames: what was asked for before is drawn by then.
 PLACE = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(
   [scrollY, Math.ceil(scrollY + innerHeight) >= document.documentElement.scrollHeight]))))"""
+# As a scroll bar that is dragged: a new place in each frame, here from the end to the begin.
+DRAG = """(steps) => new Promise((done) => {
+  const height = document.documentElement.scrollHeight;
+  let step = 0;
+  const next = () => {
+    window.scrollTo({ top: height * (1 - ++step / steps), behavior: "instant" });
+    if (step < steps) requestAnimationFrame(next); else done();
+  };
+  requestAnimationFrame(next);
+})"""
 
 
 @dataclass(slots=True)
 class Frames:
-    """What was seen while a log was scrolled, in milliseconds; loads of pages are apart.
+    """What was seen while a log was scrolled, in milliseconds; loads of the page are apart.
 
     Attributes:
         gaps: times between frames.
+        slow: long animation frames, as the browser reports them (more than 50 ms).
         tasks: tasks of more than 50 ms while it was scrolled.
-        loading: tasks of more than 50 ms while pages were loaded.
-        pages: pages that were scrolled.
+        loading: tasks of more than 50 ms while the page was loaded.
+        rows: most rows of the log that were in the document at once.
     """
 
     gaps: list[float] = field(default_factory=list)
+    slow: list[float] = field(default_factory=list)
     tasks: list[float] = field(default_factory=list)
     loading: list[float] = field(default_factory=list)
-    pages: int = 0
+    rows: int = 0
 
     def add(self, seen: dict[str, Any]) -> None:
         """Add what one page has seen."""
         self.gaps += seen["gaps"]
+        self.slow += seen["slow"]
         self.tasks += seen["tasks"]
+        self.rows = max(self.rows, seen["rows"])
 
     def __str__(self) -> str:
         over = sum(gap > GAP_AIM_MS for gap in self.gaps)
         return (
-            f"{self.pages} pages, {len(self.gaps):,} frames, the longest gap {max(self.gaps, default=0):.0f} ms, "
-            f"{over} over {GAP_AIM_MS:g} ms; {len(self.tasks)} tasks over 50 ms while scrolling (longest "
-            f"{max(self.tasks, default=0):.0f} ms), {len(self.loading)} while loading (longest "
-            f"{max(self.loading, default=0):.0f} ms)"
+            f"{len(self.gaps):,} frames, the longest gap {max(self.gaps, default=0):.0f} ms, {over} over "
+            f"{GAP_AIM_MS:g} ms; {len(self.slow)} long animation frames (longest {max(self.slow, default=0):.0f} ms), "
+            f"{len(self.tasks)} tasks over 50 ms (longest {max(self.tasks, default=0):.0f} ms), {len(self.loading)} "
+            f"while loading (longest {max(self.loading, default=0):.0f} ms); at most {self.rows:,} rows in the page"
         )
 
 
 def scrolled(page: Page, address: str) -> Frames:
-    """Scroll pages from the begin of a log to its end with the wheel; then search, and jump to evidence and both ends.
-
-    Of more than `MOST_PAGES` pages, as many at equal distances are scrolled, the first and the last among them.
-    """
+    """Scroll a log to its end with the wheel, drag it back, search, and jump to evidence and to both ends."""
     found = Frames()
-    for line in _first_lines(page, address):
-        page.goto(f"{address}?line={line}")
-        _scroll_to_the_end(page, found)
-    for jump in (f"{address}?q=e", f"{address}?line=50000#L50000"):
-        page.goto(jump)
-        _jump(page, found)
-    evidence = page.locator(".jumps a")
-    if evidence.count():
-        page.goto(str(evidence.first.get_attribute("href")))
-        _jump(page, found)
-    return found
-
-
-def _first_lines(page: Page, address: str) -> list[int]:
-    """The first lines of the pages to scroll; pages are followed by their links without drawing them."""
-    found, at = [], address
-    while at:
-        answer = page.request.get(at).text()
-        found.append(int(re.findall(r'<tr id="L(\d+)"', answer)[0]))
-        later = re.search(r'rel="next" href="([^"]+)"', answer)
-        at = unescape(later[1]) if later else ""
-    if len(found) <= MOST_PAGES:
-        return found
-    return [found[number * (len(found) - 1) // (MOST_PAGES - 1)] for number in range(MOST_PAGES)]
-
-
-def _scroll_to_the_end(page: Page, found: Frames) -> None:
-    """Scroll a page with the wheel until nothing follows."""
+    page.goto(address)
     _begin(page, found)
-    page.mouse.move(200, 500)
-    before, (place, at_end) = -1.0, page.evaluate(PLACE)
-    while not at_end and place != before:
-        before = place
-        page.mouse.wheel(0, WHEEL_PX)
-        place, at_end = page.evaluate(PLACE)
-    found.add(page.evaluate(SEEN))
-
-
-def _jump(page: Page, found: Frames) -> None:
-    """Go to the end of a page and to its begin by keys."""
-    _begin(page, found)
-    for key in ("End", "Home", "End"):
+    _scroll_to_the_end(page)
+    page.evaluate(DRAG, DRAG_STEPS)
+    page.get_by_label("find in this log").fill("e")
+    for _ in range(5):
+        page.get_by_label("find in this log").press("Enter")
+        page.evaluate(PLACE)
+    page.locator(".wide").focus()
+    for key in ("j", "k", "End", "Home"):
         page.keyboard.press(key)
         page.evaluate(PLACE)
     found.add(page.evaluate(SEEN))
+    page.goto(f"{address}?line=50000#L50000")
+    _begin(page, found)
+    found.add(page.evaluate(SEEN))
+    return found
+
+
+def _scroll_to_the_end(page: Page) -> None:
+    """Turn the wheel until nothing follows, first as one reads and then fast."""
+    page.mouse.move(200, 500)
+    step, before, (place, at_end) = 0, -1.0, page.evaluate(PLACE)
+    while not at_end and place != before:
+        step += 1
+        before = place
+        page.mouse.wheel(0, READING_PX if step <= READING_STEPS else FAST_PX)
+        place, at_end = page.evaluate(PLACE)
 
 
 def _begin(page: Page, found: Frames) -> None:
+    page.locator(".log.scripted").wait_for()
     found.loading += page.evaluate(LOADED)
-    found.pages += 1
     page.evaluate(WATCH)

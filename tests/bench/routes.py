@@ -185,6 +185,8 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "?sort=-gpu_hours_lost",
         f"?sort=-gpu_hours_lost&team={at.team}",
         f"?cursor={deep_groups}",
+        "?since=7d",
+        "?since=14d&until=7d&sort=-gpu_hours_lost",
     )
     found: dict[str, tuple[str, ...]] = {
         "/": tuple(f"/{query}" for query in spans),
@@ -197,6 +199,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         f"{API}/failures/{{failure_id}}": (API + failure, f"{API}{failure}?logs=true"),
         "/failures/{failure_id}/logs/{attempt_id}/{index}": (f"{failure}/logs/{at.failure}/0",),
         "/failures/{failure_id}/logs/{attempt_id}/{index}/lines": (f"{failure}/logs/{at.failure}/0/lines",),
+        "/failures/{failure_id}/logs/{attempt_id}/{index}/lines.json": (f"{failure}/logs/{at.failure}/0/lines.json",),
         f"{API}/failures/{{failure_id}}/feedback": (f"{API}{failure}/feedback",),
         f"{API}/jobs/{{cluster}}/{{job_id:path}}": (f"{API}/jobs/{at.cluster}/{at.job_id}",),
         **both("/groups", groups, page=("?view=board", f"?view=board&team={at.team}")),
@@ -204,9 +207,13 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         f"{API}/groups/{{group_id}}": (f"{API}/groups/{at.group}",),
         f"{API}/groups/{{group_id}}/labels": (f"{API}/groups/{at.group}/labels",),
         **both("/nodes", ("", f"?cluster={at.cluster}", "?sort=node")),
-        "/nodes/{cluster}/{node:path}": (f"/nodes/{node}", f"/nodes/{node}?side=user"),
+        "/nodes/{cluster}/{node:path}": (
+            f"/nodes/{node}",
+            f"/nodes/{node}?side=user",
+            f"/nodes/{node}?since=14d&until=7d",
+        ),
         f"{API}/nodes/{{cluster}}/{{node:path}}": (f"{API}/nodes/{node}",),
-        **both("/incidents", ("",), api=("?open=true", f"?cluster={at.cluster}")),
+        **both("/incidents", ("", "?since=14d&until=7d"), api=("?open=true", f"?cluster={at.cluster}")),
         "/incidents/{incident_id}": (f"/incidents/{at.incident}",),
         f"{API}/incidents/{{incident_id}}": (f"{API}/incidents/{at.incident}",),
         "/automation": ("/automation", "/automation?state=done", f"/automation?cluster={at.cluster}"),

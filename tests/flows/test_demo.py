@@ -70,6 +70,14 @@ def test_the_demo_fills_an_empty_database_and_says_what_to_open(demo: tuple[str,
     assert {share["key"] for share in stats["by_side"]} >= {"hardware", "system", "user"}
     assert str(folder / "mail") in next(printed), "where mails lie"
     assert list((folder / "mail").iterdir()) == [], "nobody has subscribed to anything"
+    owner = next(printed).split()[-1]
+    with urllib.request.urlopen(owner) as answer:
+        page = answer.read().decode()
+    assert "My failures" in page
+    assert (
+        "IndexError: Target 32001 is out of bounds" in page.partition("What you can do")[2].partition("</section>")[0]
+    )
+    assert "/nodes" not in page
 
 
 @pytest.mark.parametrize(("width", "who"), [(390, "ana"), (1440, "bo")])

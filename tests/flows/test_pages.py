@@ -234,6 +234,18 @@ def test_the_evidence_opens_the_log_at_its_line_and_the_link_is_copied(browser: 
         assert FIRST in made.locator("tr:target").inner_text()
 
 
+def test_the_message_for_the_owner_and_the_link_are_copied_with_one_click(browser: Browser, site: str) -> None:
+    with tab(browser, site, permissions=["clipboard-read", "clipboard-write"]) as made:
+        made.goto("/failures?side=user")
+        made.locator("table.failures tbody .what a").first.click()
+        made.get_by_role("button", name="Copy message").click()
+        expect(made.get_by_role("button", name="Copied")).to_be_visible()
+        assert made.evaluate("navigator.clipboard.readText()").startswith("Your job orion / ")
+        made.get_by_role("button", name="Copy link").click()
+        expect(made.get_by_role("button", name="Copied")).to_have_count(2)
+        assert made.evaluate("navigator.clipboard.readText()") == made.url
+
+
 def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
     page.goto("/dead-letters")
     for button in page.get_by_role("button", name="Resend").all():

@@ -35,6 +35,12 @@ def latest_report(site: str) -> str:
     return week
 
 
+def owners(site: str) -> str:
+    """Return the address of the same demo as the owner of some jobs sees it: the next port."""
+    host, _, port = site.rstrip("/").rpartition(":")
+    return f"{host}:{int(port) + 1}"
+
+
 def main() -> None:
     """Open each page and save a screenshot of the window."""
     parser = argparse.ArgumentParser(prog="python -m tests.labs.screenshots", description=__doc__)
@@ -56,11 +62,15 @@ def main() -> None:
         "goodput": "/goodput?since=7d",
         "report": f"/reports/{latest_report(args.site)}?cluster={shown['verdict']['cluster']}",
     }
-    with chromium() as browser, tab(browser, args.site, viewport=SIZE) as page:
-        for name, path in pages.items():
-            page.goto(path)
-            page.screenshot(path=args.folder / f"{name}.png")
-            print(f"{name}: {path}")
+    with chromium() as browser:
+        with tab(browser, args.site, viewport=SIZE) as page:
+            for name, path in pages.items():
+                page.goto(path)
+                page.screenshot(path=args.folder / f"{name}.png")
+                print(f"{name}: {path}")
+        with tab(browser, owners(args.site), viewport=SIZE) as page:
+            page.goto("/")
+            page.screenshot(path=args.folder / "owner.png")
 
 
 if __name__ == "__main__":

@@ -5,17 +5,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, case, delete, func, insert, select, update
 
-from service.failures.tables import failures
+from service.failures.tables import failures, logs
 from service.groups.records import NewState, Split
 from service.groups.tables import group_deltas, group_facets, group_fingerprints, groups
 from service.jobs.tables import jobs
 from service.sql import bulk
+from service.sql.packing import unpack
+from service.sql.types import short
 
 DELTAS_PER_TRANSACTION = 2_000
 _FOLD_LOCK = 0x666F6C64  # "fold"
 _KINDS = {"cluster": "cluster", "queue": "queue", "team": "team", "user": "user_name", "node": "suspect_node"}
+IMAGE = "image"
+# The counts of images over all failures, beside those of fingerprints; their sum has no name.
+ALL_FAILURES, ANY_IMAGE = "", ""
 
 # An end that lies ahead of its arrival is by a wrong clock: a group would come back, and be the latest, for ever.
 _SEEN_AT = case((jobs.c.received_at < failures.c.ended_at, jobs.c.received_at), else_=failures.c.ended_at)
@@ -127,9 +132,11 @@ def fold(connection: Connection, now: datetime, *, limit: int = DELTAS_PER_TRANS
             failures.c.cause,
             failures.c.abstained,
             failures.c.headline,
+            logs.c.event,
         )
         .join_from(group_deltas, failures, failures.c.id == group_deltas.c.failure_id, isouter=True)
         .outerjoin(jobs, jobs.c.id == failures.c.id)
+        .outerjoin(logs, and_(logs.c.failure_id == failures.c.id, logs.c.attempt_id == failures.c.id))
         .order_by(group_deltas.c.id)
         .limit(limit)
     ).all()
@@ -259,6 +266,11 @@ def _count(connection: Connection, by_print: Mapping[str, Sequence[Row[*tuple[An
                 value = getattr(row, name)
                 if value is not None:
                     facets[fingerprint, kind, value] += row.sign
+            image = _image(row.event)
+            if image:
+                for where in (fingerprint, ALL_FAILURES):
+                    facets[where, IMAGE, image] += row.sign
+                    facets[where, IMAGE, ANY_IMAGE] += row.sign
         prints.append(
             {
                 "fingerprint": fingerprint,
@@ -285,6 +297,12 @@ def _count(connection: Connection, by_print: Mapping[str, Sequence[Row[*tuple[An
             for (fingerprint, kind, name), count in sorted(facets.items())
         ],
     )
+
+
+def _image(event: bytes | None) -> str:
+    """The container image of a failure's first attempt; empty if it is not known."""
+    image = None if event is None else unpack(event).get("image")
+    return (short(image) or "") if isinstance(image, str) else ""
 
 
 def _add_up(connection: Connection, touched: Mapping[int, Sequence[Row[*tuple[Any, ...]]]], now: datetime) -> None:

@@ -12,6 +12,7 @@ from service.errors import NotFound
 from service.groups.records import (
     FACETS,
     Facet,
+    FacetKind,
     GroupDetail,
     GroupFacts,
     GroupFilter,
@@ -219,10 +220,11 @@ class GroupReader:
             return ()
         total = func.sum(group_facets.c.failures).label("total")
         found: list[Facet] = []
-        for kind in ("cluster", "queue", "team", "user", "node"):
+        for kind in get_args(FacetKind):
             rows = self._connection.execute(
                 select(group_facets.c.name, total)
                 .where(group_facets.c.fingerprint.in_(list(fingerprints)), group_facets.c.kind == kind)
+                .where(group_facets.c.name != group_counts.ANY_IMAGE)
                 .group_by(group_facets.c.name)
                 .having(total > 0)
                 .order_by(total.desc(), group_facets.c.name)
@@ -230,6 +232,33 @@ class GroupReader:
             )
             found += [Facet(kind, row.name, int(row.total)) for row in rows]
         return tuple(found)
+
+    def image_shares(self, names: Collection[str]) -> dict[str, float]:
+        """The share of each image among all failures whose image is known; both since images are counted."""
+        wanted = [*sorted({clean(name) or "" for name in names}), group_counts.ANY_IMAGE]
+        found = self._connection.execute(
+            select(group_facets.c.name, group_facets.c.failures).where(
+                group_facets.c.fingerprint == group_counts.ALL_FAILURES,
+                group_facets.c.kind == group_counts.IMAGE,
+                group_facets.c.name.in_(wanted),
+            )
+        )
+        counts = {row.name: int(row.failures) for row in found if row.failures > 0}
+        total = counts.pop(group_counts.ANY_IMAGE, 0)
+        return {name: min(count / total, 1.0) for name, count in counts.items() if total}
+
+    def with_image(self, group_id: int) -> int:
+        """The failures of a group whose image is known."""
+        known = (
+            select(func.coalesce(func.sum(group_facets.c.failures), 0))
+            .join(group_fingerprints, group_fingerprints.c.fingerprint == group_facets.c.fingerprint)
+            .where(
+                group_fingerprints.c.group_id == group_id,
+                group_facets.c.kind == group_counts.IMAGE,
+                group_facets.c.name == group_counts.ANY_IMAGE,
+            )
+        )
+        return int(self._connection.execute(known).scalar_one())
 
     def _hours(self, fingerprints: Sequence[str], since: datetime) -> tuple[GroupHour, ...]:
         if not fingerprints:

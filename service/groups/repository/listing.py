@@ -25,10 +25,10 @@ from sqlalchemy import (
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.groups.records import GroupFilter, GroupRow, GroupSort, GroupState
-from service.groups.tables import group_facets, group_fingerprints, group_mutes, groups
+from service.groups.tables import group_facets, group_fingerprints, group_hours, group_mutes, groups
 from service.sql import bulk
 from service.sql import paging as cursors
-from service.sql.types import LATEST, UtcDateTime, clean
+from service.sql.types import LATEST, UtcDateTime, clean, utc
 
 FEW = 500  # groups with a name: up to this number they are looked up by it
 WINDOW = 5_000  # the most groups that a page reads
@@ -111,6 +111,8 @@ def _window(
     inside: list[ColumnElement[bool]] = [groups.c.merged_into.is_(None)]
     if filters.state is not None:
         inside.append(groups.c.state == filters.state)
+    if filters.since is not None and not by_cost:
+        inside.append(groups.c.last_at >= utc(filters.since))  # where this order's index ends
     if filters.novel and by_cost:
         inside.append(groups.c.abstained)  # this order has its own index
     if hit is not None:
@@ -174,9 +176,27 @@ def _conditions(
         conditions.append(hit.scalar_subquery() > 0)
     if filters.novel:
         conditions += [of.abstained, of.state != "resolved"]
+    if filters.since is not None:
+        conditions.append(of.last_at >= utc(filters.since))
+    if filters.until is not None:
+        conditions.append(of.first_at < utc(filters.until))
+        if filters.since is not None:
+            conditions.append(_failed_within(of, utc(filters.since), utc(filters.until)))
     if filters.hidden_from is not None:
         conditions.append(~mute_holds(clean(filters.hidden_from[:200]), of, now))
     return conditions
+
+
+def _failed_within(of: Any, since: datetime, until: datetime) -> ColumnElement[bool]:
+    """Whether a group (with columns `of`) has a failure in the hours of a period."""
+    prints, hours = group_fingerprints.c, group_hours.c
+    within = (hours.hour >= since.replace(minute=0, second=0, microsecond=0), hours.hour < until)
+    most = (
+        select(func.max(hours.failures))
+        .select_from(group_fingerprints.join(group_hours, hours.fingerprint == prints.fingerprint))
+        .where(prints.group_id == of.id, *within)
+    )
+    return most.scalar_subquery() > 0
 
 
 def mute_holds(who: str, of: Any, now: datetime) -> ColumnElement[bool]:

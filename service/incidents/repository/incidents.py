@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, select, update
+from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, or_, select, update
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -164,8 +164,10 @@ class IncidentReader:
         cluster: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> Page[Incident]:
-        """One page, newest first.
+        """One page, newest first; of a period those that were open in it.
 
         Raises:
             InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
@@ -175,6 +177,10 @@ class IncidentReader:
         if cursor is not None:
             (values["before"],) = cursors.decode(cursor, "incidents", int)
         statement = _page(still_open, of_cluster=cluster is not None, continued=cursor is not None)
+        if since is not None:
+            statement = statement.where(or_(incidents.c.closed_at.is_(None), incidents.c.closed_at >= utc(since)))
+        if until is not None:
+            statement = statement.where(incidents.c.opened_at < utc(until))
         rows = self._connection.execute(statement, values).all()
         items = self._with_held([_incident(row) for row in rows[:limit]])
         return Page(tuple(items), cursors.encode("incidents", rows[limit - 1].id) if len(rows) > limit else None)

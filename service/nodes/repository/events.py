@@ -77,8 +77,17 @@ class NodeEventReader:
         rows = wanted.select(node_events, here, more="ORDER BY at DESC, id DESC LIMIT :most", most=most)
         return [_event(row) for row in rows]
 
-    def page(self, cluster: str, node: str, *, limit: int = 50, cursor: str | None = None) -> Page[StoredNodeEvent]:
-        """The events of one node, newest first.
+    def page(
+        self,
+        cluster: str,
+        node: str,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Page[StoredNodeEvent]:
+        """The events of one node in [since, until), newest first.
 
         Raises:
             InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
@@ -90,6 +99,10 @@ class NodeEventReader:
             .order_by(node_events.c.at.desc(), node_events.c.id.desc())
             .limit(limit + 1)
         )
+        if since is not None:
+            wanted = wanted.where(node_events.c.at >= utc(since))
+        if until is not None:
+            wanted = wanted.where(node_events.c.at < utc(until))
         if cursor is not None:
             at, last = cursors.decode(cursor, "node-events", str, int)
             try:

@@ -108,6 +108,16 @@ class SuspicionReader(Reader):
             NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
         ]
 
+    def work_shares(self, clusters: Collection[str], names: Collection[str]) -> dict[str, float]:
+        """The share of the node-hours of these clusters that nodes of these names worked, lately more than long ago."""
+        hours, here = func.sum(nodes.c.exposure_h), nodes.c.cluster.in_(sorted({clean(one) for one in clusters}))
+        total = float(self._connection.execute(select(hours).where(here)).scalar_one() or 0.0)
+        wanted = {clean(name)[:200]: name for name in names}
+        found = self._connection.execute(
+            select(nodes.c.node, hours.label("hours")).where(here, nodes.c.node.in_(wanted)).group_by(nodes.c.node)
+        )
+        return {wanted[row.node]: row.hours / total for row in found if row.hours}
+
     def stalest(self, before: datetime, *, limit: int) -> list[Key]:
         """Nodes whose suspicion was computed before a time, oldest first."""
         found = self._connection.execute(

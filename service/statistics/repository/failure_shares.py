@@ -1,7 +1,7 @@
 """The share of all failures that a cluster, queue, team or user has."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, func, select
 
@@ -29,15 +29,21 @@ def read(connection: Connection, kind: str, names: Collection[str], since: datet
     """
     of_days = (day_counts.c.kind == JOBS, day_counts.c.day >= utc(since), day_counts.c.status.in_(_WITH_VERDICT))
     number = func.coalesce(func.sum(day_counts.c.jobs), 0)
-    everything = select(number).where(day_counts.c.scope == "", day_counts.c.name == "", *of_days)
-    total = int(connection.execute(everything).scalar_one())
+    everything = select(number, func.min(day_counts.c.day), func.max(day_counts.c.day)).where(
+        day_counts.c.scope == "", day_counts.c.name == "", *of_days
+    )
+    total, first, last = connection.execute(everything).one()
     wanted = sorted({clean(name) or "" for name in names})
+    if not total:
+        return {}
     if kind == USER:
-        counts = paging.bounded_counts(failures.c.user_name, wanted, failures.c.ended_at >= utc(since))
+        # Only of the days that are in the total: others would make each share too large.
+        summed = failures.c.ended_at >= first, failures.c.ended_at < last + timedelta(days=1)
+        counts = paging.bounded_counts(failures.c.user_name, wanted, *summed)
         found = {row.value: int(row.many) for row in connection.execute(counts) if row.many <= COUNT_LIMIT}
     else:
         by_name = select(day_counts.c.name, number.label("many")).where(
             day_counts.c.scope == kind, day_counts.c.name.in_(wanted), *of_days
         )
         found = {row.name: int(row.many) for row in connection.execute(by_name.group_by(day_counts.c.name))}
-    return {name: min(many / total, 1.0) for name, many in found.items() if total and many}
+    return {name: min(many / int(total), 1.0) for name, many in found.items() if many}

@@ -1,5 +1,6 @@
 """GET /groups, /groups/{id}, and actions on groups."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -23,9 +24,12 @@ from service.web.group_requests import (
     feedback_receipt,
 )
 from service.web.services import InjectedServices, Services
+from service.web.url_times import When
 from service.web.views import LONGEST_ID, FailureQuery
 
 router = APIRouter(tags=["groups"])
+FailedSince = Annotated[When | None, Query(description="a failure of the group ended at or after")]
+FailedUntil = Annotated[When | None, Query(description="a failure of the group ended before")]
 GroupId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 
@@ -35,6 +39,8 @@ def get_groups(
     reader: Annotated[Principal, READ],
     texts: GroupTexts,
     state: GroupState | None = None,
+    since: FailedSince = None,
+    until: FailedUntil = None,
     novel: Annotated[bool, Query(description="only groups with an undecided verdict")] = False,  # noqa: FBT002 - a query parameter
     mine: Annotated[bool, Query(description="exclude groups that you muted for yourself")] = False,  # noqa: FBT002 - as above
     limit: Limit = 50,
@@ -43,6 +49,8 @@ def get_groups(
 ) -> GroupsPage:
     """Groups of failures of one kind, latest failure first; pages by cursor."""
     filters = group_filter(texts, state, reader.name if mine else None, novel=novel)
+    period = views.failure_filter(services, FailureQuery(since=since, until=until))
+    filters = replace(filters, since=period.since, until=period.until)
     page = group_views.groups(services, filters, limit=limit, cursor=cursor, sort=sort)
     return GroupsPage(items=list(page.items), next_cursor=page.next_cursor)
 

@@ -10,9 +10,12 @@ from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
-from service.web.views import LONGEST_ID
+from service.web.url_times import When
+from service.web.views import LONGEST_ID, FailureQuery, failure_filter
 
 router = APIRouter(tags=["incidents"])
+OpenSince = Annotated[When | None, Query(description="open at this time or later")]
+OpenUntil = Annotated[When | None, Query(description="opened before")]
 IncidentId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 
@@ -21,12 +24,22 @@ def get_incidents(
     services: InjectedServices,
     open: Annotated[bool | None, Query(description="true: only open incidents; false: only closed ones")] = None,  # noqa: A002 - the parameter's public name
     cluster: Text = None,
+    since: OpenSince = None,
+    until: OpenUntil = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> IncidentsPage:
     """Incidents, newest first."""
+    period = failure_filter(services, FailureQuery(since=since, until=until))
     with services.reading() as reading:
-        page = reading.incidents.page(still_open=open, cluster=cluster or None, limit=limit, cursor=cursor)
+        page = reading.incidents.page(
+            still_open=open,
+            cluster=cluster or None,
+            limit=limit,
+            cursor=cursor,
+            since=period.since,
+            until=period.until,
+        )
     return IncidentsPage(items=list(page.items), next_cursor=page.next_cursor)
 
 

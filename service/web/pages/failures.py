@@ -10,6 +10,7 @@ from service.failures.records import FailureSort
 from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
+from service.web.pages.failure import own_failures
 from service.web.pages.forms import (
     DEFAULT_ROWS,
     RowLimit,
@@ -63,6 +64,10 @@ def failures(
             if value not in ("-ended_at", DEFAULT_ROWS)
         }
         asked_job = shown_filters.get("job")
+        own_period = {"since": own_failures.SPAN} | shown_filters
+        own = None
+        if not reader.may("read") and set(shown_filters) <= {"since", "until"} and not problems and not cursor:
+            own = own_failures.of_person(snapshot, FailureQuery({}, None, own_period["since"], filters.until))
         context = {
             "page": page,
             "ended": (
@@ -83,6 +88,8 @@ def failures(
             "facets": None if problems else views.facets(snapshot, filters),
             "problems": problems,
             "newest": newest(snapshot),
+            "own": own,
+            "own_period": own_period,
             "saved": saved(snapshot, reader.views_owner),
             "notice": notice,
             "taken": taken,

@@ -17,7 +17,7 @@ from service.web.api.parameters import TextFilters
 from service.web.auth import ACT, OWN, READ, ActionRequest, Principal, check_form
 from service.web.services import InjectedServices, Services
 from service.web.url_times import instant
-from service.web.views import FailureQuery, given_texts
+from service.web.views import FailureQuery, failure_filter, given_texts
 
 Text = Annotated[str | None, Query(max_length=1_000)]
 # Rows of a list on one page: a list of 500 failures is a page of more than 400 kB. The API gives up to 500.
@@ -127,6 +127,38 @@ def wrong_times(services: Services, filters: FailureQuery) -> tuple[FieldError, 
     if since is not None and until is not None and since >= until:
         found.append(FieldError("until", "a time after since", filters.until))
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPeriod:
+    """The time range of a page's URL; with `problems`, times that are none, it has no limits.
+
+    Attributes:
+        since: its begin, None without one.
+        until: its end, which is not in it; None without one.
+        query: the same as the texts of a query, with a zone.
+        texts: as given in the URL.
+        problems: what is wrong with them.
+    """
+
+    since: datetime | None
+    until: datetime | None
+    query: FailureQuery
+    texts: dict[str, str]
+    problems: tuple[FieldError, ...]
+
+
+def given_period(services: InjectedServices, since: Text = None, until: Text = None) -> GivenPeriod:
+    """The time range of the URL; times without a zone are in the zone of the pages."""
+    given = FailureQuery(since=with_zone(since, services.zone), until=with_zone(until, services.zone))
+    problems = wrong_times(services, given)
+    if problems:
+        given = FailureQuery()
+    found = failure_filter(services, given)
+    return GivenPeriod(found.since, found.until, given, given_texts({"since": since, "until": until}), problems)
+
+
+PeriodOfUrl = Annotated[GivenPeriod, Depends(given_period)]
 
 
 def failure_query(

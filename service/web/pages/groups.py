@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
-from classifiers.suspected_place import suspects_nodes
 from service import validation_words
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
@@ -26,6 +25,7 @@ from service.web.pages.failure.to_check import to_check
 from service.web.pages.forms import (
     DEFAULT_ROWS,
     ActForm,
+    PeriodOfUrl,
     RowLimit,
     Text,
     cause_choice,
@@ -47,8 +47,6 @@ PER_COLUMN = 12  # groups
 LATEST = 12
 CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
-COMPARED = ("cluster", "queue", "team", "user")  # kinds whose share of all failures is known
-LEAST_FAILURES = 5  # of a group: the shares of fewer say nothing
 GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
@@ -73,6 +71,7 @@ def groups(
     services: InjectedServices,
     reader: Annotated[Principal, READ],
     filters: Annotated[dict[str, str], Depends(shown_filters)],
+    period: PeriodOfUrl,
     cursor: Text = None,
     sort: GroupSort = "-last_at",
     limit: RowLimit = DEFAULT_ROWS,
@@ -81,7 +80,8 @@ def groups(
 ) -> HTMLResponse:
     """One page of the list, or the first groups of each state side by side."""
     with services.snapshot() as snapshot:
-        wanted = filter_of(filters, reader.name)
+        wanted = replace(filter_of(filters, reader.name), since=period.since, until=period.until)
+        filters = filters | period.texts
         with snapshot.reading() as reading:
             counts = reading.groups.counts()
         shown = (("view", view, "list"), ("sort", sort, "-last_at"), ("limit", limit, DEFAULT_ROWS))
@@ -97,6 +97,7 @@ def groups(
             "more": FILTERS[2:],
             "spans": SPANS,
             "notice": notice,
+            "problems": period.problems,
         }
         if view == "board":
             context["columns"] = columns = board(snapshot, wanted, sort)
@@ -105,7 +106,8 @@ def groups(
             context["page"] = page = group_views.groups(snapshot, wanted, limit=limit, cursor=cursor or None, sort=sort)
             rows = list(page.items)
         context["sparklines"] = sparklines.of_groups(snapshot, rows)
-        return render(request, f"groups/{view}.html", context, services=snapshot)
+        status = 422 if period.problems else 200
+        return render(request, f"groups/{view}.html", context, services=snapshot, status=status)
 
 
 def board(services: Services, wanted: GroupFilter, sort: GroupSort) -> dict[GroupState, Page[GroupRow]]:
@@ -148,8 +150,9 @@ def group(
             "bars": (drawn := bars(detail)),
             "data": per_day(drawn),
             "chart": CHART,
-            "facets": facets(snapshot, detail),
-            "lift_days": DAYS,
+            "facets": (places := group_views.places(snapshot, detail)),
+            "unusual": group_views.unusual(places),
+            "lift_days": group_views.DAYS,
             "most_facets": FACETS,
             "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,
@@ -288,42 +291,6 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
             for one in cast("Sequence[Any]", error.errors())[:5]
         )
         raise InvalidInput("; ".join(f"{one.field}: expected {one.expected}" for one in places), places) from None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A value of a facet. `lift`: its share of the group's failures by its share of all; None where it is not known."""
-
-    name: str
-    failures: int
-    lift: float | None = None
-
-
-def facets(services: Services, detail: GroupDetail) -> dict[str, list[Place]]:
-    """Where the failures of a group occurred, by lift where that is known; without nodes if its verdict suspects none.
-
-    A queue or user with many failures of all kinds has many of each group, so that the number alone says little.
-    """
-    kinds = ["cluster", "queue", "team", "user"]
-    if suspects_nodes(detail.row.side, abstained=detail.row.abstained):
-        kinds.append("node")
-    since = services.clock.now() - timedelta(days=DAYS)
-    found: dict[str, list[Place]] = {}
-    with services.reading() as reading:
-        for kind in kinds:
-            values = {one.name: one.failures for one in detail.facets if one.kind == kind}
-            usual: dict[str, float] = {}
-            if kind in COMPARED and len(values) > 1 and detail.row.failures >= LEAST_FAILURES:
-                usual = reading.statistics.failure_shares(kind, values, since)
-            places = [
-                Place(name, failures, _lift(detail, failures, usual.get(name))) for name, failures in values.items()
-            ]
-            found[kind] = sorted(places, key=lambda one: -(one.lift or 0.0))
-    return found
-
-
-def _lift(detail: GroupDetail, failures: int, usual: float | None) -> float | None:
-    return failures / detail.row.failures / usual if usual else None
 
 
 def bars(detail: GroupDetail) -> list[dict[str, object]]:

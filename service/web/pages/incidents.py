@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.incidents.records import Incident, IncidentKind
 from service.web.auth import READ
-from service.web.pages.forms import DEFAULT_ROWS, CommentForm, RowLimit, Text, redirect
+from service.web.pages.forms import DEFAULT_ROWS, CommentForm, PeriodOfUrl, RowLimit, Text, redirect
 from service.web.pages.navigation import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
@@ -30,17 +30,23 @@ KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
 def incidents(
     request: Request,
     services: InjectedServices,
+    period: PeriodOfUrl,
     cluster: Text = None,
     cursor: Text = None,
     limit: RowLimit = DEFAULT_ROWS,
     notice: Text = None,
 ) -> HTMLResponse:
-    """Open incidents, then closed ones, newest first."""
+    """Open incidents, then closed ones that were open in the period, newest first."""
     with services.snapshot() as snapshot:
         with snapshot.reading() as reading:
             still_open = reading.incidents.page(still_open=True, cluster=cluster or None, limit=100)
             closed = reading.incidents.page(
-                still_open=False, cluster=cluster or None, limit=limit, cursor=cursor or None
+                still_open=False,
+                cluster=cluster or None,
+                limit=limit,
+                cursor=cursor or None,
+                since=period.since,
+                until=period.until,
             )
         context = {
             "open": still_open.items,
@@ -50,8 +56,11 @@ def incidents(
             "cursor": cursor,
             "limit": limit if limit != DEFAULT_ROWS else None,
             "message": message(notice),
+            "problems": period.problems,
+            "limited": bool(period.texts) and not period.problems,
         }
-        return render(request, "incidents.html", context, services=snapshot)
+        status = 422 if period.problems else 200
+        return render(request, "incidents.html", context, services=snapshot, status=status)
 
 
 @router.get("/incidents/{incident_id}", dependencies=[READ])

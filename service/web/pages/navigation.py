@@ -18,11 +18,11 @@ OWN_JOBS: tuple[Link, ...] = (("/failures", "My failures", True),)
 TRIAGE: tuple[Link, ...] = (
     ("/", "Overview", True),
     ("/failures", "Failures", True),
-    ("/groups", "Groups", False),
-    ("/incidents", "Incidents", False),
+    ("/groups", "Groups", True),
+    ("/incidents", "Incidents", True),
 )
 FLEET: tuple[Link, ...] = (
-    ("/nodes", "Nodes", False),
+    ("/nodes", "Nodes", True),
     ("/automation", "Automation", True),
     ("/goodput", "Goodput", True),
     ("/reports", "Reports", False),
@@ -48,10 +48,20 @@ _USUAL = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 days", "28d": "las
 PAGES_WITH_RANGES = {
     "/": Ranges("24h", _USUAL),
     "/failures": Ranges("", _USUAL),
+    "/groups": Ranges("", _USUAL),
+    "/incidents": Ranges("", _USUAL),
     "/audit-log": Ranges("", _USUAL),
     "/automation": Ranges("28d", {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}),
     "/goodput": Ranges("28d", {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}),
 }
+
+
+_OF_A_NODE = Ranges("", _USUAL)
+
+
+def ranges_of(path: str) -> Ranges | None:
+    """The time ranges of the page with this path; None if it has no period."""
+    return _OF_A_NODE if path.startswith("/nodes/") else PAGES_WITH_RANGES.get(path)
 
 
 class Caller(Protocol):

@@ -47,18 +47,25 @@ def trend(services: Services, wanted: FailureQuery) -> tuple[Sparkline, bool]:
 
     It counts the newest failures up to a limit, so that its cost is bounded.
     """
-    page = views.failures(services, replace(wanted, since=f"{WEEKS}w"), limit=COUNTED)
+    page = views.failures(services, replace(wanted, since=f"{WEEKS}w", until=None), limit=COUNTED)
     return sparklines.daily([row.ended_at for row in page.items], services.clock.now(), 7 * WEEKS), (
         page.next_cursor is None
     )
 
 
-def moments(node: NodeRow, events: Sequence[StoredNodeEvent], failures: Sequence[FailureRow]) -> tuple[Moment, ...]:
-    """The entries, newest first. Failures are only those of the time that the listed events cover."""
+def moments(
+    node: NodeRow,
+    events: Sequence[StoredNodeEvent],
+    failures: Sequence[FailureRow],
+    period: tuple[datetime | None, datetime | None] = (None, None),
+) -> tuple[Moment, ...]:
+    """The entries of a period, newest first. Failures are only those of the time that the listed events cover."""
     found = [Moment(event.at, "event", event=event) for event in events]
     found += [Moment(row.ended_at, "failure", failure=row) for row in failures]
     if node.repaired_at is not None and all(event.at != node.repaired_at for event in events):  # else it is listed
         found.append(Moment(node.repaired_at, "repair"))
+    since, until = period
+    found = [one for one in found if (since is None or one.at >= since) and (until is None or one.at < until)]
     return tuple(sorted(found, key=lambda moment: moment.at, reverse=True))
 
 

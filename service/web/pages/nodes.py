@@ -1,5 +1,6 @@
 """GET /nodes and one node: failure rates, evidence and repairs."""
 
+from dataclasses import replace
 from datetime import UTC
 from typing import Annotated, Literal
 
@@ -13,7 +14,7 @@ from service.web.api.parameters import ClusterInPath
 from service.web.auth import READ
 from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
-from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, in_url, redirect
+from service.web.pages.forms import DEFAULT_ROWS, ActForm, PeriodOfUrl, RowLimit, Text, in_url, redirect
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render, segment
 from service.web.services import InjectedServices
@@ -66,12 +67,14 @@ def node(
     services: InjectedServices,
     cluster: ClusterInPath,
     node: Node,
+    period: PeriodOfUrl,
     cursor: Text = None,
     repaired: Text = None,
     side: Annotated[Literal["", "hardware", "system", "user", "unknown"], Query()] = "",
 ) -> HTMLResponse:
     """One node. `side` selects the failures of its history; unknown: the undecided ones."""
-    wanted = node_history.failures_on(cluster, node, side or None)
+    on_node = node_history.failures_on(cluster, node, side or None)
+    wanted = replace(on_node, since=period.query.since, until=period.query.until)
     with services.snapshot() as snapshot:
         found = node_views.node(snapshot, cluster, node, cursor=cursor or None, failures=wanted)
         repaired_at = found.node.repaired_at
@@ -94,11 +97,17 @@ def node(
             "wanted": in_url(wanted),
             "trend": node_history.trend(snapshot, wanted),
             "kind_title": node_views.kind_title,
-            "moments": node_history.moments(found.node, found.events.items, () if cursor else found.failures.items),
+            "moments": node_history.moments(
+                found.node,
+                found.events.items,
+                () if cursor else found.failures.items,
+                (period.since, period.until),
+            ),
+            "problems": period.problems,
             "commands": node_history.commands(node),
             "message": MESSAGES.get(repaired or ""),
         }
-        return render(request, "node.html", context, services=snapshot)
+        return render(request, "node.html", context, services=snapshot, status=422 if period.problems else 200)
 
 
 @router.post("/nodes/{cluster}/{node:path}/repaired")

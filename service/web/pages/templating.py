@@ -172,7 +172,7 @@ def render(
                 "parameters": dict(request.query_params),
                 "area": navigation.area(request.url.path),
                 "period": navigation.period(request.query_params),
-                "page_ranges": navigation.PAGES_WITH_RANGES.get(request.url.path),
+                "page_ranges": navigation.ranges_of(request.url.path),
                 "moment": lambda text: navigation.moment(text, zone),
                 "now": now,
                 "zone": services.timezone,

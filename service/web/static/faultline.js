@@ -25,7 +25,8 @@
     box.id = "keys";
     box.setAttribute("aria-label", "Keyboard");
     const off = stored(OFF) === "1";
-    const lines = [["/", "search"], ["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["x", "select the row"], ["a", "go to the actions of the selected rows"], ["?", "this help"]];
+    const steps = document.querySelector("[data-log]") ? [["j", "next evidence or found line"], ["k", "previous evidence or found line"]] : [["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["x", "select the row"], ["a", "go to the actions of the selected rows"]];
+    const lines = [["/", "search"], ...steps, ["?", "this help"]];
     const list = document.createElement("dl");
     list.className = "pairs";
     for (const [key, what] of lines) {
@@ -100,16 +101,16 @@
     count();
   });
 
-  // Commands, and the address of a page that shows one line of a log, can be copied with one click.
+  // Commands, the address of a page, and the text of an element that may be folded are copied with one click.
   const offerCopies = (main) => main.querySelectorAll("[data-copy]").forEach((code) => {
     if (!navigator.clipboard) return;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "small";
-    const address = code.dataset.copy === "address";
-    button.textContent = address ? "Copy link" : "Copy";
+    const what = code.dataset.copy, text = { address: () => location.href, "": () => code.textContent }[what] || (() => document.getElementById(what).textContent);
+    button.textContent = { address: "Copy link", "": "Copy" }[what] || "Copy message";
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(address ? location.href : code.textContent);
+      await navigator.clipboard.writeText(text());
       button.textContent = "Copied";
     });
     code.after(" ", button);
@@ -189,6 +190,7 @@
   document.addEventListener("htmx:afterSettle", () => {
     const main = document.getElementById("main");
     main.querySelectorAll("details:not(.act)").forEach((one) => { if (opened.has(heading(one))) one.open = true; });
+    begin(main); // its buttons take room, so before the page is put where it was
     if (sent) {
       const message = main.querySelector(".message[role=status]");
       document.querySelectorAll("#toasts [role=status]").forEach((one) => one.remove());
@@ -198,7 +200,6 @@
     }
     window.scrollTo({ top: at, behavior: "instant" });
     sent = false;
-    begin(main);
   });
   document.addEventListener("htmx:responseError", (event) => {
     sent = false;

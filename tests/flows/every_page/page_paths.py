@@ -5,6 +5,7 @@ from tests.service.web.test_app import WANTED
 NO_PAGES = {
     *("/live", "/failures/{failure_id}/live", "/favicon.ico", "/metrics"),
     "/failures/{failure_id}/logs/{attempt_id}/{index}",
+    "/failures/{failure_id}/logs/{attempt_id}/{index}/lines.json",
 }
 PATHS = sorted(
     path

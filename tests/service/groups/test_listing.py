@@ -1,6 +1,7 @@
 """The list of groups: filters that match many groups are evaluated in a window, and the cursor continues."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,31 @@ def test_every_matching_group_is_found(store: Store, monkeypatch: pytest.MonkeyP
             if cursor is None:
                 break
         assert (found, cursor) == (prints, None)
+
+
+def test_groups_of_a_period_are_those_with_a_failure_in_it(store: Store) -> None:
+    """Group 1 failed before and after the period, group 2 in it, group 3 only before it, group 4 only after it."""
+    for fingerprint, hours in (("v1:1", (50, 1)), ("v1:2", (20,)), ("v1:3", (60,)), ("v1:4", (2,))):
+        for number in hours:
+            put(
+                store,
+                [job(f"{fingerprint}-{number}", ended_at=NOON - timedelta(hours=number))],
+                fingerprint=fingerprint,
+            )
+    with store.unit_of_work() as work:
+        while work.groups.fold() is not None:
+            pass
+
+    def found(since: int | None, until: int | None, **more: Any) -> set[str]:
+        begin, end = (None if ago is None else NOON - timedelta(hours=ago) for ago in (since, until))
+        with store.reading() as reading:
+            return {row.fingerprint for row in reading.groups.page(GroupFilter(since=begin, until=end), **more).items}
+
+    for sort in ("-last_at", "-gpu_hours_lost"):
+        assert found(30, 10, sort=sort) == {"v1:2"}
+        assert found(30, None, sort=sort) == {"v1:1", "v1:2", "v1:4"}
+        assert found(None, 30, sort=sort) == {"v1:1", "v1:3"}
+        assert found(61, 0, sort=sort) == {"v1:1", "v1:2", "v1:3", "v1:4"}
 
 
 def test_the_most_expensive_groups_of_several_states_come_in_one_list(store: Store) -> None:

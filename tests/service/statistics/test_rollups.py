@@ -131,3 +131,13 @@ def test_the_share_of_a_queue_and_of_a_user_among_all_failures(store: Store) -> 
         assert shares("queue", ["debug", "train", "none"], since) == {"debug": 0.75, "train": 0.25}
         assert shares("user", ["bo", "nobody"], since) == {"bo": 0.25}
         assert shares("user", ["bo"], NOON) == {}
+
+
+def test_failures_of_days_that_are_not_summed_yet_are_in_no_share(store: Store) -> None:
+    ended = NOON - timedelta(days=2)
+    put(store, [job("a", ended_at=ended, user="ana"), job("b", ended_at=ended, user="bo")])
+    fold(store)
+    put(store, [job(f"c{n}", ended_at=NOON, user="bo") for n in range(8)])
+    with store.reading() as reading:
+        shares = reading.statistics.failure_shares("user", ["ana", "bo"], NOON - timedelta(days=28))
+    assert shares == {"ana": 0.5, "bo": 0.5}

@@ -106,6 +106,7 @@ WANTED = {
     ("GET", "/failures/{failure_id}"): "own",
     ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}"): "own",
     ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}/lines"): "own",
+    ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}/lines.json"): "own",
     ("POST", "/failures/{failure_id}/feedback"): "own",
     ("POST", "/failures/{failure_id}/fixed"): "act",
     ("POST", "/failures/{failure_id}/resubmit"): "act",

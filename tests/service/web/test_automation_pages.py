@@ -118,6 +118,9 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "6 failed attempts of 6 jobs, 96 GPU-hours lost." in page
     acting.clock.at += timedelta(minutes=95)
     assert "Closed by" in post(hook, "/incidents/1/close", comment="failed over")
+    for period, seen in (("", 1), ("?since=1h", 1), ("?since=2026-11-01&until=2026-11-19", 0)):
+        assert hook.get(f"/incidents{period}").text.partition("<h2>Closed")[2].count('href="/incidents/1"') == seen
+        assert len(hook.get(f"/api/v1/incidents{period}").json()["items"]) == seen
     closed = hook.get("/incidents/1").text
     assert "2026-11-20 12:00 to 2026-11-20 13:35 UTC, 1 h 35 min." in words(closed)
     [around] = re.findall(r'href="(/\?since=[^"]+cluster=orion)"', closed)

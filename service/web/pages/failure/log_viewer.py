@@ -1,11 +1,16 @@
-"""GET /failures/{id}/logs/{attempt}/{index}/lines: one log stream, page by page, with links to lines and a search."""
+"""GET /failures/{id}/logs/{attempt}/{index}/lines: one log stream, page by page, with links to lines and a search.
 
-from collections.abc import Sequence
+Where scripts run, log.js scrolls through the whole stream, which it reads from `lines.json` beside the page.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from markupsafe import escape
 
 from classifiers.contracts import LogStream
@@ -14,6 +19,7 @@ from service.failures.records import AttemptLogs, FailureDetail
 from service.formatting import escape_invisible, strip_colour, truncate
 from service.web import views
 from service.web.auth import OWN
+from service.web.pages import display_names
 from service.web.pages.failure.log_excerpt import Line, numbered, roles_by_position
 from service.web.pages.forms import Text
 from service.web.pages.templating import render
@@ -27,7 +33,20 @@ FOUND = 200  # search results shown
 FOUND_BYTES = 64 * 1024  # of their text as it is sent
 FOUND_LONGEST = 400  # characters of a search result; the template cuts it
 LONGEST = 4_000  # characters of a line
+COMPRESSION = 5  # of gzip; six times smaller for usual lines, in a few milliseconds
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLines:
+    """The lines of a stream: their texts as stored, their numbers, and the roles of evidence by position, from 0.
+
+    If the number of any line in the file is unknown, lines are numbered by their position, from 1.
+    """
+
+    texts: Sequence[str]
+    numbers: Sequence[int]
+    roles: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +54,7 @@ class LogPage:
     """One page of a stream. `first`: position of its first line, from 1; `evidence`: (line, role) of the whole stream.
 
     `found`: lines that contain the search text, the first of `matches`; `earlier` and `later`: the first lines of the
-    pages before and after. If the number of any line in the file is unknown, lines are numbered by their position.
+    pages before and after.
     """
 
     lines: tuple[Line, ...]
@@ -67,16 +86,52 @@ def log_lines(
     with services.snapshot() as snapshot:
         detail = views.failure(snapshot, failure_id)
         logs = attempt_logs(detail, attempt_id, index)
+        stream, search = stream_of(logs, index), (q or "").strip()
         context = {
             "row": detail.row,
-            "stream": stream_of(logs, index),
-            "log": log_page(detail, logs, index, line, (q or "").strip()),
+            "stream": stream,
+            "log": log_page(lines_of(detail, stream), line, search),
             "address": f"/failures/{failure_id}/logs/{attempt_id}/{index}",
             "line": line,
-            "q": (q or "").strip(),
+            "q": search,
             "wrap": None if wrap != "no" else "no",
         }
         return render(request, "failure/log_viewer.html", context, services=snapshot)
+
+
+@router.get("/failures/{failure_id}/logs/{attempt_id}/{index}/lines.json")
+def all_lines(
+    request: Request,
+    services: InjectedServices,
+    failure_id: Id,
+    attempt_id: Id,
+    index: Annotated[int, Path(ge=0, le=100_000)],
+) -> Response:
+    """The whole stream for log.js, compressed. At most 288 KiB of a log are kept, so that one answer is enough.
+
+    The answer has no secret of the service and repeats nothing of the request, so that its compressed size tells an
+    attacker nothing (unlike a page with its form token).
+
+    Raises:
+        NotFound: no such stream.
+    """
+    detail = views.failure(services, failure_id)
+    content = json.dumps(wire(lines_of(detail, stream_of(attempt_logs(detail, attempt_id, index), index)))).encode()
+    headers = {"Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers["Content-Encoding"] = gzip.compress(content, COMPRESSION), "gzip"
+    return Response(content, media_type="application/json", headers=headers)
+
+
+def wire(lines: StreamLines) -> dict[str, object]:
+    """Lines as log.js reads them.
+
+    `text`: all lines as pages show them, joined by line feeds; `numbers`: [position, number] where the numbers do not
+    continue those before; `roles`: [position, role, glyph] of evidence lines.
+    """
+    runs = [[at, number] for at, number in enumerate(lines.numbers) if at == 0 or number != lines.numbers[at - 1] + 1]
+    roles = [[at, role, display_names.word("role", role, "glyph")] for at, role in sorted(lines.roles.items())]
+    return {"text": "\n".join(map(_shown, lines.texts)), "numbers": runs, "roles": roles}
 
 
 def attempt_logs(detail: FailureDetail, attempt_id: int, index: int) -> AttemptLogs:
@@ -96,52 +151,62 @@ def stream_of(logs: AttemptLogs, index: int) -> LogStream:
     return logs.streams[0 if logs.unreadable else index]
 
 
-def log_page(detail: FailureDetail, logs: AttemptLogs, index: int, line: int | None, q: str) -> LogPage:
-    """The lines around a line number (the first page without one), and the search results."""
-    stream = stream_of(logs, index)
+def lines_of(detail: FailureDetail, stream: LogStream) -> StreamLines:
+    """The lines of one of the failure's streams."""
     lines = numbered(stream)
     numbers = [number for number, _ in lines if number is not None]
     if len(numbers) < len(lines):
         numbers = list(range(1, len(lines) + 1))
     roles = roles_by_position(stream, lines, (detail.verdict or {}).get("evidence") or ())
-    wanted = 0 if line is None else next((at for at, number in enumerate(numbers) if number >= line), len(lines) - 1)
-    starts = page_starts(lines, max(0, wanted) // PAGE * PAGE)
+    return StreamLines([text for _, text in lines], numbers, roles)
+
+
+def log_page(lines: StreamLines, line: int | None, q: str) -> LogPage:
+    """The lines around a line number (the first page without one), and the search results."""
+    texts, numbers, roles = lines.texts, lines.numbers, lines.roles
+    wanted = 0 if line is None else next((at for at, number in enumerate(numbers) if number >= line), len(texts) - 1)
+    starts = page_starts(texts, max(0, wanted) // PAGE * PAGE)
     begin = max(start for start in starts if start <= max(0, wanted))
     end = min([start for start in starts if start > begin] or [starts[0] + PAGE])
-    before = [start for start in starts if start < begin] or (page_starts(lines, begin - PAGE) if begin else [])
-    matching = [at for at, (_, text) in enumerate(lines) if q.lower() in text.lower()] if q else []
-    found = matching[: _fitting([lines[at][1][:FOUND_LONGEST] for at in matching[:FOUND]], FOUND_BYTES)]
+    before = [start for start in starts if start < begin] or (page_starts(texts, begin - PAGE) if begin else [])
+    matching = [at for at, text in enumerate(texts) if q.lower() in text.lower()] if q else []
+    found = matching[: _fitting((texts[at][:FOUND_LONGEST] for at in matching[:FOUND]), FOUND_BYTES)]
 
     def shown(at: int) -> Line:
-        return Line(numbers[at], truncate(lines[at][1], LONGEST), roles.get(at))
+        return Line(numbers[at], truncate(texts[at], LONGEST), roles.get(at))
 
     return LogPage(
-        tuple(shown(at) for at in range(begin, min(end, len(lines)))),
+        tuple(shown(at) for at in range(begin, min(end, len(texts)))),
         begin + 1,
-        len(lines),
+        len(texts),
         tuple((numbers[at], role) for at, role in sorted(roles.items()) if role != "context"),
-        tuple(Line(numbers[at], lines[at][1], roles.get(at)) for at in found),
+        tuple(Line(numbers[at], texts[at], roles.get(at)) for at in found),
         len(matching),
         numbers[before[-1]] if before else None,
-        numbers[end] if end < len(lines) else None,
+        numbers[end] if end < len(texts) else None,
     )
 
 
-def page_starts(lines: Sequence[tuple[int | None, str]], first: int) -> list[int]:
+def page_starts(texts: Sequence[str], first: int) -> list[int]:
     """Where pages begin among the 1,000 lines from position `first`: more than one position if the text is long."""
-    texts = [text[:LONGEST] for _, text in lines[first : first + PAGE]]
-    starts, done = [first], _fitting(texts, PAGE_BYTES)
-    while done < len(texts):
+    shown = [text[:LONGEST] for text in texts[first : first + PAGE]]
+    starts, done = [first], _fitting(shown, PAGE_BYTES)
+    while done < len(shown):
         starts.append(first + done)
-        done += _fitting(texts[done:], PAGE_BYTES)
+        done += _fitting(shown[done:], PAGE_BYTES)
     return starts
 
 
-def _fitting(texts: Sequence[str], most: int) -> int:
+def _shown(text: str) -> str:
+    """A line as pages show it: cut, without colours, and with invisible characters made visible."""
+    return str(escape_invisible(strip_colour(truncate(text, LONGEST))))
+
+
+def _fitting(texts: Iterable[str], most: int) -> int:
     """How many of the first texts fit into so many bytes as they are sent, at least one."""
-    room = most
-    for count, text in enumerate(texts):
+    room, count = most, 0
+    for count, text in enumerate(texts, 1):
         room -= len(escape(escape_invisible(strip_colour(text))).encode())
         if room < 0:
-            return max(count, 1)
-    return len(texts)
+            return max(count - 1, 1)
+    return count

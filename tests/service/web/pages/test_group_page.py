@@ -3,8 +3,12 @@
 import re
 from datetime import timedelta
 
+import pytest
 from fastapi.testclient import TestClient
 
+from service.nodes.exposure_counts import NodeStatisticsUpdater
+from service.nodes.settings import FleetSettings
+from service.web import group_views
 from tests.service.web.test_automation_pages import post, words
 from tests.service.web.world import NOW, World, event, lines, log
 
@@ -76,9 +80,46 @@ def test_places_are_in_the_order_of_how_much_more_often_the_group_occurs_there(w
         [number] = [one["id"] for one in client.get("/api/v1/groups").json()["items"] if one["failures"] == 10]
         shown = words(client.get(f"/groups/{number}").text).partition("Where it occurs")[2]
     shown = re.sub(r"\s+", " ", shown).replace(" ,", ",")
-    queues = shown.partition("queue ")[2].partition(" team")[0]
-    users = shown.partition(" user ")[2].partition(" Times")[0].strip()
+    queues = shown.partition("queue ")[2].partition(" user")[0]
+    users = shown.partition(" user ")[2].partition(" team")[0].strip()
     # 4 of 10 failures of the group and 4 of 40 of all; 6 of 10 and 36 of 40.
     assert queues == "debug 4 (4.0 times as often), usual 6 (0.7 times as often)"
     assert users == "bo 4 (4.0 times as often), ana 6 (0.7 times as often)"
     assert "compared with all failures of the last 28 days" in shown
+
+
+def test_a_node_and_an_image_are_compared_with_the_work_of_nodes_and_with_all_failures(world: World) -> None:
+    """Twelve failures began on a node with a tenth of all work; ten had an image of a sixth of all failures."""
+    ended = {"started_at": (NOW - timedelta(hours=9)).isoformat(), "ended_at": (NOW - timedelta(hours=1)).isoformat()}
+
+    def ran(name: str, number: int, image: str, **more: object) -> list[dict[str, object]]:
+        return [event(f"{name}-{n}", image=image, **ended, **more) for n in range(number)]
+
+    lost = [log("NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus.")]
+    group = [*ran("a", 10, "torch:2.9", logs=lost), *ran("b", 2, "torch:2.8", logs=lost)]
+    others = ran("c", 48, "torch:2.8", nodes=["gpu003"], logs=[log("KeyError: 'x'", node="gpu003")])
+    good = ran("d", 60, "torch:2.8", nodes=["gpu004"], status="succeeded", logs=[])
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(*group, *others, *good))
+        NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+        [number] = [one["id"] for one in client.get("/api/v1/groups").json()["items"] if one["failures"] == 12]
+        page = client.get(f"/groups/{number}").text
+        api = client.get(f"/api/v1/groups/{number}").json()["group"]["facets"]
+    shown = re.sub(r"\s+", " ", words(page).partition("Where it occurs")[2]).replace(" ,", ",")
+    assert "suspected node gpu018 12 (10.0 times as often) image" in shown
+    assert "image torch:2.9 10 (5.0 times as often), torch:2.8 2 (0.2 times as often) queue" in shown
+    assert "Unusually often : node gpu018 (10.0 times), image torch:2.9 (5.0 times) ." in shown
+    assert 'value="image:' not in page, "failures cannot be split by image"
+    assert {"kind": "image", "name": "torch:2.9", "failures": 10} in api
+
+
+def test_few_failures_are_never_said_to_be_unusual() -> None:
+    for failures, of in ((1, 1), (4, 4), (1, 5), (2, 200)):
+        assert group_views.place("x", failures, of, 0.01).lift is None or failures / of > 0.15
+    assert group_views.place("x", 4, 4, 0.01).lift is None
+    assert group_views.place("x", 3, 10, 0.2).lift is None
+    sure, barely = group_views.place("x", 90, 100, 0.3), group_views.place("y", 5, 5, 0.3)
+    assert sure.lift == pytest.approx(3.0)
+    assert barely.lift == pytest.approx(1 / 0.3)
+    assert sure.least > barely.least
+    assert group_views.unusual({"user": [barely], "queue": [sure]}) == [("queue", sure)]

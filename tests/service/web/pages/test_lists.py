@@ -76,12 +76,31 @@ def counted(site: str, query: str) -> int:
     raise AssertionError("the stream ended without an event")
 
 
-@pytest.mark.parametrize("page", ["/", "/failures", "/goodput", "/audit-log"])
+@pytest.mark.parametrize(
+    "page", ["/", "/failures", "/goodput", "/audit-log", "/groups", "/groups?view=board", "/incidents"]
+)
 def test_a_period_that_ends_before_it_begins_is_named(client: TestClient, page: str) -> None:
-    answer = client.get(f"{page}?since=2026-11-20&until=2026-11-10")
+    page += "&" if "?" in page else "?"
+    answer = client.get(f"{page}since=2026-11-20&until=2026-11-10")
     assert answer.status_code == 422
     assert "until: expected a time after since, not 2026-11-10" in answer.text
-    assert client.get(f"{page}?since=2026-11-10&until=2026-11-20").status_code == 200
+    assert client.get(f"{page}since=2026-11-10&until=2026-11-20").status_code == 200
+
+
+def test_groups_and_their_links_keep_the_period_of_the_header(client: TestClient) -> None:
+    early = (NOW - timedelta(days=9)).isoformat()
+    put(client, event("1", logs=XID), event("2", started_at=early, ended_at=early))
+    for address, seen in (("/groups", 2), ("/groups?since=7d", 1), ("/groups?since=2026-11-01&until=2026-11-15", 1)):
+        page = client.get(address).text
+        assert len(re.findall(r'href="/groups/\d+"', page)) == seen, address
+        api = client.get(f"/api/v1{address}")
+        assert len(api.json()["items"]) == seen
+    page = client.get("/groups?since=7d&side=hardware").text
+    assert '<a href="/groups?since=24h&amp;side=hardware">last 24 h</a>' in page
+    assert 'name="since" value="7d"' in page.partition("<main")[2], "the form of the filters keeps it"
+    for other in ("/incidents", "/nodes", "/failures"):
+        assert f'href="{other}?since=7d"' in page.partition("<header")[0]
+    assert client.get("/api/v1/groups?since=soon").status_code == 422
 
 
 def test_a_wrong_time_of_goodput_shows_the_usual_period_and_names_the_field(client: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -10,6 +11,7 @@ from fastapi.testclient import TestClient
 from service.failures.records import AttemptLogs
 from service.web import views
 from service.web.pages.failure import log_viewer
+from service.web.pages.failure.log_viewer import StreamLines
 from tests.service.web.world import World, event, lines, log
 
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
@@ -62,6 +64,37 @@ def test_the_search_lists_the_lines_that_contain_the_text(client: TestClient, ad
 
 def test_no_such_stream_is_not_found(client: TestClient, address: str) -> None:
     assert client.get(address.replace("/0/lines", "/9/lines")).status_code == 404
+    assert client.get(address.replace("/0/lines", "/9/lines.json")).status_code == 404
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_the_script_gets_all_lines_with_their_numbers_and_roles_as_the_pages_show_them(
+    client: TestClient, address: str, encoding: str
+) -> None:
+    answer = client.get(f"{address}.json", headers={"Accept-Encoding": encoding})
+    assert answer.headers.get("content-encoding", "identity") == encoding
+    sent = answer.json()
+    texts, at = sent["text"].split("\n"), address
+    assert sent["numbers"] == [[0, 1]]
+    [role] = sent["roles"]
+    while at:
+        page = client.get(at).text
+        rows = re.findall(r'<tr id="L(\d+)"(?: class="(\w+)")?>.*?<code>(.*?)</code>', page)
+        assert rows
+        for number, given, text in rows:
+            assert texts[int(number) - 1] == unescape(text)
+            assert (role[:2] == [int(number) - 1, given]) == bool(given)
+        later = re.search(r'rel="next" href="([^"]+)"', page)
+        at = later[1] if later else ""
+    assert f'aria-hidden="true">{role[2]}</span> {role[1]}</span>' in page
+    assert len(texts) == 12
+
+
+def test_lines_for_the_script_have_no_invisible_characters_and_keep_the_numbers_of_the_file() -> None:
+    lines = StreamLines(["\x1b[31mred\u202e", "a" * 5_000, "end"], [1, 2, 900], {})
+    sent = log_viewer.wire(lines)
+    assert sent["text"] == f"red[U+202E]\n{'a' * log_viewer.LONGEST} … 1,000 more characters\nend"
+    assert sent["numbers"] == [[0, 1], [2, 900]]
 
 
 def test_a_log_of_long_lines_has_shorter_pages_and_none_of_its_lines_is_left_out(

@@ -19,10 +19,21 @@ def test_failures_and_events_are_on_one_time_line(world: World) -> None:
         client.post("/api/v1/node-events", content=lines(node_event(at=hours["between"], text="NVRM: Xid 48, DBE")))
         NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
         page = client.get("/nodes/orion/gpu018").text
+        latest = client.get("/nodes/orion/gpu018?since=1h").text.partition("<h2>Failures, events and repairs</h2>")[2]
+        early = client.get("/nodes/orion/gpu018?since=4h&until=1h").text.partition("<h2>Failures, events")[2]
+        wrong = client.get("/nodes/orion/gpu018?since=soon")
     table = page.partition("<h2>Failures, events and repairs</h2>")[2]
     order = [table.index(words) for words in ("job 1 of", "Xid 48, DBE", "job 2 of")]
     assert order == sorted(order)
     assert "scontrol update NodeName=gpu018 State=DRAIN" in page
+    assert "job 1 of" in latest
+    assert "/nodes/orion/gpu018?since=1h&amp;side=user" in latest
+    assert "job 1 of" not in early
+    for what in ("Xid 48, DBE", "job 2 of"):
+        assert what in early
+        assert what not in latest
+    assert wrong.status_code == 422
+    assert "since: expected a time" in wrong.text
 
 
 def test_the_causes_that_point_to_a_node_are_counted_and_open_what_they_count(world: World) -> None:
