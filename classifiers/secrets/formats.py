@@ -25,6 +25,9 @@ _QUOTE = r"\\?[\"'`]"
 _BETWEEN = rf"[ \t\w.-]{{0,20}}?(?:{_QUOTE})?[ \t]{{0,3}}(?:=>|:{{1,3}}=|\?=|\|\||=|>|:|,)[ \t=]{{0,4}}(?:{_QUOTE})?"
 _SKIP = r"(?:[^\n|;&\\]|\\.|\\\n){0,300}?"  # a backslash continues the line
 _AROUND_MOST = 128  # characters before the fixed text of a format
+_PART = re.compile(
+    r"\(\?<![^)]+\)|(?P<one>\[[^\]]+\]|\\.|[^\\\[\](){}|*+?.])(?:\{(?P<least>\d+)(?:,(?P<most>\d+))?\})?"
+)
 # The longest formats come first where several begin with the same text.
 _SHORTEST_FOR_BASE64 = 4  # characters; what a shorter text becomes in base64 occurs by chance
 
@@ -82,15 +85,23 @@ def _format(entry: dict[str, str], file: str) -> SecretFormat:
 
 
 def _width(pattern: str) -> tuple[int, int]:
-    """The fewest and the most characters that a pattern takes.
+    """The fewest and the most characters that a pattern takes: characters and classes, each with a count or none.
 
     Raises:
-        ValueError: there is no most.
+        ValueError: it has other parts, or takes too many characters.
     """
-    fewest, most = re._parser.parse(pattern).getwidth()  # type: ignore[attr-defined] # noqa: SLF001 - nothing public says it
+    fewest = most = place = 0
+    while place < len(pattern):
+        part = _PART.match(pattern, place)
+        if part is None:
+            raise ValueError(f"{pattern}: expected characters and classes with counts at {pattern[place:]!r}")
+        if part["one"]:
+            least = int(part["least"] or 1)
+            fewest, most = fewest + least, most + int(part["most"] or least)
+        place = part.end()
     if most > _AROUND_MOST:
         raise ValueError(f"{pattern}: expected at most {_AROUND_MOST} characters")
-    return int(fewest), int(most)
+    return fewest, most
 
 
 def _word(group: str) -> str:
