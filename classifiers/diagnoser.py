@@ -81,8 +81,8 @@ def _is_only_a_guess(labels: FusedLabels, extracted: ExtractedCase, case: RawCas
 
     Either nothing is known but that the job ended, as without any log. Or a failure is put on the user's account
     although the logs show only that processes lost one another, or although nodes reported events and the catalogue's
-    entries speak for other sides. Of the last ones, 6 of 20 were right in the runs of tests/data/unseen_runs that were
-    read (record 0057).
+    entries speak for other sides. Of the last ones, 6 of 20 were right in the runs that had been read by then
+    (record 0057).
     """
     if tell_only_the_end(extracted.items):
         return True
