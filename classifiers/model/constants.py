@@ -159,7 +159,7 @@ NO_SYMPTOM_THRESHOLD: Final = 0.6
 FUTILE_THRESHOLD: Final = 0.3
 # Held-out kinds: a job is held where a repair is at least this likely among what is no user's to change. A lower number
 # holds more of the jobs that need a repair, and more of those that a retry would help. With this one at most one in a
-# hundred of the latter is lost, on held-out kinds and among 1,466 failures and runs, most of which training reads today.
+# hundred of the latter is lost, on held-out kinds and among 1,466 failures and runs that were read.
 REPAIR_THRESHOLD: Final = 0.45
 
 # --- Calibration ----------------------------------------------------------------------------------------------------

@@ -296,6 +296,8 @@ def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidenc
         of_other = bool(objects.names and one.objects.names) and not shares
         repaired = objects.is_repair and not of_other and (shares or not _is_of_other_part(end, one))
         same_mount = not one.objects.mounts.isdisjoint(objects.mounts)
+        if not same_mount and one.objects.mounts and one.rules and all(rule.persists for rule in one.rules):
+            continue  # what is not mounted stays so when the node answers again
         if repaired or whole_node or same_mount or shares or _is_unnamed_of(one, end):
             return True
     return False

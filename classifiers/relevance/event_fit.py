@@ -117,16 +117,17 @@ class EventFit:
         return not self._failed_of_program and _slowed_the_job(one, self._job)
 
     def _is_of_failure(self, one: Candidate) -> bool:
-        """Whether an event of others quotes the failure, or is of the GPU that the lines of the failure name.
+        """Whether an event of others quotes the failure, or is of the GPU or directory that its lines name.
 
-        The failure may be of a broken GPU or of a program then.
+        The failure may be of a broken GPU or of a program then, or of a file that is not there or was not mounted.
         """
         if MANY_AFFECTED in one.event.entries:
             return quotes(one.event.text, self._job.failure_text())
-        if "gpu" not in one.traits.objects or self._own.isdisjoint(explained_by_name(one.event.entries)):
+        if self._own.isdisjoint(explained_by_name(one.event.entries)) or not self._job.failed_on(one.event.node):
             return False
-        gpus = one.objects.gpus
-        return bool(gpus) and self._job.failed_on(one.event.node) and not gpus.isdisjoint(self._job.failed_gpus())
+        if "filesystem" in one.traits.objects and _names_directory_of(one, self._job):
+            return True
+        return "gpu" in one.traits.objects and not one.objects.gpus.isdisjoint(self._job.failed_gpus())
 
     def _by_other_processes(self, one: Candidate, explained: frozenset[str]) -> Fit:
         """How well what processes say of others fits an event, where none reports a known failure of its own."""

@@ -216,7 +216,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
     "names": lambda one: frozenset(
         name for pattern in (_PCI, _UUID, _PORT, _SERVER, _DISK, _IMAGE) for name in one.found(pattern, low=True)
     ),
-    "mounts": lambda one: frozenset(path.rstrip("/") for path in one.found(_MOUNT)),
+    "mounts": lambda one: frozenset(path.rstrip("/.") for path in one.found(_MOUNT)),
     "filesystems": lambda one: frozenset(one.found(_FILESYSTEM, low=True)),
     "pids": lambda one: frozenset(
         [*one.found(_PID), *(pid for pids in one.found(_PIDS) for pid in pids.replace(",", " ").split())]
