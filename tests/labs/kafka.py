@@ -5,6 +5,7 @@ Its jars are downloaded once and kept in ~/.cache/faultline-labs (or $TEST_LABS)
 
 import base64
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 import uuid
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -234,9 +236,13 @@ class Broker:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", self.port)) != 0:
                 return False
-        try:
+        admin = None
+        with suppress(KafkaError):
             admin = KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=2_000, kafka_client=NetClient)
-        except KafkaError:
+        if admin is None:
+            with warnings.catch_warnings():  # a client that finds no broker leaves its socket open
+                warnings.simplefilter("ignore", ResourceWarning)
+                gc.collect()
             return False
         try:
             admin.list_topics()

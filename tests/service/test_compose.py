@@ -85,5 +85,5 @@ def test_nothing_is_delivered_without_a_delivery_file(tmp_path: Path) -> None:
     services = build(tmp_path)
     before = threading.active_count()
     with services.delivering():
-        assert threading.active_count() == before
+        assert threading.active_count() <= before
     assert list(tmp_path.iterdir()) == []

@@ -16,15 +16,15 @@ def obey(stop: ShutdownFlag) -> None:
 
 def test_it_runs_in_the_background_and_ends_with_the_main_consumer() -> None:
     first = threading.Event()
-    threads = threading.active_count()
+    before = set(threading.enumerate())  # some may end meanwhile
     with BackgroundConsumer(obey, first) as beside:
-        assert threading.active_count() == threads + 1
+        [own] = set(threading.enumerate()) - before
         assert not beside.stop.is_set()
         assert not beside.stop.wait(0.01)
         first.set()
         assert beside.stop.is_set()
         assert beside.stop.wait(10)
-    assert threading.active_count() == threads
+    assert not own.is_alive()
 
 
 def test_its_failure_ends_the_main_consumer_and_is_reported() -> None:

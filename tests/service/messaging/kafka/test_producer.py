@@ -64,7 +64,7 @@ def test_without_a_broker_it_says_so_and_leaves_no_thread(monkeypatch: pytest.Mo
     producer = Producer(KafkaConfig((f"127.0.0.1:{free_port()}",), ("jobs",)), delivery_s=1.0)
     with pytest.raises(Unavailable, match="could not connect"):
         producer.send("jobs", [Message(b"x")])
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_dead_letters_arrive_as_they_were_with_reason_and_place(config: KafkaConfig, producer: Producer) -> None:

@@ -288,7 +288,7 @@ def test_without_a_broker_it_says_so_and_leaves_no_thread(monkeypatch: pytest.Mo
     with pytest.raises(Unavailable, match="could not connect"):
         source.poll(1, 0.1)
     source.close()
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_a_broker_that_does_not_answer_costs_no_processor_time(config: KafkaConfig, kafka_broker: Broker) -> None:
