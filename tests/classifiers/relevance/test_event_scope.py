@@ -141,14 +141,14 @@ def test_an_event_of_a_node_that_ran_a_pod_of_the_job_counts() -> None:
 @pytest.mark.parametrize(
     ("line", "later", "is_used"),
     [
-        ("FileNotFoundError: '/work/sets/index.npy'", "node now responding, state IDLE", True),
-        ("FileNotFoundError: '/work/sets/index.npy'", "automount: /work mounted again", False),
+        ("FileNotFoundError: '/pool/sets/index.npy'", "node now responding, state IDLE", True),
+        ("FileNotFoundError: '/pool/sets/index.npy'", "automount: /pool mounted again", False),
         ("FileNotFoundError: '/home/ana/index.npy'", "node now responding, state IDLE", False),
     ],
 )
 def test_a_folder_that_was_not_mounted_stays_empty_until_it_is(line: str, later: str, *, is_used: bool) -> None:
     missing = frozenset({"python.file-not-found"})
-    event_of_unit = event("Failed to mount /work.", at=-7_200.0, entries=("mounts.unit-failed",))
+    event_of_unit = event("Failed to mount /pool.", at=-7_200.0, entries=("mounts.unit-failed",))
     back = event(later, at=-6_000.0, index=1, entries=())
     seen = job(own_entries=[missing], other_entries=missing, last_progress=None, failure_text=lambda: line)
     assert (judged(event_of_unit, seen, [back]).reason is None) is is_used
