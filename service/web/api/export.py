@@ -1,13 +1,11 @@
 """GET /failures/export.csv and .json: streamed export of matching failures."""
 
-import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from service.contracts.page import Page
 from service.failures.records import FailureRow, FailureSort
@@ -15,6 +13,7 @@ from service.web import export
 from service.web.api.parameters import failure_query
 from service.web.auth import OWN, Principal
 from service.web.error_responses import answers
+from service.web.limits.caller_limits import CountedAnswer
 from service.web.security_events import record
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
@@ -22,8 +21,8 @@ from service.web.views import FailureQuery
 router = APIRouter(tags=["failures"], dependencies=[OWN])
 
 
-class ExportResponse(export.StreamedFile):
-    """A file in portions. `ended` is called once: when it is sent, its client is gone, or it is not sent at all."""
+class ExportResponse(CountedAnswer, export.StreamedFile):
+    """A file in portions."""
 
     def __init__(
         self,
@@ -33,14 +32,7 @@ class ExportResponse(export.StreamedFile):
         **given: Any,
     ) -> None:
         super().__init__(content, status_code, **given)
-        self._ended = weakref.finalize(self, ended)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the file."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._ended()
+        self.counts_until_its_end(ended)
 
 
 class CsvResponse(ExportResponse):

@@ -3,14 +3,17 @@
 import math
 import threading
 import time
+import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from service.errors import TooManyRequests
 
@@ -67,6 +70,23 @@ class ConcurrencyLimit:
             yield
         finally:
             self.end(sender)
+
+
+class CountedAnswer(Response):
+    """An answer that counts in a `ConcurrencyLimit` until it ends; stands before another class of answers as a base."""
+
+    _ended: Callable[[], object]
+
+    def counts_until_its_end(self, ended: Callable[[], None]) -> None:
+        """Call `ended` once: when the answer is sent, its client is gone, or it is not sent at all."""
+        self._ended = weakref.finalize(self, ended)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
 
 
 def export_limit() -> ConcurrencyLimit:

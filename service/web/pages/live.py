@@ -1,7 +1,6 @@
 """Server-sent events: new failures (GET /live), and automation of one failure (GET /failures/{id}/live)."""
 
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from threading import Lock
@@ -11,7 +10,6 @@ import orjson
 from anyio import sleep, to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
-from starlette.types import Receive, Scope, Send
 
 from service.db.session import Store
 from service.errors import Forbidden, Unauthorized, Unavailable
@@ -19,6 +17,7 @@ from service.failures.records import FailureFilter
 from service.incidents.records import Incident
 from service.web import automation_views, views
 from service.web.auth import OWN, READ, Principal, bearer_of, identify
+from service.web.limits.caller_limits import CountedAnswer
 from service.web.pages.failure.page import Id
 from service.web.pages.forms import failure_query
 from service.web.services import InjectedServices, Services
@@ -59,19 +58,12 @@ class NewestFailure:
         return sum(row.id > number for row in rows)
 
 
-class LiveUpdates(EventSourceResponse):
-    """Events until they end. `ended` is called once: when they do, the client is gone, or nothing is sent at all."""
+class LiveUpdates(CountedAnswer, EventSourceResponse):
+    """Events until they end."""
 
     def __init__(self, events: AsyncIterator[ServerSentEvent], ended: Callable[[], None]) -> None:
         super().__init__(events, ping=PING_S, headers={"X-Accel-Buffering": "no"})
-        self._ended = weakref.finalize(self, ended)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._ended()
+        self.counts_until_its_end(ended)
 
 
 @router.get("/live")
