@@ -15,6 +15,7 @@ from classifiers.extraction.observations.only_losses import UNKNOWN
 from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
 from classifiers.model.artifact import Model
+from classifiers.model.beginnings import with_beginning
 from classifiers.model.label_fusion import NONE, FusedLabels
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
 from classifiers.model.site.layer import SiteLayer
@@ -164,7 +165,10 @@ class Diagnoser:
         return [Diagnosis(*part) for part in parts]
 
     def _verdict(self, diagnosis: Diagnosis, raw: RawCase) -> Verdict:
-        labels, case = diagnosis.labels, diagnosis.extracted.case
+        labels = diagnosis.labels
+        leading = self._model.beginnings.leading(diagnosis.extracted, labels, self._model.lines)
+        shown = with_beginning(diagnosis.extracted, leading)
+        case = shown.case
         confidence = diagnosis.confidence
         abstained = confidence < self._model.calibration.threshold
         cause = labels.causes[0][0]
@@ -199,6 +203,6 @@ class Diagnoser:
             uncorroborated=case.uncorroborated,
             weighed=weighed,
             own_frame=own_frame(raw.streams, evidence),
-            chain=chain_of(diagnosis.extracted),
+            chain=chain_of(shown),
             measures=input_measures.measure(diagnosis.extracted, raw.streams, diagnosis.known),
         )

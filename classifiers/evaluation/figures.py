@@ -13,8 +13,9 @@ import numpy as np
 
 from classifiers import taxonomy
 from classifiers.data.labelled_cases import AXES, LabelledCase
-from classifiers.evaluation.metrics import Answer, has_certain_label, is_of_many_ranks, medium_of, same_line
+from classifiers.evaluation.metrics import Answer, has_certain_label, is_of_many_ranks, medium_of
 from classifiers.evaluation.resampling import Estimate, Floats, Totals, divided, estimate
+from classifiers.model.beginnings import same_line
 
 ALL: Final = "all"
 

@@ -8,10 +8,11 @@ from classifiers.data.labelled_cases import LabelledCase, ordered
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation.measured_rates import WeightedAnswer
 from classifiers.evaluation.metrics import Answer, answer_of
-from classifiers.model import constants
+from classifiers.model import beginnings, constants
 from classifiers.model.artifact import Model
 from classifiers.model.case_views import views_of
 from classifiers.model.fitting import fit_text
+from classifiers.model.packaged_scores import PackagedClassifier
 from classifiers.model.samples import fold_of
 from classifiers.model.training import retry_shares
 from classifiers.model.training_table import table_for
@@ -52,9 +53,9 @@ def held_out_answers(
 ) -> tuple[list[Answer], list[WeightedAnswer]]:
     """Answers to each whole case, and to all views of all cases.
 
-    Weights of lines, first stage and retry outlooks of causes are fitted once for each fold of kinds (or another
-    `unit`), without that fold. Second stage and calibration are the model's: a few numbers, which its training fitted
-    on held-out kinds.
+    Weights of lines and of beginnings, first stage and retry outlooks of causes are fitted once for each fold of kinds
+    (or another `unit`), without that fold. Second stage and calibration are the model's: a few numbers, which its
+    training fitted on held-out kinds.
 
     Args:
         cases: the cases to classify.
@@ -97,8 +98,10 @@ def fold_diagnosers(
         table = table_for(inside, catalogue, seed)
         rows = [row for row, sample in enumerate(table.samples) if fold_of(unit(sample.case), seed) != fold]
         text = fit_text(table, rows, constants.AXES, seed=seed)
+        fitted = replace(model, text=text, lines=table.lines, retry_by_cause=retry_shares(inside))
+        chosen = beginnings.fit(PackagedClassifier(fitted, catalogue), inside, table.lines)
         yield (
-            Diagnoser(replace(model, text=text, lines=table.lines, retry_by_cause=retry_shares(inside)), catalogue),
+            Diagnoser(replace(fitted, beginnings=chosen), catalogue),
             [case for case in cases if fold_of(unit(case), seed) == fold],
         )
 

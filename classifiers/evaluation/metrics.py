@@ -14,6 +14,7 @@ import numpy as np
 from classifiers.contracts import LogStream, Verdict
 from classifiers.data.labelled_cases import AXES, NONE, WEAK_CLASS, LabelledCase
 from classifiers.extraction.scan import tidy
+from classifiers.model.beginnings import same_line
 from classifiers.report_detection import is_report
 
 BINS: Final = 10
@@ -181,12 +182,6 @@ def auroc(points: Sequence[tuple[float, bool]]) -> float:
 def has_certain_label(case: LabelledCase, axis: str) -> bool:
     """Whether the label of an axis is known and no guess, as it is where a case was composed for another axis."""
     return case.labels.best[axis] is not None and case.provenance.get("labelled_for") in {None, axis}
-
-
-def same_line(root: str, shown: Sequence[str]) -> bool:
-    """Whether one of the shown lines is the root line, or the main part of it."""
-    whole = tidy(root)
-    return any(whole[:160] in line or (len(line) > 20 and line in whole) for line in shown)  # noqa: PLR2004 - a few letters
 
 
 def medium_of(case: LabelledCase) -> str:

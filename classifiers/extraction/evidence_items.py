@@ -118,6 +118,7 @@ class ExtractedCase:
         closing_offset: where in the log of `first_line`, behind it, a launcher or scheduler begins to end the job; None
             if that is not in the log.
         effects: the consequences and the lines of the teardown, more of them than `items` holds.
+        set_aside: the lines and node events that are shown though they are no evidence, after `items` in `case`.
         landmarks: the landmarks that the scanner saw in the logs.
         only_losses: whether it shows only that processes lost one another.
     """
@@ -134,6 +135,7 @@ class ExtractedCase:
     first_line: EvidenceItem | None = None
     closing_offset: int | None = None
     effects: Sequence[EvidenceItem] = ()
+    set_aside: Sequence[EvidenceItem] = ()
     landmarks: frozenset[str] = frozenset()
     only_losses: bool = False
 

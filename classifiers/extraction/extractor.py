@@ -158,11 +158,10 @@ def _end(raw: RawCase) -> datetime | None:
 
 def _extracted_case(extraction: Extraction) -> ExtractedCase:
     raw, items, findings = extraction.raw, extraction.items, extraction.findings
+    set_aside = extraction.set_aside[:MOST_SET_ASIDE]
     case = Case(
         job=raw.job,
-        evidence=tuple(
-            _evidence(item, extraction.streams) for item in [*items, *extraction.set_aside[:MOST_SET_ASIDE]]
-        ),
+        evidence=tuple(_evidence(item, extraction.streams) for item in [*items, *set_aside]),
         suspect=extraction.suspect,
         progress=extraction.progress,
         missing=_missing(raw, findings.missing, findings.lines_cut),
@@ -187,6 +186,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         first_line=first,
         closing_offset=closing,
         effects=extraction.effects,
+        set_aside=set_aside,
         landmarks=frozenset().union(*[one.landmarks for one in extraction.streams]),
         only_losses=shows_only_losses(items, findings.exits, extraction.progress, len(raw.job.nodes)),
     )

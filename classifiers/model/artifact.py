@@ -5,8 +5,8 @@ A folder holds
 - `manifest.json`: format, name, version, time of creation, what the model was trained on and with, and of each file its
   size and SHA-256; closed by a SHA-256 over the manifest itself
 - `weights.npz`: arrays `weights` (float16, features × classes) and `intercept` (float32, classes)
-- `parameters.json`: feature names, heads, weights of lines, coefficients of the second stage, calibration, threshold of
-  categories, P(retry outlook | cause)
+- `parameters.json`: feature names, heads, weights of lines and of beginnings, coefficients of the second stage,
+  calibration, threshold of categories, P(retry outlook | cause)
 - `manifest.hmac`: the keyed seal of the manifest (`keyed_seal`), if the model was saved or sealed with a key
 
 Nothing is parsed before its digest agrees. With a key, the manifest is not parsed before its keyed seal agrees.
@@ -30,6 +30,7 @@ import orjson
 
 from classifiers import masking
 from classifiers.model import keyed_seal, vectorizer
+from classifiers.model.beginnings import Beginnings
 from classifiers.model.calibration import CONFIDENCE_FEATURES, Calibration
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.constants import AXES
@@ -38,7 +39,7 @@ from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, number_of_coef
 from classifiers.model.line_weights import LineWeights
 from classifiers.model.linear_model import Floats, Head, TextModel
 
-FORMAT: Final = "faultline-model/4"
+FORMAT: Final = "faultline-model/5"
 _FORMAT_PREFIX: Final = "faultline-model/"
 MANIFEST: Final = "manifest.json"
 WEIGHTS: Final = "weights.npz"
@@ -66,6 +67,7 @@ class Model:
         calibration: confidence of the side, and the threshold of abstention.
         category_threshold: the probability from which a category is reported.
         retry_by_cause: P(retry outlook | cause).
+        beginnings: what tells the line or event that a verdict shows as the beginning.
         about: what the manifest says of it.
     """
 
@@ -75,6 +77,7 @@ class Model:
     calibration: Calibration
     category_threshold: float
     retry_by_cause: Mapping[str, Mapping[str, float]]
+    beginnings: Beginnings
     about: Mapping[str, Any]
 
     @property
@@ -87,7 +90,8 @@ class Model:
         """`model-` and twelve hexadecimal digits, a digest of what the model computes with."""
         lines = (sorted(self.lines.words.items()), self.lines.intercept)
         outlooks = sorted((code, sorted(shares.items())) for code, shares in self.retry_by_cause.items())
-        fitted = (self.calibration, self.category_threshold, sorted(self.fusion.items()), lines, outlooks)
+        chosen_by = sorted(self.beginnings.weights.items())
+        fitted = (self.calibration, self.category_threshold, sorted(self.fusion.items()), lines, outlooks, chosen_by)
         parameters = [self.text.names, *fitted, self.text.heads]
         content = self.text.weights.astype(np.float16).tobytes() + self.text.intercept.tobytes()
         return "model-" + _digest(repr(parameters).encode() + content)[:12]
@@ -125,6 +129,7 @@ def save(model: Model, folder: Path, key: bytes | None = None) -> None:
         "names": list(model.text.names),
         "heads": [{"axis": head.axis, "classes": list(head.classes), "begin": head.begin} for head in model.text.heads],
         "lines": {"words": dict(model.lines.words), "intercept": model.lines.intercept},
+        "beginnings": dict(model.beginnings.weights),
         "fusion": {axis: list(one.coefficients) for axis, one in model.fusion.items()},
         "calibration": {
             "weights": list(model.calibration.weights),
@@ -283,6 +288,7 @@ def load(folder: Path, key: bytes | None = None) -> Model:
             calibration=Calibration(tuple(calibration["weights"]), calibration["intercept"], calibration["threshold"]),
             category_threshold=float(parameters["category_threshold"]),
             retry_by_cause=parameters["retry_by_cause"],
+            beginnings=Beginnings({str(name): float(one) for name, one in parameters["beginnings"].items()}),
             about={key: value for key, value in manifest.items() if key not in {"files", "seal"}},
         )
     except (ValueError, KeyError, TypeError, AttributeError, MemoryError, zipfile.BadZipFile) as error:

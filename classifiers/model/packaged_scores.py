@@ -52,6 +52,11 @@ class PackagedClassifier:
             model.text.classes, model.fusion, model.retry_by_cause, catalogue, model.category_threshold
         )
 
+    def evidence_and_labels(self, cases: Sequence[RawCase]) -> tuple[Sequence[ExtractedCase], Sequence[FusedLabels]]:
+        """Evidence and labels of a batch of at least one case."""
+        scores = self.scores(cases)
+        return scores.extracted, scores.labels
+
     def scores(self, cases: Sequence[RawCase]) -> PackagedScores:
         """The scores of a batch of at least one case. Texts must be redacted already."""
         extracted = self.extractor.extract_all(cases)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -21,10 +21,11 @@ import sklearn
 from classifiers import signatures, taxonomy
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import WEAK_CLASS, LabelledCase
-from classifiers.model import constants
+from classifiers.model import beginnings, constants
 from classifiers.model.artifact import Model
 from classifiers.model.fitting import fit_text, rounded, with_site_prior
 from classifiers.model.fusion_fitting import fit_second_stage, held_out_stage
+from classifiers.model.packaged_scores import PackagedClassifier
 from classifiers.model.training_table import table_for
 from classifiers.signatures import Catalogue
 
@@ -95,7 +96,11 @@ def train(
         },
     }
     numbers = (second.coefficients, second.calibration, second.category_threshold, retry_by_cause)
-    return Model(text, table.lines, *numbers, about), report
+    model = Model(text, table.lines, *numbers, beginnings.BY_RULES, about)
+    progress("first lines")
+    with _timed(report, "first lines"):
+        chosen = beginnings.fit(PackagedClassifier(model, entries), cases, model.lines)
+    return replace(model, beginnings=chosen), report
 
 
 def retry_shares(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:

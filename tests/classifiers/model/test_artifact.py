@@ -11,6 +11,7 @@ import pytest
 
 from classifiers.model import artifact
 from classifiers.model.artifact import Model, ModelError, SealError
+from classifiers.model.beginnings import Beginnings
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.line_weights import LineWeights
 
@@ -29,6 +30,7 @@ def test_a_saved_model_is_loaded_unchanged(model: Model, folder: Path) -> None:
     assert again.fusion == model.fusion
     assert again.calibration == model.calibration
     assert again.retry_by_cause == model.retry_by_cause
+    assert again.beginnings == model.beginnings
     assert again.label == model.label
 
 
@@ -41,6 +43,7 @@ def test_the_id_changes_with_all_that_a_model_computes_with(model: Model, folder
         "calibration": replace(model.calibration, threshold=0.123),
         "category_threshold": 0.123,
         "retry_by_cause": {"USER.1": {"futile": 1.0}},
+        "beginnings": Beginnings({"first log": 9.0}),
         "about": {**model.about, "version": "another"},
     }
     other = replace(model, **{name: values[name]})
@@ -105,7 +108,7 @@ def test_a_folder_of_the_former_format_asks_for_training(folder: Path) -> None:
     file = folder / "manifest.json"
     file.write_text(file.read_text().replace(artifact.FORMAT, "faultline-model/2"))
     with pytest.raises(
-        ModelError, match=r"format 'faultline-model/2', expected 'faultline-model/4'.*run faultline train"
+        ModelError, match=r"format 'faultline-model/2', expected 'faultline-model/5'.*run faultline train"
     ):
         artifact.load(folder)
 

@@ -1,0 +1,249 @@
+"""Which line or node event a failure began with: a choice among candidates, fitted on labelled first lines.
+
+Extraction orders lines by rules, before anything is known of the cause. Once a case has its labels, more can be said: a
+line that speaks for the cause is more likely its beginning, and so is a node event that a rule set aside although it
+explains all that the log shows. The choice is a conditional logit over the candidates (McFadden's choice model): one
+weight for each feature, whatever the number of candidates. It changes what a verdict shows as the beginning, and none
+of its labels.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classifiers import taxonomy
+from classifiers.contracts import RawCase
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.scan import tidy
+from classifiers.model import constants
+from classifiers.model.label_fusion import FusedLabels
+from classifiers.model.line_weights import LineWeights
+from classifiers.model.tokenizer import words
+
+_REPORT: Final = "report"
+_FLAGS: Final = (
+    "exception", "survived", "is_late", "reports_exit", "ends_process", "missing_ranks", "error_words", "raised_at",
+    "uncorroborated", "explained",
+)  # fmt: skip
+_CASES_AT_ONCE: Final = 500
+# Characters of a shown line that are compared, and the fewest that tell a line from others.
+_COMPARED: Final = 160
+_FEW_LETTERS: Final = 20
+
+
+class ScoresCases(Protocol):
+    """What reads the evidence of cases and gives them labels, as `packaged_scores.PackagedClassifier` does."""
+
+    def evidence_and_labels(self, cases: Sequence[RawCase]) -> tuple[Sequence[ExtractedCase], Sequence[FusedLabels]]:
+        """Evidence and labels of a batch of at least one case."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """The weights of features of a candidate, by name; no weights leave the order of the rules as it is."""
+
+    weights: Mapping[str, float]
+
+    def leading(self, extracted: ExtractedCase, labels: FusedLabels, lines: LineWeights) -> EvidenceItem | None:
+        """The candidate to show as the beginning instead of the one that leads by the rules, None to leave that one.
+
+        Args:
+            extracted: the evidence of a case.
+            labels: its labels.
+            lines: how telling the words of lines are.
+        """
+        if not self.weights:
+            return None
+        found = candidates(extracted)
+        if len(found) < 2:  # noqa: PLR2004 - nothing to choose from
+            return None
+        scores = [
+            sum(self.weights.get(name, 0.0) * value for name, value in features)
+            for features in _features(found, extracted, labels, lines)
+        ]
+        best = max(range(len(found)), key=scores.__getitem__)
+        first = _first(found)
+        is_ahead = first is None or scores[best] > scores[found.index(first)] + constants.BEGINNING_MARGIN
+        return found[best] if is_ahead and found[best] is not first else None
+
+
+# Without a fitted model the rules choose.
+BY_RULES: Final = Beginnings({})
+
+
+def candidates(extracted: ExtractedCase) -> list[EvidenceItem]:
+    """The lines and node events of a case that its failure may have begun with.
+
+    Lines that the last good run printed as well are none, nor is what only stands near the beginning or end of a log.
+    """
+    shown = [
+        item
+        for item in extracted.items
+        if item.onset is not Onset.SAMPLED and (item.role in {"initiating", "cascade"} or item.onset < Onset.NEUTRAL)
+    ]
+    return shown + [item for item in extracted.set_aside if item.is_node_event]
+
+
+def _first(found: Sequence[EvidenceItem]) -> EvidenceItem | None:
+    return next((item for item in found if item.role == "initiating" and item.set_aside is None), None)
+
+
+def _features(
+    found: Sequence[EvidenceItem], extracted: ExtractedCase, labels: FusedLabels, lines: LineWeights
+) -> Iterator[list[tuple[str, float]]]:
+    """Names and values of the features of each candidate, in order."""
+    axes, causes = taxonomy.load(), dict(labels.causes)
+    first, suspect = _first(found), extracted.case.suspect
+    own_nodes = frozenset(extracted.case.job.nodes)
+    for item in found:
+        source, aside = _source(item), "set aside" if item.set_aside else "used"
+        names = [f"{source} {item.role}", f"{source} {item.onset.name}", f"{labels.side} {source} {aside}"]
+        if item.set_aside:
+            names.append(item.set_aside)
+        if item is first:
+            names.append(f"first {source}")
+        names += compress(_FLAGS, [getattr(item, flag) for flag in _FLAGS])
+        if suspect is not None and item.rank is not None:
+            names.append("of the suspect" if item.rank == suspect.rank else "of another rank")
+        if source == "event":
+            place = "none" if item.node is None else "own" if item.node in own_nodes else "other"
+            names.append(f"node {place}")
+        features = dict.fromkeys(names, 1.0)
+        for_cause = for_side = 0.0
+        for hit in item.hits:
+            features[f"{hit.strength} {hit.role}"] = 1.0
+            features[f"entry {hit.id}"] = constants.BEGINNING_WORD_VALUE
+            for_cause = max(for_cause, sum(causes.get(code, 0.0) * share for code, share in hit.causes.items()))
+            of_side = (share for code, share in hit.causes.items() if axes.side_of(code) == labels.side)
+            for_side = max(for_side, sum(of_side))
+        if item.hits:
+            features[f"cause {source}"] = for_cause
+            features[f"side {source} {aside}"] = for_side
+        else:
+            features[f"unknown {source}"] = 1.0
+        odds = lines.log_odds(item.message)
+        if odds is not None:
+            limit = constants.BEGINNING_ODDS_LIMIT
+            features[f"odds {source}"] = max(-limit, min(limit, odds)) / limit
+        for word in words(item.message):
+            features[f"word {word}"] = constants.BEGINNING_WORD_VALUE
+        yield list(features.items())
+
+
+def _source(item: EvidenceItem) -> str:
+    if item.from_scheduler:
+        return "scheduler"
+    if item.derived:
+        return "derived"
+    return "log" if item.line_number is not None else "event"
+
+
+def with_beginning(extracted: ExtractedCase, leading: EvidenceItem | None) -> ExtractedCase:
+    """A case that shows a candidate as the beginning; the same case if that is None.
+
+    What led before stays beside it; of a case with more beginnings the others become consequences.
+    """
+    if leading is None:
+        return extracted
+    items, aside, evidence = extracted.items, list(extracted.set_aside), extracted.case.evidence
+    shown = list(zip([*items, *aside], evidence, strict=True))
+    led = replace(leading, role="initiating", set_aside=None)
+    others = [(item, line) for item, line in shown if item is not leading]
+    beginnings = 0
+    for place, (item, line) in enumerate(others):
+        if item.role == "initiating":
+            beginnings += 1
+            if beginnings > constants.BEGINNINGS_BESIDE:
+                others[place] = replace(item, role="cascade"), replace(line, role="cascade")
+    line = next(line for item, line in shown if item is leading)
+    kept = [(item, one) for item, one in others if item.set_aside is None]
+    rest = [(item, one) for item, one in others if item.set_aside is not None]
+    ordered = [(led, replace(line, role="initiating", note=None)), *kept, *rest]
+    return replace(
+        extracted,
+        items=[led, *(item for item, _ in kept)],
+        set_aside=tuple(item for item, _ in rest),
+        case=replace(extracted.case, evidence=tuple(one for _, one in ordered)),
+    )
+
+
+def same_line(root: str, shown: Sequence[str]) -> bool:
+    """Whether one of the shown lines is a labelled first line, or the main part of it."""
+    whole = tidy(root)
+    return any(whole[:_COMPARED] in line or (len(line) > _FEW_LETTERS and line in whole) for line in shown)
+
+
+def fit(classifier: ScoresCases, cases: Sequence[LabelledCase], lines: LineWeights) -> Beginnings:
+    """Weights from the cases with a labelled first line, one of each kind; texts that people wrote are left out.
+
+    Args:
+        classifier: reads the cases and gives them labels.
+        cases: the cases, in an order that does not depend on files.
+        lines: how telling the words of lines are.
+    """
+    groups: list[list[list[tuple[str, float]]]] = []
+    is_root: list[list[bool]] = []
+    chosen = _one_of_each_kind(cases)
+    for begin in range(0, len(chosen), _CASES_AT_ONCE):
+        part = chosen[begin : begin + _CASES_AT_ONCE]
+        for case, extracted, labels in zip(
+            part, *classifier.evidence_and_labels([one.raw for one in part]), strict=True
+        ):
+            found = candidates(extracted)
+            right = [same_line(str(case.labels.root_line), [tidy(item.text)]) for item in found]
+            if any(right) and not all(right):
+                groups.append(list(_features(found, extracted, labels, lines)))
+                is_root.append(right)
+    return _fitted(groups, is_root) if groups else BY_RULES
+
+
+def _one_of_each_kind(cases: Sequence[LabelledCase]) -> list[LabelledCase]:
+    first: dict[str, LabelledCase] = {}
+    for case in cases:
+        if case.labels.root_line and case.provenance.get("medium") != _REPORT:
+            first.setdefault(case.kind, case)
+    return list(first.values())
+
+
+def _fitted(groups: Sequence[Sequence[Sequence[tuple[str, float]]]], is_root: Sequence[Sequence[bool]]) -> Beginnings:
+    """Penalised maximum likelihood that one of the right candidates of each case is chosen, by L-BFGS-B."""
+    from scipy.optimize import minimize  # noqa: PLC0415 - for training only; it would double the time of a start
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - as above
+
+    cases_with = Counter(name for group in groups for name in {name for one in group for name, _ in one})
+    names = sorted(name for name, count in cases_with.items() if count > 1)
+    columns = {name: column for column, name in enumerate(names)}
+    pointers, indices, data = [0], [], []
+    for features in (one for group in groups for one in group):
+        known = [(columns[name], value) for name, value in features if name in columns]
+        indices += [column for column, _ in known]
+        data += [value for _, value in known]
+        pointers.append(len(indices))
+    matrix = csr_matrix((data, indices, pointers), shape=(len(pointers) - 1, len(names)))
+    transposed = matrix.T.tocsr()
+    sizes = np.array([len(group) for group in groups])
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    of_group = np.repeat(np.arange(len(groups)), sizes)
+    right = np.array([one for group in is_root for one in group], dtype=float)
+
+    def objective(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = matrix @ weights
+        scores = np.exp(scores - np.maximum.reduceat(scores, starts)[of_group])
+        total, found = np.add.reduceat(scores, starts), np.add.reduceat(scores * right, starts)
+        residuals = scores * right / found[of_group] - scores / total[of_group]
+        penalty = constants.BEGINNING_PENALTY
+        loss = -float(np.log(found / total).sum()) + penalty / 2 * float(weights @ weights)
+        return loss, penalty * weights - transposed @ residuals
+
+    options = {"maxiter": constants.BEGINNING_ITERATIONS}
+    solved = minimize(objective, np.zeros(len(names)), jac=True, method="L-BFGS-B", options=options)
+    fitted = zip(names, solved.x.tolist(), strict=True)
+    return Beginnings({name: round(weight, 3) for name, weight in fitted if abs(weight) >= constants.SMALL_BEGINNING})

@@ -1,0 +1,117 @@
+"""Which line or node event a verdict shows as the beginning: fitted on labelled first lines, among the candidates."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.data.labelled_cases import LabelledCase, Labels
+from classifiers.diagnoser import Diagnoser
+from classifiers.extraction.evidence_items import ExtractedCase
+from classifiers.model import beginnings, constants
+from classifiers.model.artifact import Model
+from classifiers.model.beginnings import BY_RULES, Beginnings, candidates, with_beginning
+from classifiers.model.label_fusion import FusedLabels
+from classifiers.model.line_weights import EQUAL
+from tests.classifiers.packaged_catalogue import EXTRACTOR
+
+AT: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)
+LABELS: Final = FusedLabels("user", (("USER.1", 0.9),), "none", (("none", 0.9),), "futile", (), None)
+VALVE, PUMP = "ValveError: the valve is stuck", "PumpError: the pump is dry"
+LINK_DOWN: Final = "mlx5_core 0000:3b:00.0 eth2: Link down"
+
+
+class Reader:
+    """Reads evidence as the service does, and gives every case the same labels."""
+
+    def evidence_and_labels(self, cases: Sequence[RawCase]) -> tuple[list[ExtractedCase], list[FusedLabels]]:
+        return [EXTRACTOR.extract(case) for case in cases], [LABELS for _ in cases]
+
+
+def _raw(lines: Sequence[str], *events: NodeEvent) -> RawCase:
+    job = JobFacts(status="failed", started_at=datetime(2026, 3, 2, 9, tzinfo=UTC), ended_at=AT, nodes=("gpu-1",))
+    return RawCase(job=job, streams=(LogStream(text="\n".join(lines), node="gpu-1"),), node_events=events)
+
+
+def _case(number: int, lines: Sequence[str], root: str, medium: str = "log") -> LabelledCase:
+    labels = Labels(best={}, allowed={}, root_line=root)
+    return LabelledCase(f"case-{number}", "g", f"kind-{number}", _raw(lines), labels, {"medium": medium})
+
+
+def _shown(lines: Sequence[str], chosen: Beginnings, *events: NodeEvent) -> ExtractedCase:
+    extracted = EXTRACTOR.extract(_raw(lines, *events))
+    return with_beginning(extracted, chosen.leading(extracted, LABELS, EQUAL))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Beginnings:
+    """Of cases whose valve fails first, whatever is printed first."""
+    orders = [(VALVE, PUMP), (PUMP, VALVE)] * 6
+    return beginnings.fit(Reader(), [_case(number, lines, VALVE) for number, lines in enumerate(orders)], EQUAL)
+
+
+@pytest.mark.parametrize("lines", [(VALVE, PUMP), (PUMP, VALVE)])
+def test_what_cases_began_with_is_shown_as_the_beginning(fitted: Beginnings, lines: Sequence[str]) -> None:
+    shown = _shown(lines, fitted)
+    assert shown.case.evidence[0].text == VALVE
+    assert shown.case.evidence[0].role == "initiating"
+    assert [item.text for item in shown.items] == [line.text for line in shown.case.evidence[: len(shown.items)]]
+
+
+def test_without_labelled_lines_the_rules_choose() -> None:
+    cases = [_case(1, (PUMP, VALVE), VALVE, medium="report"), _case(2, (VALVE,), VALVE)]
+    assert beginnings.fit(Reader(), cases, EQUAL) == BY_RULES
+    assert _shown((PUMP, VALVE), BY_RULES).case.evidence[0].text == PUMP
+
+
+def test_a_small_lead_leaves_the_order_of_the_rules() -> None:
+    just, more = (
+        Beginnings({"word valve": (constants.BEGINNING_MARGIN + extra) / constants.BEGINNING_WORD_VALUE})
+        for extra in (-0.1, 0.1)
+    )
+    assert _shown((PUMP, VALVE), just).case.evidence[0].text == PUMP
+    assert _shown((PUMP, VALVE), more).case.evidence[0].text == VALVE
+
+
+def test_a_node_event_that_was_set_aside_may_be_the_beginning() -> None:
+    event = NodeEvent(text=LINK_DOWN, node="gpu-1", at=AT, source="kernel")
+    lines = [VALVE]
+    extracted = EXTRACTOR.extract(_raw(lines, event))
+    assert [item.text for item in extracted.set_aside] == [LINK_DOWN]
+    shown = _shown(lines, Beginnings({"word link": 20.0}), event)
+    first, second = shown.case.evidence[:2]
+    assert (first.text, first.role, first.note) == (LINK_DOWN, "initiating", None)
+    assert (second.text, second.role) == (VALVE, "initiating")
+    assert not any(line.note for line in shown.case.evidence)
+    assert extracted.case.evidence[0].text == VALVE  # what was extracted stays as it is
+
+
+def test_few_other_beginnings_stay_beside_a_chosen_one() -> None:
+    lines = [f"[rank{rank}]: {name}Error: the part is broken" for rank, name in enumerate(("Pump", "Gate", "Tap"))]
+    shown = _shown([*lines, f"[rank3]: {VALVE}"], Beginnings({"word valve": 20.0}))
+    roles = [line.role for line in shown.case.evidence if "Error" in line.text]
+    assert roles.count("initiating") <= 1 + constants.BEGINNINGS_BESIDE
+    assert VALVE in shown.case.evidence[0].text
+
+
+def test_lines_of_progress_are_no_candidates() -> None:
+    extracted = EXTRACTOR.extract(_raw(["step 10 loss 2.5", "step 20 loss 2.4", VALVE]))
+    assert [item.text for item in candidates(extracted)][:1] == [VALVE]
+    assert not any("loss" in item.text for item in candidates(extracted))
+
+
+def test_the_choice_changes_what_is_shown_and_no_label(model: Model) -> None:
+    event = NodeEvent(text=LINK_DOWN, node="gpu-1", at=AT, source="kernel")
+    by_rules, chosen = (
+        Diagnoser(replace(model, beginnings=one), signatures.packaged()).diagnose([_raw([VALVE], event)])[0]
+        for one in (BY_RULES, Beginnings({"word link": 20.0}))
+    )
+    assert by_rules.evidence[0].text == VALVE
+    assert chosen.evidence[0].text == chosen.chain[0].text == LINK_DOWN
+    assert LINK_DOWN in chosen.explanation
+    for name in ("side", "cause", "category", "symptom", "confidence", "retry_outlook", "fingerprint"):
+        assert getattr(chosen, name) == getattr(by_rules, name)
