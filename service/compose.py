@@ -56,7 +56,6 @@ from service.pipeline.revision import Revision
 from service.recommend import policy
 from service.recommend.advise import Advisor
 from service.reports.publish import ReportService
-from service.reports.records import Price
 from service.second_reader import asking as second_readings
 from service.second_reader import build as second_reader
 from service.settings import Settings
@@ -147,9 +146,8 @@ class Services:
     @cached_property
     def reports(self) -> ReportService:
         """The weekly quality reports."""
-        read = self.settings
-        price = None if read.gpu_hour_price is None else Price(read.gpu_hour_price, read.gpu_hour_currency)
-        return ReportService(self.store, self.zone, self.clock, price=price)
+        own = self.settings
+        return ReportService(self.store, self.zone, self.clock, price=(own.gpu_hour_price, own.gpu_hour_currency))
 
     @cached_property
     def people(self) -> LoginMethods:

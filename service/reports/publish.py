@@ -42,13 +42,13 @@ class ReportService:
         clock: Clock,
         drafts: StaleCache[Report] | None = None,
         *,
-        price: Price | None = None,
+        price: tuple[float | None, str] = (None, ""),
     ) -> None:
         """With `drafts` the present state of a large week may come from that cache; the report shows its time.
 
-        `price`: of a GPU-hour; the report shows costs where it is set.
+        `price`: of a GPU-hour, and its currency; None: the report shows no costs.
         """
-        self._price = price
+        self._price = None if price[0] is None else Price(price[0], price[1])
         self._drafts = drafts
         self._store = store
         self._zone = zone

@@ -30,7 +30,6 @@ from service.people.config import LoginMethods
 from service.people.repository.accounts import Account
 from service.reports.document import Report
 from service.reports.publish import ReportService
-from service.reports.records import Price
 from service.reports.subscriptions import Subscriptions
 from service.resubmissions.records import TallyRow
 from service.resubmissions.repository.funnel import Funnel
@@ -218,7 +217,7 @@ class Services:
     @property
     def reports(self) -> ReportService:
         """The weekly quality reports."""
-        price = None if self.gpu_hour_price is None else Price(self.gpu_hour_price, self.gpu_hour_currency)
+        price = (self.gpu_hour_price, self.gpu_hour_currency)
         return ReportService(self.store, self.zone, self.clock, self.report_drafts, price=price)
 
     @property

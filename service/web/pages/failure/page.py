@@ -8,6 +8,7 @@ import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from classifiers import owner_summary
 from classifiers.suspected_place import suspected_node, suspects_nodes
 from service.contracts.verdict import ChainPart
 from service.errors import NotFound, Unavailable
@@ -164,7 +165,12 @@ def by_hand(detail: FailureDetail, verdict: Mapping[str, Any]) -> str | None:
 
 
 def answer(detail: FailureDetail) -> str:
-    """The headline: what happened. The first error line is omitted, because the evidence below shows it."""
+    """What happened, as a guess where the evidence does not decide. The evidence below shows the first error line."""
+    text = _explanation(detail)
+    return owner_summary.best_guess(text) if detail.row.abstained else text
+
+
+def _explanation(detail: FailureDetail) -> str:
     explanation = (detail.verdict or {}).get("explanation") or detail.row.headline
     first = next((e["text"] for e in (detail.verdict or {}).get("evidence") or () if e["role"] == "initiating"), None)
     if first:

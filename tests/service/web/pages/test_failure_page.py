@@ -174,6 +174,32 @@ def test_a_job_id_that_is_used_again_is_another_job(client: TestClient) -> None:
     assert "No similar failure is known whose job succeeded afterwards" in retried
 
 
+def test_what_resolved_a_similar_failure_stands_in_the_advice_where_a_person_decides(client: TestClient) -> None:
+    odd = [log("SomethingError: nobody has seen this before")]
+    began = NOW - timedelta(days=2)
+    old = {"started_at": (began - timedelta(hours=1)).isoformat(), "ended_at": began.isoformat(), "nodes": ["gpu019"]}
+    again = {"started_at": began.isoformat(), "ended_at": (began + timedelta(hours=1)).isoformat()}
+    solved = event("8", attempt=1, status="succeeded", logs=[], nodes=["gpu020"], **again)
+    page = page_of(client, event("8", logs=odd, **old), solved, event("9", logs=odd))
+    advice = words(page.partition('<div class="do">')[2].partition("</section>")[0])
+    assert "A similar failure was resolved: orion / 8 , 2 d ago ; the same job succeeded" in advice
+    assert "on other nodes, without gpu019" in advice
+    assert "orion / 8" not in words(page.partition("<h2>Related</h2>")[2].partition('<div class="columns">')[0])
+    assert '<span class="side unknown">unknown</span> <a href' in page.partition("<h2>Related</h2>")[2]
+
+
+def test_ranks_are_named_in_the_right_number_and_no_symptom_is_called_others(client: TestClient) -> None:
+    cascade = [log("ncclRemoteError Error", rank) for rank in (0, 2)]
+    shown = words(page_of(client, event("1", logs=[log(XID, 1), *cascade])))
+    assert "First: rank 1 on gpu018. Affected by it: ranks 0, 2." in shown
+    BY_WORD["OtherError"] = replace(GUESS, symptom="D.1.11")
+    try:
+        other = page_of(client, event("2", logs=[log("OtherError: x")], ended_at=NOW.isoformat()))
+    finally:
+        del BY_WORD["OtherError"]
+    assert "Symptom:" not in words(other.partition('class="sure"')[2].partition("</p>")[0])
+
+
 def test_the_reasons_of_a_verdict_are_given_in_words() -> None:
     weighed = (
         ("x:KeyError", 3.5),
