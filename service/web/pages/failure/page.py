@@ -22,7 +22,7 @@ from service.web import automation_views, node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
-from service.web.pages.failure.log_excerpt import excerpts, places_of
+from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
@@ -99,6 +99,7 @@ def failure(
             "problems": [what for logs in detail.logs for what in logs.event.get("intake_problems") or ()],
             "also": also(detail.row),
             "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
+            "own_code": code_of_frame(verdict.get("own_frame"), shown),
             "first_in_log": any(one.begins for one in shown),
             "close": close(verdict),
             "spread": spread(verdict, detail.row),

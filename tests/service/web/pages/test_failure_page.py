@@ -110,6 +110,15 @@ def test_advice_on_a_failure_of_the_user_points_at_the_own_code() -> None:
     assert "pretrain.py" not in MitigationWording(elsewhere, ("gpu018",), EMPTY).mitigation("M2")
 
 
+def test_the_own_code_is_quoted_beside_its_place(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BY_WORD, "IndexError", replace(GUESS, own_frame="train.py:97"))
+    text = (
+        'Traceback (most recent call last):\n  File "/x/train.py", line 97, in step\n    loss = f(x)\nIndexError: boom'
+    )
+    sure = page_of(client, event("1", logs=[log(text)])).partition('class="sure"')[2].partition("</p>")[0]
+    assert "In the job's own code: <code>train.py:97</code>, <code>loss = f(x)</code>." in sure
+
+
 def test_the_page_tells_how_the_failure_went(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = (
         ChainStep("beginning", "IndexError: list index out of range", rank=21, lines=1),
