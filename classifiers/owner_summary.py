@@ -41,6 +41,13 @@ def explanation(case: Case, cause: str, category: str | None, *, abstained: bool
     return " ".join(parts)
 
 
+def best_guess(text: str) -> str:
+    """An explanation of an undecided verdict that begins with the doubt instead of ending with it."""
+    doubt: str = _data()["tail"]["abstained"]
+    head, found, tail = text.partition(doubt)
+    return " ".join(part.strip() for part in ("Best guess:", head, tail) if part.strip()) if found else text
+
+
 def sentence(cause: str, suspect: Suspect | None) -> str:
     """A sentence on a cause for the owner, with the place where the failure began."""
     sentence_of_cause: str = _data()["cause"][cause]

@@ -146,7 +146,8 @@ class Services:
     @cached_property
     def reports(self) -> ReportService:
         """The weekly quality reports."""
-        return ReportService(self.store, self.zone, self.clock)
+        own = self.settings
+        return ReportService(self.store, self.zone, self.clock, price=(own.gpu_hour_price, own.gpu_hour_currency))
 
     @cached_property
     def people(self) -> LoginMethods:

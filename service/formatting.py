@@ -111,6 +111,11 @@ def number(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}"
 
 
+def many(count: int, noun: str) -> str:
+    """A count with its noun in the right number: 1 job, 1,097 jobs."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def significant(value: float, digits: int = 3) -> str:
     """A figure with an uncertainty, in significant digits: 30089.2 → 30,100; 356.6 → 357; 2.79; 0.0171."""
     if value == 0:

@@ -73,7 +73,7 @@ def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
     """The mitigations that resolved failures of this cause before, most frequent first; a reason without decision."""
     known = taxonomy.load().mitigations
     ordered = sorted(resolved_by.items(), key=lambda one: (-one[1], one[0]))
-    what = ", ".join(f"{code} {known[code].title} {count:,}" for code, count in ordered if code in known)
+    what = ", ".join(f"{known[code].title} ({count:,})" for code, count in ordered if code in known)
     return EvaluatedRule("worked here", _worked()["reason"].format(what=what), decided=False)
 
 

@@ -131,9 +131,10 @@ def _section(
     found: Mapping[str, Amount],
     of: int,
 ) -> Section:
-    """All codes of the axis in the paper's order, including those without failures; then unknown codes."""
+    """All codes, those with most attempts first, those without failures last; equal ones in the paper's order."""
     rows: list[tuple[Cell, ...]] = []
     codes: list[Any] = [*axis, *(code for code in sorted(found) if code not in axis)]
+    codes.sort(key=lambda code: -found.get(code, Amount()).failures)
     for code in codes if of else ():
         amount = found.get(code, Amount())
         part = intervals.share(amount.failures, of)

@@ -5,22 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
-from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-from classifiers import taxonomy
-from service.formatting import duration, gpu_hours, number, percent
-from service.reports import breakdowns, chart, comparison, goodput_section, intervals, scope, top_actions
+from service.formatting import duration, gpu_hours, many, number, percent
+from service.reports import breakdowns, chart, comparison, goodput_section, intervals, scope, sections, top_actions
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
-from service.reports.document import Cell, Point, Report, Section, Table
-from service.reports.side_section import UNKNOWN, side_order, sides
+from service.reports.document import Point, Report, Section
+from service.reports.sections import UNKNOWN, side_order
 from service.reports.top_actions import follow_ups
-from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
+from service.reports.weekly_facts import Facts, WeekCounts
 from service.statistics.records import Scope
 
-QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed
-LISTED = 10
 _HALF = 0.5
 _LEAST_POINTS = 0.05  # of goodput: a smaller change is shown as 0.0
 
@@ -56,18 +52,20 @@ def build(facts: Facts) -> Report:
         todo=top_actions.top_actions_of(facts, wording()["todo"]),
         trust=tuple(_trust(facts)),
         sections=(
-            sides(this, changes, wording()["section"]["sides"]),
+            sections.sides(this, changes, wording()["section"]["sides"]),
             breakdowns.causes(facts, this.failed, _axis_texts("causes")),
             breakdowns.categories(facts, _axis_texts("categories")),
             breakdowns.symptoms(facts, _axis_texts("symptoms")),
             breakdowns.mitigations(facts, wording()["section"]["mitigations"]),
-            _group_section("new", [one for one in facts.groups if one.last_before is None], facts),
-            _group_section("regressed", [one for one in facts.groups if _came_back(one, facts)], facts),
-            _group_section("costliest", [one for one in facts.groups if one.amount.gpu_hours > 0], facts),
-            _nodes(facts),
-            _incidents(facts, zone),
-            _automation(facts),
-            _group_section("environment", facts.environment, facts),
+            sections.groups("new", [one for one in facts.groups if one.last_before is None], facts, wording()),
+            sections.groups(
+                "regressed", [one for one in facts.groups if sections.came_back(one, facts)], facts, wording()
+            ),
+            sections.groups("costliest", [one for one in facts.groups if one.amount.gpu_hours > 0], facts, wording()),
+            sections.nodes(facts, wording()),
+            sections.incidents(facts, wording()),
+            sections.automation(facts, wording()),
+            sections.groups("environment", facts.environment, facts, wording()),
             *_goodput(facts, zone),
         ),
         figures=_figures(facts, this),
@@ -97,9 +95,10 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
     if rate is None:
         yield _nothing(facts, texts)
         return
-    yield texts["happened"].format(
+    kind = "happened" if jobs.failed else "none_failed_at_last" if this.failed else "none_failed"
+    yield texts[kind].format(
         failed=number(jobs.failed),
-        finished=number(jobs.finished),
+        finished=many(jobs.finished, "job"),
         rate=percent(rate.value),
         low=percent(rate.low),
         high=percent(rate.high),
@@ -107,15 +106,20 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
         attempts=number(this.finished),
     )
     yield _changed(facts, changes)
-    if this.failed == 0:
-        return
+    if this.failed:
+        yield from _cost(facts, this, changes, texts)
+    yield from _goodput_sentence(facts, texts)
+
+
+def _cost(facts: Facts, this: WeekCounts, changes: Comparison, texts: Mapping[str, str]) -> Iterable[str]:
+    """What the failures of a week cost, the side that cost most, and the sides that changed."""
     lost = _lost(this)
     if lost.value <= 0:
         yield texts["free"]
         return
     side, most = max(this.by_side.items(), key=lambda item: item[1].gpu_hours)
     part = most.gpu_hours / lost.value
-    yield texts["cost"].format(
+    yield texts["cost" if part < 1 else "cost_of_one_side"].format(
         lost=gpu_hours(lost.value),
         low=gpu_hours(lost.low),
         high=chart.upper_end(lost.value, lost.high),
@@ -123,6 +127,9 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
         side=texts["undecided"] if side == UNKNOWN else side,
         share=percent(part, 0),
     )
+    if facts.price is not None:
+        price = facts.price
+        yield texts["price"].format(price=number(price.gpu_hour, 2), currency=price.currency, cost=price.of(lost.value))
     moved = [
         f"{side} {comparison.ARROWS[direction]}"
         for side in side_order(this)
@@ -130,7 +137,6 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
     ]
     if moved:
         yield texts["sides_changed"].format(changes=", ".join(moved))
-    yield from _goodput_sentence(facts, texts)
 
 
 def _nothing(facts: Facts, texts: Mapping[str, str]) -> str:
@@ -170,7 +176,8 @@ def _changed(facts: Facts, changes: Comparison) -> str:
         if not comparison.complete(facts.weeks[-1 - comparison.COMPARED :])[-1]:
             return str(texts["incomplete"])
         found = len(changes.weeks)
-        return str(texts["too_few" if found else "alone"]).format(found=found, least=comparison.LEAST_WEEKS)
+        weeks = texts["complete" if found == 1 else "complete_many"].format(weeks=many(found, "previous week"))
+        return str(texts["too_few" if found else "alone"]).format(found=weeks, least=comparison.LEAST_WEEKS)
     failed = sum(week.jobs.failed for week in changes.weeks)
     finished = sum(week.jobs.finished for week in changes.weeks)
     text: str = texts[changes.of(ALL, "jobs") or "same"]
@@ -207,107 +214,6 @@ def _point(week: WeekCounts) -> Point:
     )
 
 
-def _came_back(group: GroupFacts, facts: Facts) -> bool:
-    if group.last_before is None:
-        return False
-    return group.returned or (facts.since - group.last_before).days >= QUIET_DAYS
-
-
-def _group_section(key: str, groups: Sequence[GroupFacts], facts: Facts) -> Section:
-    zone = ZoneInfo(facts.zone)
-    texts = wording()["section"][key]
-    rows = tuple(
-        (
-            Cell(one.headline or one.fingerprint, top_actions.group_link(one.fingerprint, facts.scope)),
-            Cell(one.side),
-            Cell(taxonomy.load().title_of(one.cause)),
-            Cell(number(one.amount.failures)),
-            Cell(number(one.users)),
-            Cell(gpu_hours(one.amount.gpu_hours)),
-            Cell(f"{one.first_seen.astimezone(zone):%Y-%m-%d}"),
-        )
-        for one in groups[:LISTED]
-    )
-    intro = texts.get("intro", "").format(quiet=QUIET_DAYS)
-    return Section(
-        key,
-        texts["title"],
-        tuple(filter(None, (intro, _more(len(groups), cut=facts.groups_cut)))),
-        Table(
-            ("what happened", "side", "cause", "attempts", "users", "GPU-hours", "first seen"),
-            (False, False, False, True, True, True, False),
-            rows,
-        ),
-        texts["empty"],
-    )
-
-
-def _more(found: int, *, cut: bool = False) -> str:
-    """How many entries a list leaves out; `cut`: there may be others that were not read."""
-    if found <= LISTED:
-        return ""
-    text: str = wording()["list"]["at_least" if cut else "more"]
-    return text.format(listed=LISTED, more=number(found - LISTED))
-
-
-def _nodes(facts: Facts) -> Section:
-    texts = wording()["section"]["nodes"]
-    rows = tuple(
-        (
-            Cell(f"{one.cluster} / {one.node}", f"/nodes/{quote(one.cluster, safe='')}/{quote(one.node, safe='')}"),
-            Cell(f"{number(one.ratio, 1)} ({number(one.low, 1)} to {number(one.high, 1)})"),
-            Cell(number(one.failures, 1)),
-            Cell(number(one.exposure_h)),
-        )
-        for one in facts.nodes[:LISTED]
-    )
-    return Section(
-        "nodes",
-        texts["title"],
-        tuple(filter(None, (texts["intro"], _more(len(facts.nodes))))),
-        Table(("node", "times the fleet's rate (90 %)", "failures", "hours of work"), (False, True, True, True), rows),
-        texts["empty"],
-    )
-
-
-def _incidents(facts: Facts, zone: ZoneInfo) -> Section:
-    texts = wording()["section"]["incidents"]
-    rows = tuple(
-        (
-            Cell(f"I-{one.id} {one.title}", f"/incidents/{one.id}"),
-            Cell(number(one.jobs)),
-            Cell(f"{one.opened_at.astimezone(zone):%Y-%m-%d %H:%M}"),
-            Cell("open" if one.closed_at is None else duration((one.closed_at - one.opened_at).total_seconds())),
-        )
-        for one in facts.incidents[:LISTED]
-    )
-    table = Table(("incident", "jobs", "opened", "lasted"), (False, True, False, True), rows)
-    return Section("incidents", texts["title"], (), table, texts["empty"])
-
-
-def _automation(facts: Facts) -> Section:
-    texts = wording()["section"]["automation"]
-    done = facts.automation
-    rows = [
-        (Cell(f"requests {texts['state'].get(state, state)}"), Cell(number(count)))
-        for state, count in done.by_state.items()
-    ]
-    rows += [
-        (Cell(f"outcome: the new run {texts['outcome'].get(kind, kind)}"), Cell(number(count)))
-        for kind, count in done.by_outcome.items()
-    ]
-    if rows:
-        rows.append((Cell("GPU-hours rescued"), Cell(gpu_hours(done.rescued_gpu_hours))))
-        rows.append((Cell("GPU-hours wasted"), Cell(gpu_hours(done.wasted_gpu_hours))))
-    return Section(
-        "automation",
-        texts["title"],
-        (texts["intro"].format(retracted=number(done.retracted)),) if rows else (),
-        Table(("what", "count"), (False, True), tuple(rows)),
-        texts["empty"],
-    )
-
-
 def _audited(audit: AuditAccuracy | None) -> str:
     """The accuracy of audits in words; without one, that it is unknown."""
     texts = wording()["trust"]
@@ -315,7 +221,7 @@ def _audited(audit: AuditAccuracy | None) -> str:
         return str(texts["unaudited"])
     text: str = texts["audited"].format(
         right=number(audit.side_right),
-        audited=number(audit.answered),
+        audited=many(audit.answered, "audited verdict"),
         share=percent(audit.side.value),
         low=percent(audit.side.low),
         high=percent(audit.side.high),
@@ -324,7 +230,7 @@ def _audited(audit: AuditAccuracy | None) -> str:
         cause_high=percent(audit.cause.high),
     )
     if audit.unsure:
-        text += "; " + texts["unsure"].format(unsure=number(audit.unsure))
+        text += "; " + texts["unsure"].format(unsure=many(audit.unsure, "audit"))
     return text
 
 
@@ -346,14 +252,17 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
     yield "audited accuracy", text
     if quality.audit is not None and quality.audit.answered:
         yield "audited sides by verdict", _strata(quality.audit)
-    of = {"diagnosed": number(quality.diagnosed)}
+    of = {"diagnosed": many(quality.diagnosed, "verdict")}
     for label, name, count in (
         ("abstained", "undecided", quality.abstained),
         ("contested", "contested by owners", quality.contested),
     ):
-        part = count / quality.diagnosed if quality.diagnosed else None
-        yield name, texts[label].format(count=number(count), share=percent(part), **of)
-    yield "revised", texts["corrected"].format(corrected=number(quality.corrected), revised=number(quality.revised))
+        if not quality.diagnosed:
+            yield name, texts["undiagnosed"]
+            continue
+        yield name, texts[label].format(count=number(count), share=percent(count / quality.diagnosed), **of)
+    revised = {"corrected": many(quality.corrected, "verdict"), "revised": number(quality.revised)}
+    yield "revised", texts["corrected"].format(**revised)
     if quality.seconds_to_verdict is not None:
         median, high = (duration(seconds) if seconds >= 1 else "under 1 s" for seconds in quality.seconds_to_verdict)
         yield "time to verdict", texts["latency"].format(median=median, high=high)
@@ -361,7 +270,7 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
     silent = len(quality.silent_hours)
     yield (
         "hours without data",
-        texts["silent"].format(count=number(silent), hours=number(hours)) if silent else texts["unsilent"],
+        texts["silent"].format(count=number(silent), hours=many(hours, "hour")) if silent else texts["unsilent"],
     )
 
 

@@ -17,7 +17,7 @@ from service.reports import scope as scopes
 from service.reports.audit_accuracy import accuracy
 from service.reports.comparison import COMPARED
 from service.reports.document import Todo
-from service.reports.records import EVERYTHING
+from service.reports.records import EVERYTHING, Price
 from service.reports.weekly_facts import (
     AutomationFacts,
     Cluster,
@@ -42,8 +42,15 @@ DIFFERENCES = 10
 NODES = 50
 
 
-def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime, scope: Scope = EVERYTHING) -> Facts:
-    """The facts of a week; those of a cluster or team with a `scope`.
+def gather(
+    store: Store,
+    week: Week,
+    zone: ZoneInfo,
+    now: datetime,
+    scope: Scope = EVERYTHING,
+    price: Price | None = None,
+) -> Facts:
+    """The facts of a week; those of a cluster or team with a `scope`. `price`: of a GPU-hour, for the cost.
 
     Raises:
         InvalidInput: no job of the scope is known.
@@ -86,6 +93,7 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime, scope: Scope
             goodput=figures.compute(reading.goodput.counts(week.days(zone), scope), scope),
             goodput_trend=_goodput_trend(reading, week, zone, scope),
             scope=scope,
+            price=price,
         )
 
 

@@ -13,7 +13,7 @@ from service.errors import Conflict, NotFound
 from service.formatting import number
 from service.reports import build, document, gather
 from service.reports.document import Report
-from service.reports.records import EVERYTHING
+from service.reports.records import EVERYTHING, Price
 from service.reports.repository.reports import Published
 from service.reports.scope import values, words
 from service.reports.subscriptions import send_due
@@ -35,8 +35,20 @@ LARGE = 1_000  # failures in a week; above it, building a report takes too long 
 class ReportService:
     """Published reports, and the present state of any week."""
 
-    def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, drafts: StaleCache[Report] | None = None) -> None:
-        """With `drafts` the present state of a large week may come from that cache; the report shows its time."""
+    def __init__(
+        self,
+        store: Store,
+        zone: ZoneInfo,
+        clock: Clock,
+        drafts: StaleCache[Report] | None = None,
+        *,
+        price: tuple[float | None, str] = (None, ""),
+    ) -> None:
+        """With `drafts` the present state of a large week may come from that cache; the report shows its time.
+
+        `price`: of a GPU-hour, and its currency; None: the report shows no costs.
+        """
+        self._price = None if price[0] is None else Price(price[0], price[1])
         self._drafts = drafts
         self._store = store
         self._zone = zone
@@ -50,7 +62,7 @@ class ReportService:
             InvalidInput: no job of the scope is known.
             Unavailable: the database does not answer.
         """
-        return build.build(gather.gather(self._store, week, self._zone, self._clock.now(), scope))
+        return build.build(gather.gather(self._store, week, self._zone, self._clock.now(), scope, self._price))
 
     def read(self, week: Week, version: int | None = None, scope: Scope = EVERYTHING) -> Report:
         """The published report (`version`, by default the newest), or the present state of an unpublished week.

@@ -18,6 +18,18 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """The price of a GPU-hour, as an operator set it."""
+
+    gpu_hour: float
+    currency: str
+
+    def of(self, gpu_hours: float) -> str:
+        """What GPU-hours cost, with the currency; without decimals."""
+        return f"{gpu_hours * self.gpu_hour:,.0f}\u00a0{self.currency}"
+
+
+@dataclass(frozen=True, slots=True)
 class PublishedReport:
     """A line of the list of published reports: the newest version of a week, of all jobs or of a scope."""
 

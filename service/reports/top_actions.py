@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from service.formatting import gpu_hours, number, whole_words
+from service.formatting import gpu_hours, many, number, percent, whole_words
 from service.reports import scope as scopes
 from service.reports.document import FollowUp, Todo
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
@@ -40,13 +40,18 @@ def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[Todo, ...]:
     Each counts only the failures that no action before it covers, so that the savings can be added up.
     """
     actions, cells, made = list(_actions(facts, texts)), list(facts.cells), list[Todo]()
+    lost = sum(cell.gpu_hours for cell in cells)
     while actions and len(made) < MOST:
         best = min(actions, key=lambda one: (*(-value for value in one.left(cells)), one.title))
         saved, hours, failures = best.left(cells)
         if not failures:
             break
-        jobs = texts["jobs"].format(failures=number(failures))
-        gain = texts["gain"].format(gain=gpu_hours(saved)) if saved > 0 else jobs
+        if saved > 0:
+            gain = texts["gain"].format(gain=gpu_hours(saved), share=percent(saved / lost, 0))
+            gain += f", {facts.price.of(saved)}" if facts.price is not None else ""
+        else:
+            whose = texts["its" if failures == 1 else "their"]
+            gain = texts["jobs"].format(failures=many(failures, "failed attempt"), whose=whose)
         made.append(
             Todo(
                 best.title,
@@ -88,7 +93,7 @@ def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
         f"/failures?{urlencode({'category': 'EE.1', **scopes.values(facts.scope)})}",
         ENVIRONMENT,
         lambda cell: cell.environment,
-        lambda failures, _hours: texts["environment_calculation"].format(failures=number(failures)),
+        lambda failures, _hours: texts["environment_calculation"].format(failures=many(failures, "failure")),
     )
 
 
@@ -106,7 +111,7 @@ def _of_group(group: GroupFacts, texts: Mapping[str, Any], scope: Scope) -> _Act
         f"{GROUP}{group.fingerprint}",
         lambda cell: cell.group in members and not cell.environment,
         lambda failures, _hours: texts["group_calculation"].format(
-            failures=_many(failures, "failure"), users=_many(group.users, "user")
+            failures=many(failures, "failure"), users=many(group.users, "user")
         ),
     )
 
@@ -124,10 +129,6 @@ def _of_node(node: NodeFacts, texts: Mapping[str, Any]) -> _Action:
     )
 
 
-def _many(count: int, what: str) -> str:
-    return f"{number(count)} {what}{'' if count == 1 else 's'}"
-
-
 def follow_ups(facts: Facts, texts: Mapping[str, str]) -> Iterable[FollowUp]:
     """The outcome of each earlier action: the failures and GPU-hours that it is about, then and in this week."""
     for todo in facts.previous_todo:
@@ -138,8 +139,9 @@ def follow_ups(facts: Facts, texts: Mapping[str, str]) -> Iterable[FollowUp]:
 def _follow_up(todo: Todo, facts: Facts, texts: Mapping[str, str]) -> FollowUp:
     cells = [cell for cell in facts.cells if covers(todo.target, cell, facts)]
     failures, hours = sum(cell.failures for cell in cells), sum(cell.gpu_hours for cell in cells)
-    before = {"failures_before": number(todo.failures), "hours_before": gpu_hours(todo.lost_gpu_hours)}
+    earlier = number(todo.failures) if failures else many(todo.failures, "failed attempt")
+    before = {"failures_before": earlier, "hours_before": gpu_hours(todo.lost_gpu_hours)}
     outcome = texts["none" if not failures else "again"].format(
-        failures=number(failures), hours=gpu_hours(hours), **before
+        failures=many(failures, "failed attempt"), hours=gpu_hours(hours), **before
     )
     return FollowUp(todo.title, outcome, todo.href)

@@ -7,7 +7,7 @@ from datetime import datetime
 from service.goodput.records import Goodput, TrendPart
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.document import Todo
-from service.reports.records import EVERYTHING, Amount
+from service.reports.records import EVERYTHING, Amount, Price
 from service.statistics.records import Scope
 
 
@@ -168,7 +168,7 @@ class Facts:
     `groups_cut`: the week has more groups than were read.
     `previous_todo`: the actions that the published report of the week before recommended.
     `goodput`: the figures of the week; `goodput_trend`: one part for each of the last weeks, ending with this one.
-    `scope`: whose jobs count.
+    `scope`: whose jobs count. `price`: of a GPU-hour, None where none is set.
     `recorded_mitigations`: what people recorded as the fix of a failure of the week, by mitigation code.
     """
 
@@ -195,3 +195,4 @@ class Facts:
     goodput: Goodput | None = None
     goodput_trend: tuple[TrendPart, ...] = ()
     scope: Scope = EVERYTHING
+    price: Price | None = None

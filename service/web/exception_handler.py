@@ -98,7 +98,9 @@ def _as_page(
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         where = "/login" if wanted == "/" else f"/login?next={quote(wanted, safe='')}"
         return RedirectResponse(where, HTTPStatus.SEE_OTHER)
-    principal = getattr(request.state, "principal", None)
+    # No route has this address, so nothing has authorised the caller: the page keeps the navigation all the same.
+    principal = getattr(request.state, "principal", None) or getattr(request.state, "identified", None)
+    request.state.principal = principal
     context = {
         "title": title,
         "detail": detail.rstrip("."),

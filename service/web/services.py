@@ -217,7 +217,8 @@ class Services:
     @property
     def reports(self) -> ReportService:
         """The weekly quality reports."""
-        return ReportService(self.store, self.zone, self.clock, self.report_drafts)
+        price = (self.gpu_hour_price, self.gpu_hour_currency)
+        return ReportService(self.store, self.zone, self.clock, self.report_drafts, price=price)
 
     @property
     def subscriptions(self) -> Subscriptions:

@@ -33,3 +33,13 @@ def test_the_explanation_for_the_owner_follows_the_rule() -> None:
         text = owner_summary.explanation(case, cause, None, abstained=abstained)
         assert "(rank 3)" in text
         assert "gpu018" not in text
+
+
+def test_an_undecided_explanation_can_begin_with_its_doubt() -> None:
+    case = Case(JobFacts(status="failed"), (), suspect=PLACE)
+    undecided = owner_summary.explanation(case, "HW.NET.1", None, abstained=True)
+    assert undecided.endswith("this is the best guess.")
+    guess = owner_summary.best_guess(undecided)
+    assert guess.startswith("Best guess: An InfiniBand")
+    assert "does not settle" not in guess
+    assert owner_summary.best_guess("A file is missing.") == "A file is missing."

@@ -170,7 +170,7 @@ def test_an_incident_is_held_and_released(site: Site, page: Page, variant: Varia
     page.get_by_label("cluster").fill("orion")
     page.get_by_label("name", exact=True).fill(f"/{share}")
     page.get_by_role("button", name="Open and hold affected jobs").click()
-    expect_output(page, "Failures over this resource are held from now on.")
+    expect_output(page, "Jobs that fail because of this resource are held from now on.")
     address = page.url.partition("?")[0]
     labels = {"faultline/resubmit": "auto"}
     stale = [

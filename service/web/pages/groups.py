@@ -21,6 +21,7 @@ from service.web.api.parameters import GroupTexts, group_filter
 from service.web.auth import READ, Principal
 from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input
 from service.web.pages.charts import figures, sparklines
+from service.web.pages.failure.page import success_after
 from service.web.pages.failure.to_check import to_check
 from service.web.pages.forms import (
     DEFAULT_ROWS,
@@ -134,9 +135,10 @@ def group(
     with services.snapshot() as snapshot:
         detail = group_views.group(snapshot, group_id, reader.name)
         latest = views.failures(snapshot, FailureQuery({"group": str(group_id)}), limit=LATEST)
-        last = None
+        last = succeeded_since = None
         if latest.items:
-            last = views.failure(snapshot, latest.items[0].id).verdict
+            newest = views.failure(snapshot, latest.items[0].id)
+            last, succeeded_since = newest.verdict, success_after(newest)
         signatures = [line["signature"] for line in (last or {}).get("evidence") or () if line.get("signature")]
         context = {
             "detail": detail,
@@ -157,6 +159,7 @@ def group(
             "labels": group_views.labels(snapshot, group_id),
             "latest": latest.items,
             "last": last,
+            "succeeded_since": succeeded_since,
             "to_check": to_check(latest.items[0].status, last, abstained=latest.items[0].abstained) if last else None,
             "causes": causes_by_side(),
             "mitigations": mitigations(),

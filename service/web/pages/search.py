@@ -18,6 +18,7 @@ from service.web.views import FailureQuery
 router = APIRouter()
 _FINGERPRINT = re.compile(r"v?\d{1,3}:[0-9a-z]{1,64}")
 _COPIED = re.compile(r"(\S{1,200}) / (\S{1,200})")
+_GROUP = re.compile(r"group ([0-9]{1,15})", re.ASCII | re.IGNORECASE)
 _INCIDENT = re.compile(r"[Ii]-([0-9]{1,15})", re.ASCII)
 # What a text is looked up as, in this order; words of the log last.
 _EXACT = ("job", "node", "user", "group")
@@ -40,6 +41,9 @@ def search(
     incident = _INCIDENT.fullmatch(wanted)
     if incident is not None and reader.may("read"):
         return redirect(f"/incidents/{incident[1]}")
+    group = _GROUP.fullmatch(wanted)
+    if group is not None and reader.may("read"):
+        return redirect(f"/groups/{group[1]}")
     with services.snapshot() as snapshot:
         found = named(snapshot, reader, wanted, times) if cluster is None else of_job(snapshot, cluster, wanted)
         narrowed = None if found else one_word_as_filter(snapshot, wanted)

@@ -123,7 +123,10 @@
       scales: { x: { time: false, range: () => [-0.5, starts.length - 0.5] }, y: { range: (_, __, high) => [0, Math.max(1, high) * 1.05] } },
       axes: axes({ values: (_, ticks) => ticks.map(figure), ...(data.whole ? { incrs: WHOLE } : {}) }, {
         splits: () => { const every = Math.max(1, Math.ceil(starts.length / Math.max(2, Math.floor(box.clientWidth / 110)))); return starts.map((_, at) => at).filter((at) => at % every === 0); },
-        values: (_, ticks) => ticks.map(shown),
+        values: (_, ticks) => ticks.map((tick, at) => { // the date stands only where it is another one than at the label before
+          const time = shown(tick);
+          return at && !day && shown(ticks[at - 1]).slice(0, 5) === time.slice(0, 5) ? time.slice(6) : time;
+        }),
       }),
       series: [{}, ...layers.map((layer) => ({ label: layer.name, fill: layer.colour, stroke: layer.colour, width: 0, paths: uPlot.paths.bars({ size: [0.82, 60], align: 0 }), points: { show: false } }))],
       cursor: { y: false, points: { show: false }, drag: { x: Boolean(box.dataset.zoom), y: false, setScale: false, dist: 6, click: (plot, event) => { if (plot.select.width >= 4) event.stopImmediatePropagation(); } } },

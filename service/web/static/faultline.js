@@ -87,6 +87,8 @@
     const all = document.querySelector("[data-tick=" + form + "]");
     const count = () => {
       const ticked = boxes.filter((box) => box.checked).length;
+      // Nothing is selected: nothing can be done. Without scripts the server says so.
+      document.querySelectorAll("#" + form + " button:not([hidden])").forEach((button) => { button.disabled = !ticked; });
       label.textContent = ticked + " selected:";
       if (all) all.textContent = ticked === boxes.length ? "select none" : "select all " + boxes.length;
       return ticked;
@@ -158,7 +160,8 @@
   const load = (verb, address, from, values = {}) => {
     const main = document.getElementById("main");
     main.inert = true; // until the answer is there: what one types meanwhile would be lost
-    return window.htmx.ajax(verb, address, { ...MAIN, source: from, values }).catch(() => undefined).finally(() => { main.inert = false; }); // htmx:sendError tells why
+    main.setAttribute("aria-busy", "true");
+    return window.htmx.ajax(verb, address, { ...MAIN, source: from, values }).catch(() => undefined).finally(() => { main.inert = false; main.removeAttribute("aria-busy"); }); // htmx:sendError tells why
   };
   document.addEventListener("submit", (event) => {
     const form = event.target, pressed = event.submitter;

@@ -1,11 +1,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from service.reports.breakdowns import compare_share
 from service.reports.build import build
 from service.reports.document import Report, Section, from_wire
-from service.reports.records import Amount
-from service.reports.weekly_facts import CostCell, WeekCounts
+from service.reports.records import Amount, Price
+from service.reports.weekly_facts import AutomationFacts, CostCell, Facts, WeekCounts
 from tests.service.reports.sample_facts import GOODPUT, SINCE, facts, group, week
 
 
@@ -22,7 +24,7 @@ def test_a_sentence_each_for_failures_and_cost() -> None:
     text = " ".join(build(facts()).sentences).replace("\u00a0", " ")
     assert "70 of 1,000 jobs failed (7.0 %" in text
     assert "No significant change from the previous 4 weeks (7.0 %)" in text
-    assert "They lost 110 GPU-hours" in text
+    assert "Failures lost 110 GPU-hours (95 % interval 79 to 151)" in text
 
 
 def test_a_significant_rise_is_reported_and_a_small_one_is_not() -> None:
@@ -89,7 +91,7 @@ def test_without_known_gpu_hours_actions_are_ordered_by_jobs() -> None:
 def test_accuracy_and_hours_without_data() -> None:
     text = dict(build(facts()).trust)
     assert "38 of 40" in text["audited accuracy"]
-    assert text["hours without data"].startswith("1 of 168")
+    assert text["hours without data"] == "in 1 of 168 hours no job ended; no rate counts such hours"
     unaudited = build(replace(facts(), quality=replace(facts().quality, audited=0, audited_right=0, audit=None)))
     assert "accuracy is unknown" in dict(unaudited.trust)["audited accuracy"]
 
@@ -131,8 +133,8 @@ def test_a_list_says_how_many_entries_it_leaves_out() -> None:
     many = tuple(group(number, hours=20 - number) for number in range(13))
     report = build(replace(facts(), groups=many))
     assert len(rows(report, "new")) == 10
-    assert "there are 3 more" in " ".join(section(report, "new").paragraphs)
-    assert "at least 3 more" in " ".join(
+    assert "The first 10 of 13 are listed." in " ".join(section(report, "new").paragraphs)
+    assert "of at least 13 are listed." in " ".join(
         section(build(replace(facts(), groups=many, groups_cut=True)), "new").paragraphs
     )
 
@@ -179,7 +181,7 @@ def test_the_largest_loss_is_called_most_only_if_it_is_more_than_half() -> None:
         lost = Amount(70, sum(sides.values()), 1.0)
         of = {side: Amount(1, hours, hours) for side, hours in sides.items()}
         one = replace(week(47), lost=lost, by_side=of, amounts=tuple(sides.values()))
-        return next(text for text in build(facts(one)).sentences if "They lost" in text).replace("\u00a0", " ")
+        return next(text for text in build(facts(one)).sentences if "Failures lost" in text).replace("\u00a0", " ")
 
     assert "most of them through hardware failures (80 %)" in cost(hardware=8, user=2)
     assert "the largest part through user failures (40 %)" in cost(hardware=3, system=3, user=4)
@@ -209,3 +211,80 @@ def test_tables_that_count_attempts_say_so() -> None:
         assert table is not None
         assert "jobs" not in table.columns
         assert "attempts" in table.columns
+
+
+def failing(failed: int, *, finished: int = 9, hours: float = 1.5) -> Facts:
+    """A week in which `failed` of nine jobs failed, after weeks of which one is complete."""
+    one = facts(
+        week(46, user=2),
+        week(47, finished=finished, user=0, hardware=failed, hours=hours),
+        cells=(CostCell("1:1", "orion", None, False, failed, failed * hours),) if failed else (),
+        groups=(replace(group(1, hours=hours, side="hardware"), headline="Xid 79", users=1),),
+        goodput=GOODPUT,
+        causes={},
+        categories={},
+        symptoms={},
+        nodes=(),
+    )
+    return replace(one, quality=replace(one.quality, diagnosed=failed, abstained=0, contested=0, corrected=1))
+
+
+@pytest.mark.parametrize(
+    ("failed", "sentences"),
+    [
+        (
+            0,
+            (
+                "None of 9 jobs failed (95 % interval of the rate 0.0 % to 29.9 %).",
+                "Not compared: only 1 previous week is complete, and a comparison needs 3.",
+                "Goodput was 91.7 % of 300 GPU-hours.",
+            ),
+        ),
+        (
+            1,
+            (
+                "1 of 9 jobs failed (11.1 %, 95 % interval 2.0 % to 43.5 %); of their attempts, 1 of 9 failed.",
+                "Not compared: only 1 previous week is complete, and a comparison needs 3.",
+                "Failures lost 1.5 GPU-hours (95 % interval 0.2 to over 150), all of them through hardware failures.",
+                "Goodput was 91.7 % of 300 GPU-hours.",
+            ),
+        ),
+    ],
+)
+def test_sentences_read_well_without_failures_and_with_one(failed: int, sentences: tuple[str, ...]) -> None:
+    found = [text.replace("\u00a0", " ") for text in build(failing(failed)).sentences]
+    assert tuple(found) == sentences
+
+
+def test_one_is_followed_by_the_singular_and_none_has_no_share() -> None:
+    earlier = build(failing(1)).todo
+    one = replace(failing(1), previous_todo=earlier, automation=AutomationFacts({"done": 1}, {}, 1, 0, 1))
+    report = build(one)
+    assert report.todo[0].calculation == "all GPU-hours that its 1 failure of 1 user lost this week"
+    assert report.previous[0].outcome == (
+        "1 failed attempt lost 1.5 GPU-hours this week; in the week before, 1 lost 1.5"
+    )
+    trust = {label: text.replace("\u00a0", " ") for label, text in report.trust}
+    assert trust["undecided"] == "0 of 1 verdict (0.0 %)"
+    assert trust["revised"] == "1 verdict corrected by people, 5 revised as evidence arrived"
+    assert "later retracted: 1." in section(report, "automation").paragraphs[0]
+    assert dict(build(failing(0)).trust)["undecided"] == "no verdict in this week"
+    solved = build(replace(failing(0), previous_todo=earlier)).previous[0].outcome
+    assert solved == "no failure this week; in the week before, 1 failed attempt lost 1.5 GPU-hours"
+    unknown = build(replace(failing(1, hours=0.0), groups=(replace(group(1, hours=0), users=1),)))
+    assert unknown.todo[0].gain == "saves 1 failed attempt a week; its GPU-hours are unknown"
+
+
+def test_an_action_says_which_share_of_the_loss_it_saves_and_its_price_if_one_is_set() -> None:
+    gains = [todo.gain.replace("\u00a0", " ") for todo in build(facts()).todo]
+    assert gains[1] == "saves up to 40 GPU-hours a week (8 % of what failures lost)"
+    priced = build(replace(facts(), price=Price(2.5, "EUR")))
+    text = " ".join(priced.sentences).replace("\u00a0", " ")
+    assert "At 2.50 EUR a GPU-hour, this is 275 EUR." in text
+    assert priced.todo[1].gain.replace("\u00a0", " ") == (
+        "saves up to 40 GPU-hours a week (8 % of what failures lost), 100 EUR"
+    )
+
+
+def test_causes_with_most_failures_come_first() -> None:
+    assert [row[0].split()[0] for row in rows(build(facts()), "causes")[:3]] == ["USER.1", "HW.GPU.1", "HW.GPU.2"]

@@ -128,7 +128,7 @@ def test_the_outcome_of_last_weeks_actions_compares_the_same_failures() -> None:
     for todo, one in zip(before.todo, same, strict=True):
         assert f"{todo.failures} lost" in one.outcome
     gone = build(facts(previous_todo=before.todo, cells=())).previous
-    assert all(one.outcome.startswith("no failure in this week") for one in gone)
+    assert all(one.outcome.startswith("no failure this week") for one in gone)
 
 
 def test_the_interval_of_a_few_failures_is_open_at_the_top() -> None:
@@ -136,8 +136,8 @@ def test_the_interval_of_a_few_failures_is_open_at_the_top() -> None:
     one = replace(week(47, finished=2, user=0, hardware=1, hours=4.0), amounts=(4.0,))
     made = build(facts(one, causes={}, categories={}, symptoms={}))
     assert made.chart[-1].high > 1e6, "programs get the figure as it is"
-    [lost] = [one for one in made.sentences if "GPU-hours (" in one]
-    assert "4.0 GPU-hours (0.4 to over 400)" in lost
+    [lost] = [one for one in made.sentences if "Failures lost" in one]
+    assert "4.0 GPU-hours (95 % interval 0.4 to over 400)" in lost
     for text in (html_words.unescape(html.render(made)), markdown.render(made)):
         assert "0.4 to over 400" in text
         assert not re.search(r"to [\d,]{9}", text)

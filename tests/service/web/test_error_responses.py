@@ -91,6 +91,7 @@ def test_a_page_tells_people_the_same_in_words(client: TestClient) -> None:
         answer = client.get(path)
         assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
         assert word in answer.text
+        assert '<nav id="menu"' in answer.text, "one can go on from here"
 
 
 def test_an_internal_error_is_logged_and_reported_without_details(

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from fastapi.testclient import TestClient
 
+from service import weeks
 from service.web import goodput_views
 from service.web.app import create_app
 from tests.service.sample_rows import job, put, succeeded
@@ -104,6 +105,7 @@ def test_a_price_gives_the_cost_of_lost_hours(filled: World) -> None:
     cost = client.get("/api/v1/goodput").json()["cost"]
     assert (cost["currency"], cost["lost"], cost["by_cause"]["HW.GPU.2"]) == ("EUR", 20.0, 10.0)
     assert "20 EUR" in client.get("/goodput").text
+    assert " EUR a GPU-hour, this is " in client.get(f"/reports/{weeks.of(NOW, ZoneInfo('UTC'))}").text
 
 
 def test_a_period_is_divided_into_days_of_the_zone_or_weeks() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.contracts import LogStream
-from service.web.pages.failure.log_excerpt import Gap, Line, excerpt, excerpts, numbered, places_of
+from service.web.pages.failure.log_excerpt import Gap, Line, code_of_frame, excerpt, excerpts, numbered, places_of
 
 
 def evidence_line(
@@ -65,3 +65,15 @@ def test_shown_and_left_out_make_up_the_stream(text: str, at: list[int]) -> None
     assert sum(row.lines if isinstance(row, Gap) else 1 for row in found.rows) <= found.lines
     shown = [row.number for row in found.rows if isinstance(row, Line) and row.number is not None]
     assert shown == sorted(set(shown))
+
+
+def test_the_line_of_code_below_the_frame_of_the_job_is_found() -> None:
+    frames = 'File "/home/ana/retrain.py", line 97, in a\n    not_this()\n  File "/home/ana/train.py", line 97, in step'
+    text = f"Traceback (most recent call last):\n  {frames}\n    loss = f(x)\nIndexError: boom"
+    shown = [excerpt(LogStream(text, 0), [evidence_line(6, "IndexError: boom")])]
+    assert code_of_frame("train.py:97", shown) == "loss = f(x)"
+    assert code_of_frame("retrain.py:97", shown) == "not_this()"
+    for other in ("train.py:9", "train.py:970", "rain.py:97", "", None):
+        assert code_of_frame(other, shown) is None
+    bare = [excerpt(LogStream(text.replace("    loss = f(x)\n", ""), 0), [evidence_line(5, "IndexError: boom")])]
+    assert code_of_frame("train.py:97", bare) is None

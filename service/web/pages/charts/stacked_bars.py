@@ -1,6 +1,6 @@
 """The charts of the overview: failed jobs and lost GPU-hours over time, stacked by side, with axes and a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -125,6 +125,15 @@ def moment(at: datetime, zone: ZoneInfo, step: timedelta) -> str:
     return f"{at.astimezone(zone):%m-%d %H:%M}"
 
 
+def short(times: Sequence[str]) -> Iterator[str]:
+    """Times of an axis: the date stands only where it is another one than at the label before."""
+    before = ""
+    for time in times:
+        date, _, hour = time.partition(" ")
+        yield hour if hour and date == before else time
+        before = date
+
+
 def _chart(
     name: str,
     unit: str,
@@ -157,7 +166,7 @@ def _chart(
         unit,
         bars,
         shown,
-        tuple(times[::every]),
+        tuple(short(times[::every])),
         per(parts),
         total,
         _data(unit, parts, values, zone, placed),

@@ -1,7 +1,9 @@
 """Log excerpts on the failure page: evidence lines with context, and the end; other lines are counted."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from classifiers.contracts import LogStream
@@ -102,6 +104,20 @@ def excerpt(
         last = position
     begins = "initiating" in roles.values()
     return Excerpt(attempt_id, index, stream, len(lines), tuple(rows), bool(roles), begins)
+
+
+def code_of_frame(frame: str | None, shown: Sequence[Excerpt]) -> str | None:
+    """The line of code that a traceback of Python shows below a frame such as `train.py:97`; None if none is there."""
+    name, _, number = (frame or "").rpartition(":")
+    if not name or not number.isdigit():
+        return None
+    # A path, and only a whole name of a file: the frame of `retrain.py` is another one.
+    where = re.compile(rf'\bFile "(?:[^"]*[/\\])?{re.escape(name)}", line {number}\b')
+    for rows in (one.rows for one in shown if one.begins):
+        for row, following in pairwise(rows):
+            if isinstance(row, Line) and isinstance(following, Line) and where.search(row.text):
+                return following.text.strip() if following.text.startswith("    ") else None
+    return None
 
 
 def excerpts(

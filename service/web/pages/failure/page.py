@@ -8,6 +8,7 @@ import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from classifiers import owner_summary
 from classifiers.suspected_place import suspected_node, suspects_nodes
 from service.contracts.verdict import ChainPart
 from service.errors import NotFound, Unavailable
@@ -21,7 +22,7 @@ from service.web import automation_views, node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
-from service.web.pages.failure.log_excerpt import excerpts, places_of
+from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
 from service.web.pages.failure.rank_strip import rank_strip
@@ -98,6 +99,7 @@ def failure(
             "problems": [what for logs in detail.logs for what in logs.event.get("intake_problems") or ()],
             "also": also(detail.row),
             "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
+            "own_code": code_of_frame(verdict.get("own_frame"), shown),
             "first_in_log": any(one.begins for one in shown),
             "close": close(verdict),
             "spread": spread(verdict, detail.row),
@@ -164,7 +166,12 @@ def by_hand(detail: FailureDetail, verdict: Mapping[str, Any]) -> str | None:
 
 
 def answer(detail: FailureDetail) -> str:
-    """The headline: what happened. The first error line is omitted, because the evidence below shows it."""
+    """What happened, as a guess where the evidence does not decide. The evidence below shows the first error line."""
+    text = _explanation(detail)
+    return owner_summary.best_guess(text) if detail.row.abstained else text
+
+
+def _explanation(detail: FailureDetail) -> str:
     explanation = (detail.verdict or {}).get("explanation") or detail.row.headline
     first = next((e["text"] for e in (detail.verdict or {}).get("evidence") or () if e["role"] == "initiating"), None)
     if first:

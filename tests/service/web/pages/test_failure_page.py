@@ -110,6 +110,15 @@ def test_advice_on_a_failure_of_the_user_points_at_the_own_code() -> None:
     assert "pretrain.py" not in MitigationWording(elsewhere, ("gpu018",), EMPTY).mitigation("M2")
 
 
+def test_the_own_code_is_quoted_beside_its_place(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BY_WORD, "IndexError", replace(GUESS, own_frame="train.py:97"))
+    text = (
+        'Traceback (most recent call last):\n  File "/x/train.py", line 97, in step\n    loss = f(x)\nIndexError: boom'
+    )
+    sure = page_of(client, event("1", logs=[log(text)])).partition('class="sure"')[2].partition("</p>")[0]
+    assert "In the job's own code: <code>train.py:97</code>, <code>loss = f(x)</code>." in sure
+
+
 def test_the_page_tells_how_the_failure_went(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = (
         ChainStep("beginning", "IndexError: list index out of range", rank=21, lines=1),
@@ -172,6 +181,32 @@ def test_a_job_id_that_is_used_again_is_another_job(client: TestClient) -> None:
     retried = client.get(f"/failures/{found['900241']}").text
     assert retried.partition("<h2>This job</h2>")[2].partition("</table>")[0].count("<tr") == 3
     assert "No similar failure is known whose job succeeded afterwards" in retried
+
+
+def test_what_resolved_a_similar_failure_stands_in_the_advice_where_a_person_decides(client: TestClient) -> None:
+    odd = [log("SomethingError: nobody has seen this before")]
+    began = NOW - timedelta(days=2)
+    old = {"started_at": (began - timedelta(hours=1)).isoformat(), "ended_at": began.isoformat(), "nodes": ["gpu019"]}
+    again = {"started_at": began.isoformat(), "ended_at": (began + timedelta(hours=1)).isoformat()}
+    solved = event("8", attempt=1, status="succeeded", logs=[], nodes=["gpu020"], **again)
+    page = page_of(client, event("8", logs=odd, **old), solved, event("9", logs=odd))
+    advice = words(page.partition('<div class="do">')[2].partition("</section>")[0])
+    assert "A similar failure was resolved: orion / 8 , 2 d ago ; the same job succeeded" in advice
+    assert "on other nodes, without gpu019" in advice
+    assert "orion / 8" not in words(page.partition("<h2>Related</h2>")[2].partition('<div class="columns">')[0])
+    assert '<span class="side unknown">unknown</span> <a href' in page.partition("<h2>Related</h2>")[2]
+
+
+def test_ranks_are_named_in_the_right_number_and_no_symptom_is_called_others(client: TestClient) -> None:
+    cascade = [log("ncclRemoteError Error", rank) for rank in (0, 2)]
+    shown = words(page_of(client, event("1", logs=[log(XID, 1), *cascade])))
+    assert "First: rank 1 on gpu018. Affected by it: ranks 0, 2." in shown
+    BY_WORD["OtherError"] = replace(GUESS, symptom="D.1.11")
+    try:
+        other = page_of(client, event("2", logs=[log("OtherError: x")], ended_at=NOW.isoformat()))
+    finally:
+        del BY_WORD["OtherError"]
+    assert "Symptom:" not in words(other.partition('class="sure"')[2].partition("</p>")[0])
 
 
 def test_the_reasons_of_a_verdict_are_given_in_words() -> None:

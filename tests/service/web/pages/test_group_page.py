@@ -123,3 +123,19 @@ def test_few_failures_are_never_said_to_be_unusual() -> None:
     assert barely.lift == pytest.approx(1 / 0.3)
     assert sure.least > barely.least
     assert group_views.unusual({"user": [barely], "queue": [sure]}) == [("queue", sure)]
+
+
+def test_the_advice_names_its_failure_and_that_the_job_has_succeeded_since(client: TestClient) -> None:
+    lost = event("1", logs=[log("NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus.")])
+    client.post("/api/v1/events", content=lines(lost))
+    number = the_group(client)
+
+    def advice() -> str:
+        page = client.get(f"/groups/{number}").text
+        return words(page.partition('<div class="do">')[2].partition("</div>")[0])
+
+    assert advice().strip().startswith("Latest failure: orion / 1 , 30 min ago . Advice: Resubmit now.")
+    began = (NOW - timedelta(minutes=20)).isoformat()
+    again = event("1", attempt=1, status="succeeded", logs=[], started_at=began, ended_at=NOW.isoformat())
+    client.post("/api/v1/events", content=lines(again))
+    assert "Its job has succeeded since. The advice was: Resubmit now." in advice()

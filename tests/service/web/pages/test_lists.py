@@ -96,7 +96,7 @@ def test_groups_and_their_links_keep_the_period_of_the_header(client: TestClient
         api = client.get(f"/api/v1{address}")
         assert len(api.json()["items"]) == seen
     page = client.get("/groups?since=7d&side=hardware").text
-    assert '<a href="/groups?since=24h&amp;side=hardware">last 24 h</a>' in page
+    assert '<a href="/groups?since=24h&amp;side=hardware"><span class="last">last </span>24 h</a>' in page
     assert 'name="since" value="7d"' in page.partition("<main")[2], "the form of the filters keeps it"
     for other in ("/incidents", "/nodes", "/failures"):
         assert f'href="{other}?since=7d"' in page.partition("<header")[0]

@@ -38,6 +38,9 @@ def test_the_chart_covers_the_whole_chosen_period(client: TestClient, since: str
     assert f"Failed attempts per {unit}" in shown
     labels = re.findall(r"<span>(.*?)</span>", shown.partition('<p class="axis">')[2].partition("</p>")[0])
     assert len(set(labels)) == len(labels) > 3, "every label of the axis says another time"
+    dates = [label.partition(" ")[0] for label in labels if "-" in label]
+    assert len(set(dates)) == len(dates), "a date is said once"
+    assert "-" in labels[0]
     assert len(re.findall(r'<path class="user"', shown)) == (1 if since == "28d" else 0)
     assert len(re.findall(r'<path class="hardware"', shown)) == 2
 
@@ -46,9 +49,9 @@ def test_the_last_hour_is_one_click_away(client: TestClient) -> None:
     before = (NOW - timedelta(minutes=90)).isoformat()
     client.post("/api/v1/events", content=lines(event("1"), event("2", started_at=before, ended_at=before)))
     for path in ("/", "/failures"):
-        assert f'<a href="{path}?since=1h">last 1 h</a>' in client.get(path).text
+        assert f'<a href="{path}?since=1h"><span class="last">last </span>1 h</a>' in client.get(path).text
     shown = client.get("/?since=1h").text
-    assert '<a href="/?since=1h" aria-current="true">last 1 h</a>' in shown
+    assert '<a href="/?since=1h" aria-current="true"><span class="last">last </span>1 h</a>' in shown
     assert "Failed attempts per 5 minutes" in shown
     assert len(client.get("/api/v1/failures?since=1h").json()["items"]) == 1
     assert client.get("/failures?since=1h").text.count('<td class="what">') == 1

@@ -84,3 +84,12 @@ def test_who_is_served_alone_has_that_persons_rights_until_there_is_a_login(ana:
     assert "Groups" not in words(ana.get("/failures").text.partition("</nav>")[0])
     world.token("read")
     assert ana.get("/api/v1/failures").status_code == 401
+
+
+def test_nodes_are_named_without_links_to_pages_that_an_owner_may_not_open(ana: TestClient, world: World) -> None:
+    [row, *_] = ana.get("/api/v1/failures?job=3").json()["items"]
+    page = ana.get(f"/failures/{row['id']}").text
+    assert "gpu018" in page.partition("<h2>Facts</h2>")[2]
+    assert 'href="/nodes/' not in page
+    with world.client() as operator:
+        assert 'href="/nodes/orion/gpu018"' in operator.get(f"/failures/{row['id']}").text

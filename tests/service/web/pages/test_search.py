@@ -41,6 +41,7 @@ def test_a_job_id_opens_its_failure(stocked: TestClient) -> None:
         ("bert&since=1h", "/failures?job=bert"),
         ("gpu020", "/failures?node=gpu020"),
         ("1:xid", "/failures?group=1%3Axid"),
+        ("group 7", "/groups/7"),
         ("flash_attn", "/failures?q=flash_attn"),
         ("flash_attn&since=7d", "/failures?since=7d&q=flash_attn"),
         ("bo xid", "/failures?user=bo&q=xid"),
@@ -97,7 +98,7 @@ def test_the_time_range_is_kept_from_page_to_page(stocked: TestClient) -> None:
     assert 'href="/?since=7d"' in header
     assert '<input type="hidden" name="since" value="7d">' in header
     assert re.search(r'href="/failures\?since=28d&amp;user=bo"', header)
-    assert 'aria-current="true">last 7 days' in header
+    assert 'aria-current="true"><span class="last">last </span>7 days' in header
 
 
 def test_columns_are_sorted_by_their_headers(stocked: TestClient) -> None:

@@ -1,0 +1,99 @@
+"""What an operator, a lead and an owner find when they open the pages, in Chromium: lists, forms and reports."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, tab
+from tests.service.web.live import serving
+from tests.service.web.world import NOW, event, lines, log, make_world
+
+pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
+
+PHONE = {"width": 390, "height": 844}
+LAST_WEEK = "/reports/2026-W46"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    world = make_world(tmp_path_factory.mktemp("site"))
+    ended = (NOW - timedelta(days=7)).isoformat()
+    times = {"started_at": (NOW - timedelta(days=7, hours=3)).isoformat(), "ended_at": ended}
+    jobs = [event(str(number), user=f"u{number % 3}", **times) for number in range(20)]
+    jobs.append(event("x", logs=[log("NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus.", 1)]))
+    with world.client() as client:
+        assert client.post("/api/v1/events", content=lines(*jobs)).json()["accepted"] == len(jobs)
+    with serving(world.app) as address:
+        yield address
+    world.store.close()
+
+
+def test_actions_wait_until_something_is_selected(browser: Browser, site: str) -> None:
+    with tab(browser, site, viewport={"width": 1440, "height": 600}) as page:
+        for path, name in (("/failures", "Confirm verdicts"), ("/groups", "Resolve")):
+            page.goto(path)
+            act = page.get_by_role("button", name=name)
+            expect(act).to_be_disabled()
+            page.locator("td.tick input").first.check()
+            expect(act).to_be_enabled()
+            expect(act).to_be_in_viewport()
+            page.locator("td.tick input").first.uncheck()
+            expect(act).to_be_disabled()
+    with tab(browser, site, java_script_enabled=False) as page:
+        page.goto("/groups")
+        expect(page.get_by_role("button", name="Resolve")).to_be_enabled()
+
+
+def test_a_list_of_groups_has_the_numbers_that_merging_asks_for(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/groups")
+        row = page.locator("table.groups tbody tr").first
+        number = row.locator(".number").inner_text()
+        assert row.locator(".what a").get_attribute("href") == f"/groups/{number}"
+        page.get_by_role("searchbox").fill(f"group {number}")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{site}/groups/{number}")
+        expect_text(page.locator(".jobline"), f"group {number}")
+
+
+def test_a_form_that_waits_for_its_answer_shows_it(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/failures/1")
+        main = page.locator("main")
+        expect(main).not_to_have_attribute("aria-busy", "true")
+        page.evaluate("""() => {
+          window.seen = [];
+          new MutationObserver(() => window.seen.push(document.querySelector("main").getAttribute("aria-busy")))
+            .observe(document.querySelector("main"), { attributeFilter: ["aria-busy"] });
+        }""")
+        page.get_by_role("button", name="Confirm", exact=True).click()
+        expect_text(page.locator("#toasts [role=status]"), "Verdict confirmed")
+        assert page.evaluate("window.seen")[0] == "true"
+        expect(main).not_to_have_attribute("aria-busy", "true")
+
+
+def test_time_ranges_take_one_line_on_a_phone_and_keep_their_names(browser: Browser, site: str) -> None:
+    with tab(browser, site, viewport=PHONE) as page:
+        page.goto("/failures")
+        box = page.locator(".range").bounding_box()
+        assert box is not None
+        assert box["height"] < 45
+        expect(page.get_by_role("link", name="last 7 days")).to_be_visible()
+        assert fits(page)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_long_table_of_a_report_begins_with_what_is_most_frequent(
+    browser: Browser, site: str, variant: Variant
+) -> None:
+    with tab(browser, site, **variant.context) as page:
+        page.goto(LAST_WEEK)
+        expect_text(page.locator(".lead"), "20 of 20 jobs failed")
+        rows = page.locator("#causes tbody tr")
+        assert rows.first.inner_text().startswith("USER.1")
+        expect(page.locator("#causes tbody tr:visible")).to_have_count(10)
+        page.locator("#causes summary").click()
+        expect(page.locator("#causes tbody tr:visible")).to_have_count(22)
+        assert fits(page)
