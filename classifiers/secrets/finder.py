@@ -6,9 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import islice
-from typing import NamedTuple
 
 from classifiers.literal_search import Literals
 from classifiers.secrets.formats import base64_markers, secret_formats
@@ -75,29 +73,30 @@ MARKERS_MOST = 200_000
 _ESCAPES = ("\\n", "\\t", "\\r")
 
 
-class _Pattern(NamedTuple):
+class _Pattern:
     """One pattern of a marker."""
 
-    marker: str
-    kind: str
-    pattern: str
-    before: tuple[int, int] = (0, 0)  # the fewest and the most characters before the marker
+    __slots__ = ("_compiled", "before", "kind", "marker", "pattern")
+
+    def __init__(self, marker: str, kind: str, pattern: str, before: tuple[int, int] = (0, 0)) -> None:
+        """`before`: the fewest and the most characters before the marker."""
+        self.marker = marker
+        self.kind = kind
+        self.pattern = pattern
+        self.before = before
+        self._compiled: re.Pattern[str] | None = None  # of hundreds a text needs few: each when its marker is found
 
     def find(self, text: str, start: int) -> re.Match[str] | None:
         """The match at a marker; a part of the secret may lie before the marker."""
-        compiled = _compiled(self.pattern, re.IGNORECASE if self.kind == "near" else 0)
+        compiled = self._compiled
+        if compiled is None:
+            compiled = self._compiled = re.compile(self.pattern, re.IGNORECASE if self.kind == "near" else 0)
         if self.kind != "around":
             return compiled.match(text, start)
         fewest, most = self.before
         begins = range(max(start - most, 0), start - fewest + 1)
         hits = (compiled.match(text, begin, start + _AROUND) for begin in begins)
         return next((hit for hit in hits if hit is not None and start < hit.end()), None)
-
-
-@cache
-def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
-    """Of hundreds of patterns a text needs few: each is compiled when its marker is found first."""
-    return re.compile(pattern, flags)
 
 
 @dataclass(slots=True)
@@ -284,9 +283,10 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
         return []
     if kind == "name":  # the value is the last group
         group = str(hit.lastgroup)
+        if not is_secret_value(pattern.marker, hit, group, text):
+            return []
         plain = hit[group].strip("\\\"'`")
-        is_secret = not plain.startswith(PLACEHOLDER) and is_secret_value(pattern.marker, hit, group, text)
-        return [hit.span(group)] if is_secret and not NOT_A_SECRET.fullmatch(plain) else []
+        return [] if plain.startswith(PLACEHOLDER) or NOT_A_SECRET.fullmatch(plain) else [hit.span(group)]
     spans = []
     for group, value in hit.groupdict().items():
         if "secret" not in group or value is None:

@@ -82,21 +82,34 @@ _LONG: Final = frozenset(
 STYLE: Final = r"(?:(?:\x1b|\\x1b|\\u001b|\\033)\[[\d;]{0,12}m){0,3}"
 _QUOTE: Final = r"(?:\\{0,7}[\"'`]|&quot;|%22|\\u0022)"
 _SPACE: Final = r"[ \t\xa0\u200b-\u200d\ufeff]"
-# Name -> what may stand between it and the sign. No sign begins with a letter or digit: what was taken of them is not
-# given back, or each of many names in one word would cost the time of the word.
+# Of the signs one alone may begin with a letter: a field that holds the value, as in `tokenStringValue=`.
+_FIELD: Final = r"(?i:[a-z]{0,12}(?:value|string|content)(?:value)?)"
+
+
+def _rest(pattern: str) -> str:
+    """What may stand between a name and the sign. What was taken of it is given back to `->` and `_FIELD` alone.
+
+    Otherwise each of many names in one word would be compared with every sign at every length.
+    """
+    is_field_near = r"(?=(?i:[_-]?[a-z0-9]{0,32}?(?:value|string|content)))"
+    return rf"(?:(?>{pattern})(?![A-Za-z0-9])|s?(?=->)|{is_field_near}{pattern}(?={_FIELD}))"
+
+
+# Name -> what may stand between it and the sign.
 _REST: Final = {
     "secret": r"(?:[\w.-]{0,39}\w)?+[.-]{0,4}",
-    "token": r"(?i:[_-][a-z0-9]{1,16})?",
+    "token": _rest(r"(?i:[_-][a-z0-9]{1,16})?"),
     "account.key": r"(?:[\w.-]{0,99}\w)?+[.-]{0,4}",
-    "credential": r"(?i:s?[_-]?[a-z0-9]{0,8})",
+    "credential": _rest(r"(?i:s?[_-]?[a-z0-9]{0,8})"),
     "contrase": "\u00f1a",
     "securestring": "(?i: -string)?",
     **dict.fromkeys(("pass", "pwd", "psk", "_pw", "-pw", "_key", "-key"), r"(?:[_-]?\d{1,2})?"),
 }
+_REST_OF_OTHERS: Final = _rest(r"(?i:[_-]?[a-z0-9]{0,8})")
 # After these signs a value is assigned.
 _SIGNS: Final = (
     # name: WANDB_API_KEY, value: ...
-    rf",?(?:\s|\\n){{0,60}}{_QUOTE}?(?i:[a-z]{{0,12}}(?:value|string|content)(?:value)?){_QUOTE}?\s{{0,2}}[:=]",
+    rf",?(?:\s|\\n){{0,60}}+{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",
     r"</[\w:.-]{1,40}>\s{0,60}<[\w:.-]{1,40}>",  # <key>password</key> <string>...
     r"=>\s{1,60}string\(\d{1,6}\)",  # of PHP
     r":=|=>|->|=(?!=)|::?|\uff1a|\uff1d|%3[AaDd]",
@@ -138,6 +151,7 @@ _VALUE: Final = (
     r"|(?P<bare_secret>(?:[^\s\"'`\\,;&<\x1b]|<(?!/)|\x1b(?!\[[\d;]{0,12}m(?:\s|\Z))|\\u(?!00[0-2])[0-9a-fA-F]{4}){3,4096}))"
 )
 _BARE: Final = "bare_secret"
+_DIGITS_LEAST: Final = 32  # characters of a key of hexadecimal digits, which may all be of 0 to 9
 _COLONS: Final = frozenset({":", "::", "->"})
 
 _HARMLESS_WORDS: Final = (
@@ -152,9 +166,10 @@ _STEP: Final = re.compile(
     r"(?i)(?:num|n|max|min|forward|backward|first|second|last|single|multi|per|each|fusion|opt\w{0,10}|one|two|total|no|of"
     r"|current|compiler|lowering)[_ -]\Z"
 )
-_FLAG: Final = re.compile(r"(?<![\w-])--?[\w.-]{0,40}\Z")
-_ASSIGNING_COMMAND: Final = re.compile(r"(?:\bsetenv|\bsetx|\bENV|\bset -[gxU]{1,3}) {1,4}[\w.]{0,60}\Z")
-_DIRECTIVE: Final = re.compile(r"(?:\A|\n)[ \t]{0,8}[\w.-]{0,60}\Z")  # a name at the begin of its line
+# Of the text before a name, from its end: a search from its begin would try every place.
+_FLAG: Final = re.compile(r"[\w.-]{0,40}--?(?![\w-])")  # --hub-
+_ASSIGNING_COMMAND: Final = re.compile(r"[\w.]{0,60} {1,4}(?:vnetes|xtes|VNE|[gxU]{1,3}- tes)\b")  # set -gx, setx, ENV
+_DIRECTIVE: Final = re.compile(r"[\w.-]{0,60}[ \t]{0,8}(?:\Z|\n)")  # a name at the begin of its line
 # A variable of the environment such as `VASTAI_KEY`; hashes are often the keys of caches and of data.
 _NAME_OF_VARIABLE: Final = re.compile(
     r"(?:^|[^\w])(?!\w{0,60}(?:CACHE|PUBLIC|PARTITION|SORT|PRIMARY|FOREIGN|HASH|DEDUP\w{0,8}|IDEMPOTENCY|RUN|OBJECT|FILE|DATA|S3)_KEY)"
@@ -167,7 +182,7 @@ def pattern_of(name: str) -> str:
 
     Groups: `rest` of the name, `sign` or `gap` before the value, and the value in one whose name has `secret` in it.
     """
-    rest = _REST.get(name, "" if name[-1] in "=:\"'" else "(?i:[_-]?[a-z0-9]{0,8})")
+    rest = _REST.get(name, "" if name[-1] in "=:\"'" else _REST_OF_OTHERS)
     return rf"(?i:{re.escape(name.rstrip('=:' + chr(34) + chr(39)))})(?P<rest>{rest}){_SEPARATOR}{_PREFIX}{_VALUE}"
 
 
@@ -183,6 +198,8 @@ def is_secret_value(marker: str, hit: re.Match[str], group: str, text: str) -> b
     value, bare = hit[group], group == _BARE
     if value.isalpha() and len(value) < LETTERS_LEAST and (hit["sign"] is None or not NAMES[marker]):
         return False  # a word
+    if not NAMES[marker] and len(value) < _DIGITS_LEAST and not has_mixed_characters(value):
+        return False  # every rule below asks for that, except for keys of hexadecimal digits
     if (
         value.startswith(("<", "[", "{", "("))
         or _is_harmless(marker, hit, text)
@@ -221,13 +238,13 @@ def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
 
 def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
     """Without a sign between name and value: arguments of commands, tables, quoted values, directives, prose."""
-    before = text[max(hit.start() - 80, 0) : hit.start()]
-    if _ASSIGNING_COMMAND.search(before):
+    before = text[max(hit.start() - 80, 0) : hit.start()][::-1]
+    if _ASSIGNING_COMMAND.match(before):
         return _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=False)
     gap = (hit["gap"] or "").strip()
-    if gap in {"", ","} and _FLAG.search(before):
+    if gap in {"", ","} and _FLAG.match(before):
         return not value.startswith("-") and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=False)
-    is_line = text[hit.end() : hit.end() + 1] in {"", "\n", "\r"} and _DIRECTIVE.search(before) is not None
+    is_line = text[hit.end() : hit.end() + 1] in {"", "\n", "\r"} and _DIRECTIVE.match(before) is not None
     if marker in _BARE_KEYS:
         return is_key(value)
     if hit["gap"] or not bare or is_line or (marker == "password" and not hit["rest"]):

@@ -1,8 +1,11 @@
 """A value next to the name of a secret is removed in whatever syntax the two are written."""
 
+import re
+
 import pytest
 
 from classifiers.redaction import redact
+from classifiers.secrets import named_values
 
 NAMES = ("password", "DB_PASSWORD", "dbPassword", "api_key", "apiKey", "CLIENT_SECRET", "access_token")
 VALUES = ("u7Qx2LmP9kRt4WzB8nVc", "Zk3+pQ9x/7LmT2vRw8YbN4cHs6J=")
@@ -100,3 +103,28 @@ def test_a_value_next_to_its_name_is_removed(syntax: str) -> None:
 )
 def test_ordinary_values_next_to_such_names_stay(line: str) -> None:
     assert redact(line) is line
+
+
+@pytest.mark.parametrize("between", ["StringValue=", "_content: ", "Value1=", "2=", "_main=", "->", "-> '"])
+@pytest.mark.parametrize("name", ["password", "token", "credential", "credentials", "api_key"])
+def test_what_stands_between_a_name_and_its_sign_is_read_in_each_way(name: str, between: str) -> None:
+    value = VALUES[0]
+    assert value not in redact(f"{name}{between}{value}")
+
+
+def test_a_word_after_the_name_of_a_key_is_rejected_before_what_stands_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a log of nothing but such names would take twice as long."""
+    read: list[str] = []
+    rule = named_values._is_secret_after_gap
+
+    def recorded(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
+        read.append(value)
+        return rule(marker, hit, value, text, bare=bare)
+
+    monkeypatch.setattr(named_values, "_is_secret_after_gap", recorded)
+    redact("api_key\tfile\ttoken  names  --secret-key wandb-key " * 20)
+    assert read == []
+    assert redact("api_key  u7Qx2LmP9kRt4WzB8nVc") == "api_key  [redacted]"
+    assert read == ["u7Qx2LmP9kRt4WzB8nVc"] * len(read) != []
