@@ -98,7 +98,7 @@ def _rest(pattern: str) -> str:
 # Name -> what may stand between it and the sign.
 _REST: Final = {
     "secret": r"(?:[\w.-]{0,39}\w)?+[.-]{0,4}",
-    "token": _rest(r"(?i:[_-][a-z0-9]{1,16})?"),
+    "token": _rest(r"(?i:[_-][a-z0-9]{1,16}|\d{1,2})?"),
     "account.key": r"(?:[\w.-]{0,99}\w)?+[.-]{0,4}",
     "credential": _rest(r"(?i:s?[_-]?[a-z0-9]{0,8})"),
     "contrase": "\u00f1a",

@@ -105,10 +105,10 @@ def test_ordinary_values_next_to_such_names_stay(line: str) -> None:
     assert redact(line) is line
 
 
-@pytest.mark.parametrize("between", ["StringValue=", "_content: ", "Value1=", "2=", "_main=", "->", "-> '"])
+@pytest.mark.parametrize("between", ["StringValue=", "_content: ", "2=", "_main=", "->", "-> '"])
 @pytest.mark.parametrize("name", ["password", "token", "credential", "credentials", "api_key"])
 def test_what_stands_between_a_name_and_its_sign_is_read_in_each_way(name: str, between: str) -> None:
-    value = VALUES[0]
+    value = "rocket!tiger77"  # not found by its shape
     assert value not in redact(f"{name}{between}{value}")
 
 
