@@ -10,7 +10,7 @@ from itertools import islice
 
 from classifiers.literal_search import Literals
 from classifiers.secrets.formats import base64_markers, secret_formats
-from classifiers.secrets.named_values import NAMES, is_secret_value, pattern_of
+from classifiers.secrets.named_values import NAMES, is_next_secret, is_secret_value, next_value, pattern_of
 from classifiers.secrets.opaque import OpaqueWords
 from classifiers.secrets.values import NOT_A_SECRET
 
@@ -283,10 +283,15 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
         return []
     if kind == "name":  # the value is the last group
         group = str(hit.lastgroup)
-        if not is_secret_value(pattern.marker, hit, group, text):
-            return []
-        plain = hit[group].strip("\\\"'`")
-        return [] if plain.startswith(PLACEHOLDER) or NOT_A_SECRET.fullmatch(plain) else [hit.span(group)]
+        spans = []
+        if is_secret_value(pattern.marker, hit, group, text) and not _is_no_secret(hit[group]):
+            spans.append(hit.span(group))
+        changed = next_value(hit, text)
+        if changed is not None:
+            value = changed["secret"]
+            if is_next_secret(pattern.marker, hit, value, text) and not _is_no_secret(value):
+                spans.append(changed.span("secret"))
+        return spans
     spans = []
     for group, value in hit.groupdict().items():
         if "secret" not in group or value is None:
@@ -298,6 +303,11 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
             continue  # a word
         spans.append(hit.span(group))
     return spans
+
+
+def _is_no_secret(value: str) -> bool:
+    plain = value.strip("\\\"'`")
+    return plain.startswith(PLACEHOLDER) or NOT_A_SECRET.fullmatch(plain) is not None
 
 
 def _in_a_word(text: str, start: int) -> bool:

@@ -14,10 +14,13 @@ from classifiers.secrets.values import (
     LETTERS_LEAST,
     TOKEN_LEAST,
     has_mixed_characters,
+    has_random_case,
+    has_symbol,
     is_code,
     is_directory,
     is_key,
     is_measure,
+    is_password,
     is_place,
     is_random,
     looks_like_password,
@@ -79,7 +82,8 @@ _LONG: Final = frozenset(
 )
 
 # Colours, as bytes of a terminal or escaped in JSON and Python.
-STYLE: Final = r"(?:(?:\x1b|\\x1b|\\u001b|\\033)\[[\d;]{0,12}m){0,3}"
+_COLOUR: Final = r"(?:(?:\x1b|\\x1b|\\u001b|\\033)\[[\d;]{0,12}m)"
+STYLE: Final = rf"{_COLOUR}{{0,3}}"
 _QUOTE: Final = r"(?:\\{0,7}[\"'`]|&quot;|%22|\\u0022)"
 _SPACE: Final = r"[ \t\xa0\u200b-\u200d\ufeff]"
 # Of the signs one alone may begin with a letter: a field that holds the value, as in `tokenStringValue=`.
@@ -115,13 +119,20 @@ _SIGNS: Final = (
     r":=|=>|->|=(?!=)|::?|\uff1a|\uff1d|%3[AaDd]",
     r">(?=[^<\s]{3,200}</)",
 )
+# password for user ana is ...: what is said of a name, up to a colon, "is" or "to"
+_PROSE: Final = (
+    r"[ \t]{1,3}(?i:(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of) "
+    r"[^\n:=]{1,80}?(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
+    r"|(?:(?:is|was|has been) )?(?:changed|updated|rotated|reset) from(?=[ \t])"
+    r"|(?:is|was|(?:set|reset|changed|updated|rotated) to)(?=[ \t]))"
+)
 # After these a value has to look like a secret.
 _GAPS: Final = (
     rf"(?<=[\"'`]),(?={_SPACE}{{0,4}}\\{{0,7}}[\"'`])",  # ('api_key', '...'), ["--password", "..."]
     r"[=!]==?",  # a comparison
     r"\((?=[\"'`])",  # set_password('...')
     r"(?i:\s{0,3}\)?\s{1,3}values\s{0,3}\()(?:[^()'\"\n]{0,80},\s{0,3})?(?=')",  # of SQL
-    r"[ \t]{1,3}(?i:is|was|(?:set|reset|changed) to)(?=[ \t])",
+    _PROSE,
     r"\)?\r?\n(?=[\"'])",  # what a debugger prints
     r"[ \t]?\.{3,80}[ \t]",  # printed arguments: api_key ......... x
     r"[ \t]{0,40}[|\u2502\u2503][ \t]{1,40}",
@@ -130,9 +141,12 @@ _GAPS: Final = (
 _NEXT_TO: Final = r"[ \t]{1,2}(?:[(\[](?!redacted\]))?"
 # A value on the next line: after a backslash, or indented in YAML.
 _NEXT_LINE: Final = r"(?P<line>(?:[|>][-+]?)?[ \t]{0,4}(?:\\\r?\n[ \t]{0,40}|\r?\n[ \t]{1,40}))?"
+# A change from nothing to the value: password: "" => "..."
+_NOTHING_BEFORE: Final = r"(?:(?:\"\"|''|null|None)[ \t]?[=-]>[ \t]?)?"
 _SEPARATOR: Final = (
     rf"{_QUOTE}?(?P<index>\]?){STYLE}{_SPACE}{{0,4}}{STYLE}"
-    rf"(?:(?P<sign>{'|'.join(_SIGNS)})|(?P<gap>{'|'.join(_GAPS)})|{_NEXT_TO}){_SPACE}{{0,4}}{STYLE}{_NEXT_LINE}"
+    rf"(?:(?P<sign>{'|'.join(_SIGNS)})|(?P<gap>{'|'.join(_GAPS)})|{_NEXT_TO}){_SPACE}{{0,4}}"
+    rf"(?:{_COLOUR}{{1,3}}{_SPACE}{{0,2}})?{_NEXT_LINE}{_NOTHING_BEFORE}"
 )
 # SecretStr('...'), Some("..."), b"...", $'...', and YAML's !!str and &anchor
 _PREFIX: Final = (
@@ -150,6 +164,9 @@ _VALUE: Final = (
     r"|(?:&quot;|%22|\\u0022)(?P<secret5>[^\s\"'\\,;&%]{3,4096})"
     r"|(?P<bare_secret>(?:[^\s\"'`\\,;&<\x1b]|<(?!/)|\x1b(?!\[[\d;]{0,12}m(?:\s|\Z))|\\u(?!00[0-2])[0-9a-fA-F]{4}){3,4096}))"
 )
+_CHANGE: Final = re.compile(
+    r"(?P<quote>[\"'`]?)[ \t]?(?:[=-]>|\u2192|to)[ \t]?(?P<next>[\"'`])(?P<secret>[^\"'`\n\\]{3,4096})(?P=next)"
+)
 _BARE: Final = "bare_secret"
 _DIGITS_LEAST: Final = 32  # characters of a key of hexadecimal digits, which may all be of 0 to 9
 _COLONS: Final = frozenset({":", "::", "->"})
@@ -162,6 +179,13 @@ _HARMLESS_NAME: Final = re.compile(
     rf"(?i)(?:.*[_.-]|s)?(?:{_HARMLESS_WORDS})\Z|.*(?-i:[a-z](?:Name|Ref|File|Path|Type|Class))\Z"
 )
 _COMPOUND: Final = re.compile(r"[_.\"'-][pP]|[a-z]P")  # user_pass, userPass, "pass"
+_OWNER: Final = re.compile(r"(?i)(?:store|key|root|user|db|admin|bind|proxy|smtp|ldap)\Z")  # of `-storepass`, `dbpass`
+# The user before a password: in a record, and in a dialogue of FTP, POP3 or IRC.
+_LOGIN: Final = re.compile(
+    r"(?i)(?<![a-z])(?:user(?:name)?|login)[\"']?\s{0,3}[:=][^\n]{0,100}(?:\n[ \t-]{0,40}|[,;|] {0,4})[\"']?\Z"
+)
+_DIALOGUE: Final = re.compile(r"(?:>|C:|\*cmd\*|(?<!\w)USER [^\s]{1,100}\r?\n)[ '\"]{0,2}\Z")
+_LOGIN_MOST: Final = 160  # characters before a password in which its user is looked for
 _STEP: Final = re.compile(
     r"(?i)(?:num|n|max|min|forward|backward|first|second|last|single|multi|per|each|fusion|opt\w{0,10}|one|two|total|no|of"
     r"|current|compiler|lowering)[_ -]\Z"
@@ -196,25 +220,45 @@ def is_secret_value(marker: str, hit: re.Match[str], group: str, text: str) -> b
         text: the text that was searched.
     """
     value, bare = hit[group], group == _BARE
-    if value.isalpha() and len(value) < LETTERS_LEAST and (hit["sign"] is None or not NAMES[marker]):
-        return False  # a word
-    if not NAMES[marker] and len(value) < _DIGITS_LEAST and not has_mixed_characters(value):
-        return False  # every rule below asks for that, except for keys of hexadecimal digits
-    if (
-        value.startswith(("<", "[", "{", "("))
-        or _is_harmless(marker, hit, text)
-        or _is_code_or_place(marker, hit, group)
-    ):
+    if _is_word(marker, hit, value) or value.startswith(("<", "[", "{", "(")):
+        return False
+    if _is_harmless(marker, hit, text) or _is_code_or_place(marker, hit, group):
         return False
     if hit["line"]:
-        is_block = hit["line"].startswith(("|", ">"))  # of YAML
-        return bare and (
-            (is_block and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=True))
-            or is_random(value)
-        )
+        return _is_secret_on_next_line(marker, hit, value, text, bare=bare)
     if hit["sign"] is None:
         return _is_secret_after_gap(marker, hit, value, text, bare=bare)
     return _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=hit["sign"] in _COLONS and bare)
+
+
+def _is_word(marker: str, hit: re.Match[str], value: str) -> bool:
+    """Whether a value is a word, which no rule would accept."""
+    if hit["sign"] is not None and marker in _PASSWORDS and has_random_case(value):
+        return False
+    if value.isalpha() and len(value) < LETTERS_LEAST and (hit["sign"] is None or not NAMES[marker]):
+        return True
+    # All rules for such a name ask for mixed characters, except for those of keys of hexadecimal digits.
+    return not NAMES[marker] and len(value) < _DIGITS_LEAST and not has_mixed_characters(value)
+
+
+def _is_secret_on_next_line(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
+    """A value below its name: in quotes or a block of YAML after a sign, or random."""
+    is_assigned = hit["line"].startswith(("|", ">")) if bare else hit["sign"] is not None and " " not in value
+    if is_assigned and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=True):
+        return True
+    return bare and is_random(value)
+
+
+def next_value(hit: re.Match[str], text: str) -> re.Match[str] | None:
+    """The value to which one changed, as in `password = "x" -> "y"`: a match whose group `secret` may be one."""
+    return _CHANGE.match(text, hit.end()) if hit["sign"] or hit["gap"] else None
+
+
+def is_next_secret(marker: str, hit: re.Match[str], value: str, text: str) -> bool:
+    """Whether the value to which one changed is a secret; `marker`, `hit` and `text` as of `is_secret_value`."""
+    if _is_harmless(marker, hit, text) or is_place(value):
+        return False
+    return _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=True)
 
 
 def _is_code_or_place(marker: str, hit: re.Match[str], group: str) -> bool:
@@ -227,13 +271,29 @@ def _is_code_or_place(marker: str, hit: re.Match[str], group: str) -> bool:
 
 def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
     """Whether the whole name is one of something else than the secret, such as `password_policy`."""
-    if _HARMLESS_NAME.match(hit["rest"]):
+    if hit["rest"] and _HARMLESS_NAME.match(hit["rest"]):
         return True
-    if marker == "pass" and hit["sign"] != "=" and not _COMPOUND.search(text, max(hit.start() - 1, 0), hit.start() + 1):
+    if marker == "pass" and hit["sign"] != "=" and not _is_pass_of_login(hit, text):
         return True  # a pass over data or of a compiler
     if marker == "pass" and _STEP.search(text, max(hit.start() - 20, 0), hit.start()):
         return True
     return marker == "secret" and text[max(hit.start() - 4, 0) : hit.start()].lower() == "pull"  # imagePullSecrets
+
+
+def _is_pass_of_login(hit: re.Match[str], text: str) -> bool:
+    """Whether `pass` is short for password."""
+    start = hit.start()
+    if _COMPOUND.search(text, max(start - 1, 0), start + 1) or _OWNER.search(text, max(start - 5, 0), start):
+        return True
+    if hit["gap"]:
+        return False
+    before = text[max(start - _LOGIN_MOST, 0) : start]
+    if hit["sign"]:
+        return _LOGIN.search(before) is not None
+    if not hit[0].startswith("PASS ") or hit[_BARE] is None:
+        return False
+    is_line = before[-1:] in {"", "\n"} and text[hit.end() : hit.end() + 1] in {"", "\n", "\r"}
+    return _DIALOGUE.search(before) is not None or (is_line and has_symbol(hit[_BARE]))
 
 
 def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
@@ -247,7 +307,8 @@ def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str,
     is_line = text[hit.end() : hit.end() + 1] in {"", "\n", "\r"} and _DIRECTIVE.match(before) is not None
     if marker in _BARE_KEYS:
         return is_key(value)
-    if hit["gap"] or not bare or is_line or (marker == "password" and not hit["rest"]):
+    is_alone = marker == "password" or (marker == "pass" and hit[0].startswith("PASS "))
+    if hit["gap"] or not bare or is_line or (is_alone and not hit["rest"]):
         return looks_like_password(value) if marker in _PASSWORDS else looks_like_token(value)
     return is_random(value) or (marker != "token" and HEXADECIMAL_KEY.fullmatch(value) is not None)
 
@@ -259,9 +320,9 @@ def _is_assigned_secret(marker: str, name: str, value: str, *, by_colon: bool) -
             return _NAME_OF_VARIABLE.search(name) is not None
         return is_key(value)
     if NAMES[marker]:
-        return not by_colon or len(value) >= TOKEN_LEAST or has_mixed_characters(value)
+        return not by_colon or len(value) >= TOKEN_LEAST or is_password(value)
     if marker in _PASSWORDS:
-        return len(value) >= LEAST and has_mixed_characters(value) and not is_measure(value)
+        return len(value) >= LEAST and is_password(value) and not is_measure(value)
     least = TOKEN_LEAST if marker in _LONG or by_colon else LEAST
     return has_mixed_characters(value) and len(value) >= least
 

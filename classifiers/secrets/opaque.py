@@ -54,12 +54,25 @@ _ID_PREFIX: Final = re.compile(
     r"|checkpoint|image|img|node|pod|worker|actor|exp|experiment|cache|hash|sha\d*|md5|blob|layer|commit|build|gpu|mig"
     r"|tmp|linux|conda|pip|model|train|data|dataset|version|v\d*)[_-]"
 )
+_OF_THINGS: Final = (
+    "request|trace|drive|file|run|artifact|commit|upload|version|message|event|object|task|node|pod|worker|actor|job|batch"
+    "|host|image|video|sample|document|doc|record|experiment|dataset|model|deployment|operation|resource|instance|snapshot"
+)
+_LOGINS: Final = (
+    *("session", "sess", "sso", "secret", "token", "auth", "login", "key", "device", "cookie", "csrf", "webhook"),
+    *("access", "api"),
+)
+_NO_LOGIN: Final = "".join(f"(?<!{word}{sign})" for word in _LOGINS for sign in "-_ .")
 # What stands before a hash, a public key, data in base64, the id of a request or a part of a path.
 _HARMLESS_BEFORE: Final = re.compile(
     r"(?:[/+@#]|0x|sha-?\d{1,3}|md-?5|crc\w{0,4}|blake\w{0,3}|xxh\w{0,4}|hash(?:es)?|digest|checksum|integrity"
-    r"|etag|fingerprint|base64|host-?id|amz-id-2|(?:request|trace|drive|file|run|artifact|commit)[-_ ]?ids?|[?&]id"
+    r"|(?<![a-z0-9])h1|etag|fingerprint|base64|amz-id-2"
     r"|(?:cache|restore|public|partition|sort|object|data)[-_ ]?key|ssh-\w{1,10}|ecdsa-[\w-]{1,30}|ksuid|nanoid)"
     r"[\"']?[ \t]{0,2}[-:=,]?[ \t]{0,2}[\"']?\Z"
+)
+# An id names something, but those of sessions and logins open it.
+_ID_BEFORE: Final = re.compile(
+    rf"(?:(?:{_OF_THINGS})[-_ ]?ids?|(?<![a-z])(?=u?id){_NO_LOGIN}u?ids?)[\"']?[ \t]{{0,2}}[-:=,]?[ \t]{{0,2}}[\"'<]?\Z"
 )
 # Directly before a word these say that it is a hash, whatever it looks like.
 _HASH_BEFORE: Final = re.compile(r"(?:sha-?\d{1,3}|md-?5|blake\w{0,3}|xxh\w{0,4})[:=]\Z")
@@ -124,7 +137,7 @@ class OpaqueWords:
         near = self._low[max(begin - _NEAR, 0) : begin]
         if prefix is not None and kind == "mixed":
             return _HASH_BEFORE.search(near) is None  # in a path too
-        if _HARMLESS_BEFORE.search(near) or (prefix is None and _is_part(word, self._text, begin, end)):
+        if _is_named_harmless(near) or (prefix is None and _is_part(word, self._text, begin, end)):
             return False
         if prefix is not None and (kind != "hexadecimal" or _HEXADECIMAL_KEY.search(word)):
             return True
@@ -185,6 +198,11 @@ def _kind(piece: str, rate: float) -> Kind | None:
         return "mixed" if characters <= rate and is_long and not is_camel_case(piece) else None
     is_random = len(piece) >= _ONE_CASE_LEAST and characters <= _ONE_CASE_RATE
     return "one case" if is_random else None
+
+
+def _is_named_harmless(before: str) -> bool:
+    """Whether the text before a word, in lower case, says that it is a hash, an id or data."""
+    return _HARMLESS_BEFORE.search(before) is not None or ("id" in before and _ID_BEFORE.search(before) is not None)
 
 
 def _is_part(word: str, text: str, begin: int, end: int) -> bool:

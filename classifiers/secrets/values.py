@@ -6,7 +6,8 @@ from typing import Final
 # Words in the place of a value that are no secret.
 NOT_A_SECRET: Final = re.compile(
     r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
-    r"|not|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
+    r"|not(?:[ _-]?(?:set|configured|found|provided|required|given|needed|available|specified))?"
+    r"|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
     r"[).\]:]*"
 )
 LEAST: Final = 6  # characters of a secret
@@ -46,12 +47,12 @@ _MEASURE: Final = re.compile(
 
 def is_code(value: str) -> bool:
     """Whether a bare value is a call, an element or an attribute of a program."""
-    return _CODE.fullmatch(value) is not None
+    return ("." in value or "(" in value or "[" in value) and _CODE.fullmatch(value) is not None
 
 
 def is_place(value: str) -> bool:
     """Whether a value is a file or a folder in one of the usual places."""
-    return _PLACE.fullmatch(value) is not None
+    return "/" in value and _PLACE.fullmatch(value) is not None
 
 
 def is_directory(value: str) -> bool:
@@ -70,6 +71,23 @@ def has_mixed_characters(value: str) -> bool:
         return True
     # Letters alone: words begin with capitals, in random letters every fourth pair is a small one and a capital.
     return len(value) >= LETTERS_LEAST and len(_SMALL_THEN_CAPITAL.findall(value)) > len(value) / 6
+
+
+def has_symbol(value: str) -> bool:
+    """Whether a value has a character that names, numbers, paths and calls have not."""
+    return _SYMBOL.search(value) is not None
+
+
+def has_random_case(value: str) -> bool:
+    """Whether a short value of letters alone is random: capitals stand in it as in no word or name."""
+    pairs = len(_SMALL_THEN_CAPITAL.findall(value)) if len(value) >= _WORD_LEAST and value.isalpha() else 0
+    return pairs > max(len(value) / 6, 1) and not is_camel_case(value)
+
+
+def is_password(value: str) -> bool:
+    """Whether a value that a sign assigns to the name of a password is no word."""
+    is_number = value.isdigit() and len(value) >= LEAST
+    return is_number or has_mixed_characters(value) or has_random_case(value)
 
 
 def is_camel_case(value: str) -> bool:

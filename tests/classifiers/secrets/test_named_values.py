@@ -128,3 +128,28 @@ def test_a_word_after_the_name_of_a_key_is_rejected_before_what_stands_before_it
     assert read == []
     assert redact("api_key  u7Qx2LmP9kRt4WzB8nVc") == "api_key  [redacted]"
     assert read == ["u7Qx2LmP9kRt4WzB8nVc"] * len(read) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["PASS rocket#tiger77", "220 ready\nPASS rocket#tiger77\n230 in", "< PASS a2 b3", "---> PASS rocket_tiger77\r\n"],
+)
+def test_the_password_of_a_dialogue_is_removed(text: str) -> None:
+    assert "tiger" not in redact(text)
+    line = "< PASS step12"
+    assert redact(line) is line
+
+
+def test_both_values_of_a_change_are_removed_if_they_are_secrets() -> None:
+    assert redact("password = 'rocket77' -> 'tiger1234' (forces replacement)").count("[redacted]") == 2
+    assert redact('~ api_key = "none" -> "u7Qx2LmP9kRt4WzB8nVc" # set').endswith('"none" -> "[redacted]" # set')
+    line = "password_policy = 'strong8' -> 'strong12', token = 'bos' -> 'eos'"
+    assert redact(line) is line
+
+
+@pytest.mark.parametrize("name", ["session_id", "secret-id", "login id", "token_id"])
+def test_an_id_that_opens_a_session_is_a_secret(name: str) -> None:
+    value = "tUwx2plueQbHfwB2xc3ZBYOKFXJA"
+    assert value not in redact(f"{name}: {value}")
+    line = f"upload_id={value} {{'id': '{value}'}}"
+    assert redact(line) is line
