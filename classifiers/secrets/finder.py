@@ -19,6 +19,8 @@ PLACEHOLDER = "[redacted]"
 _QUOTE = r"\\?[\"']"
 _ARGUMENT = r"(?:\\?\"(?P<secret>[^\"\n]{1,4096})|'(?P<secret1>[^'\n]{1,4096})|(?P<secret2>[^\s\"']{4,4096}))"
 
+_VARIABLE = "(?i:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth)[._-]?key)"
+
 # The end of a colour before a secret, as bytes of a terminal or escaped in JSON and Python.
 _COLOUR = re.compile(r"(?:\x1b|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m\Z")
 _COLOUR_MOST = 24  # characters
@@ -27,12 +29,14 @@ _COLOUR_MOST = 24  # characters
 _FORMS: dict[str, str] = {
     "eyj": r"(?P<secret>eyJ[\w-]{8,4096}+\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
     "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
-    "authorization": rf"(?i:authorization)(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
+    "authorization": rf"(?i:authorization)(?:{_QUOTE})?"
+    rf"(?:[ \t]{{0,4}},?[ \t]{{0,4}}[bB]?{_QUOTE}(?i:basic|token|negotiate) {{1,4}}(?P<secret4>[^\s\"'\\,]{{6,4096}})"
+    rf"|[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
     r"(?:(?i:digest) {1,4}(?P<secret2>(?:[\w-]{1,20}=(?:\\?\"[^\"\n]{0,300}\"|[\w/]{1,64}),? {0,4}){1,16})"
     r"|(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|[\w-]{0,16}key) {1,4}"
     r"(?P<secret>[^\s\"'\\,]{6,4096})"
     # With any other scheme, or none, a value without a digit is a word, as in `authorization: denied`.
-    r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,\d]{0,255}+\d)[^\s\"'\\,]{6,4096}))",
+    r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,\d]{0,255}+\d)[^\s\"'\\,]{6,4096})))",
     # A value of fewer than 8 characters is a preference, such as `theme=dark`.
     "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}=[^;\s\"']{8})[^\r\n\"']{8,4096})",
     "://": r"://(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic)?@"
@@ -42,9 +46,10 @@ _FORMS: dict[str, str] = {
     "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
     "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
     "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=_~-]{20,1024})",
-    # The value before the name of a variable.
+    # The value before the name of a variable, in JSON and XML.
     '"value"': r"\"(?i:value)\"\s{0,4}:\s{0,4}\"(?P<secret>[^\"\n]{6,4096})\",\s{0,40}\"(?i:name|key)\"\s{0,4}:\s{0,4}"
-    r"\"[\w.-]{0,60}(?i:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth)[._-]?key)\"",
+    rf"\"[\w.-]{{0,60}}{_VARIABLE}\"",
+    'value="': r"(?i:value)=\"(?P<secret>[^\"\n]{4,4096})\"\s{1,40}(?i:name|key|id)=\"[\w.-]{0,60}" rf"{_VARIABLE}\"",
     "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
 }

@@ -32,7 +32,7 @@ _BARE_KEYS: Final = ("_key", "-key", "key=", "key:", 'key"', "key'")
 NAMES: Final[dict[str, bool]] = {
     **dict.fromkeys(("password", "passwd", "passphrase", "passcode", "pass_phrase", "pass-phrase", "passwort"), True),
     **dict.fromkeys(("pwd=", "mot de passe", "contrase", "securestring"), True),
-    **dict.fromkeys(("pwd", "pass", "_pw", "-pw", "pw=", "pw:", "psk"), False),
+    **dict.fromkeys(("pwd", "pass", "_pw", "-pw", "pw=", "pw:", 'pw"', "pw'", "psk"), False),
     **dict.fromkeys(
         (
             "secret",
@@ -56,6 +56,9 @@ NAMES: Final[dict[str, bool]] = {
         ("account_key", "account-key", "accountkey", "account.key", "auth_key", "auth-key", "authkey"), False
     ),
     **dict.fromkeys(("master_key", "license_key", "app_key", "application_key", "application-key"), False),
+    **dict.fromkeys(
+        ("private key", "signing key", "encryption key", "hmac_key", "hmac key", "aes_key", "aes key"), False
+    ),
     **dict.fromkeys(("integration_key", "integration-key", "wandb_key", "wandb-key", "subscription-key"), False),
     **dict.fromkeys(_BARE_KEYS, False),
 }
@@ -73,6 +76,8 @@ _PASSWORDS: Final = frozenset(
         "-pw",
         "pw=",
         "pw:",
+        'pw"',
+        "pw'",
         "psk",
         "securestring",
     }
@@ -116,7 +121,7 @@ _SIGNS: Final = (
     rf",?(?:\s|\\n){{0,60}}+{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",
     r"</[\w:.-]{1,40}>\s{0,60}<[\w:.-]{1,40}>",  # <key>password</key> <string>...
     r"=>\s{1,60}string\(\d{1,6}\)",  # of PHP
-    r":=|=>|->|=(?!=)|::?|\uff1a|\uff1d|%3[AaDd]",
+    r":=|=>|->|=(?!=)|::?|\uff1a|\uff1d|%3[AaDd]|\\u003[AaDd]",
     r">(?=[^<\s]{3,200}</)",
 )
 # password for user ana is ...: what is said of a name, up to a colon, "is" or "to"
@@ -124,14 +129,14 @@ _PROSE: Final = (
     r"[ \t]{1,3}(?i:(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of) "
     r"[^\n:=]{1,80}?(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
     r"|(?:(?:is|was|has been) )?(?:changed|updated|rotated|reset) from(?=[ \t])"
-    r"|(?:is|was|(?:set|reset|changed|updated|rotated) to)(?=[ \t]))"
+    r"|(?:is:?|was:?|(?:set|reset|changed|updated|rotated) to)(?=[ \t]))"
 )
 # After these a value has to look like a secret.
 _GAPS: Final = (
     rf"(?<=[\"'`]),(?={_SPACE}{{0,4}}\\{{0,7}}[\"'`])",  # ('api_key', '...'), ["--password", "..."]
     r"[=!]==?",  # a comparison
     r"\((?=[\"'`])",  # set_password('...')
-    r"(?i:\s{0,3}\)?\s{1,3}values\s{0,3}\()(?:[^()'\"\n]{0,80},\s{0,3})?(?=')",  # of SQL
+    r"(?i:\s{0,3}\)?\s{1,3}values\s{0,3}\()(?:(?:[^()'\"\n]{1,80}|'[^'\n]{0,80}'),\s{0,3}){0,8}(?=')",  # of SQL
     _PROSE,
     r"\)?\r?\n(?=[\"'])",  # what a debugger prints
     r"[ \t]?\.{3,80}[ \t]",  # printed arguments: api_key ......... x
