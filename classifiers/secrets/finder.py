@@ -46,10 +46,12 @@ _FORMS: dict[str, str] = {
     "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
     "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
     "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=_~-]{20,1024})",
+    "pin=": r"(?i:pin)=[\"']?(?P<secret>\d{4,8})(?!\w)",
     # The value before the name of a variable, in JSON and XML.
     '"value"': r"\"(?i:value)\"\s{0,4}:\s{0,4}\"(?P<secret>[^\"\n]{6,4096})\",\s{0,40}\"(?i:name|key)\"\s{0,4}:\s{0,4}"
     rf"\"[\w.-]{{0,60}}{_VARIABLE}\"",
-    'value="': r"(?i:value)=\"(?P<secret>[^\"\n]{4,4096})\"\s{1,40}(?i:name|key|id)=\"[\w.-]{0,60}" rf"{_VARIABLE}\"",
+    'value="': r"(?i:value)=\"(?P<secret>[^\"\n]{4,4096})\"\s{1,40}(?i:name|key|id)=\""
+    rf"[\w.-]{{0,60}}{_VARIABLE}\"",
     "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
 }

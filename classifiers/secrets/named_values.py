@@ -32,6 +32,7 @@ _BARE_KEYS: Final = ("_key", "-key", "key=", "key:", 'key"', "key'")
 NAMES: Final[dict[str, bool]] = {
     **dict.fromkeys(("password", "passwd", "passphrase", "passcode", "pass_phrase", "pass-phrase", "passwort"), True),
     **dict.fromkeys(("pwd=", "mot de passe", "contrase", "securestring"), True),
+    **dict.fromkeys(("bindpw", "rootpw", "dbpw", "userpw", "adminpw", "authtok"), False),
     **dict.fromkeys(("pwd", "pass", "_pw", "-pw", "pw=", "pw:", 'pw"', "pw'", "psk"), False),
     **dict.fromkeys(
         (
@@ -80,6 +81,12 @@ _PASSWORDS: Final = frozenset(
         "pw'",
         "psk",
         "securestring",
+        "bindpw",
+        "rootpw",
+        "dbpw",
+        "userpw",
+        "adminpw",
+        "authtok",
     }
 )
 _LONG: Final = frozenset(
@@ -126,9 +133,9 @@ _SIGNS: Final = (
 )
 # password for user ana is ...: what is said of a name, up to a colon, "is" or "to"
 _PROSE: Final = (
-    r"[ \t]{1,3}(?i:(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of) "
+    r"[ \t]{1,3}(?i:(?:(?:is|was|has been) )?(?:changed|updated|rotated|reset) from(?=[ \t])"
+    r"|(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of|from) "
     r"[^\n:=]{1,80}?(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
-    r"|(?:(?:is|was|has been) )?(?:changed|updated|rotated|reset) from(?=[ \t])"
     r"|(?:is:?|was:?|(?:set|reset|changed|updated|rotated) to)(?=[ \t]))"
 )
 # After these a value has to look like a secret.
@@ -190,12 +197,14 @@ _LOGIN: Final = re.compile(
     r"(?i)(?<![a-z])(?:user(?:name)?|login)[\"']?\s{0,3}[:=][^\n]{0,100}(?:\n[ \t-]{0,40}|[,;|] {0,4})[\"']?\Z"
 )
 _DIALOGUE: Final = re.compile(r"(?:>|C:|\*cmd\*|(?<!\w)USER [^\s]{1,100}\r?\n)[ '\"]{0,2}\Z")
+_USER: Final = re.compile(r"(?i)\b(?:user(?:name)?|login)[ =:]\S{1,60}[ ,;] ?(?:and |with )?\Z")  # user ana pass ...
 _LOGIN_MOST: Final = 160  # characters before a password in which its user is looked for
 _STEP: Final = re.compile(
     r"(?i)(?:num|n|max|min|forward|backward|first|second|last|single|multi|per|each|fusion|opt\w{0,10}|one|two|total|no|of"
     r"|current|compiler|lowering)[_ -]\Z"
 )
 # Of the text before a name, from its end: a search from its begin would try every place.
+_SECRET_KEY: Final = re.compile(r"(?i)secret[_-]?(?:access[_-]?)?key[\"']?\Z")
 _FLAG: Final = re.compile(r"[\w.-]{0,40}--?(?![\w-])")  # --hub-
 _ASSIGNING_COMMAND: Final = re.compile(r"[\w.]{0,60} {1,4}(?:vnetes|xtes|VNE|[gxU]{1,3}- tes)\b")  # set -gx, setx, ENV
 _DIRECTIVE: Final = re.compile(r"[\w.-]{0,60}[ \t]{0,8}(?:\Z|\n)")  # a name at the begin of its line
@@ -293,6 +302,8 @@ def _is_pass_of_login(hit: re.Match[str], text: str) -> bool:
     if hit["gap"]:
         return False
     before = text[max(start - _LOGIN_MOST, 0) : start]
+    if _USER.search(before) is not None:
+        return True
     if hit["sign"]:
         return _LOGIN.search(before) is not None
     if not hit[0].startswith("PASS ") or hit[_BARE] is None:
@@ -312,7 +323,9 @@ def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str,
     is_line = text[hit.end() : hit.end() + 1] in {"", "\n", "\r"} and _DIRECTIVE.match(before) is not None
     if marker in _BARE_KEYS:
         return is_key(value)
-    is_alone = marker == "password" or (marker == "pass" and hit[0].startswith("PASS "))
+    is_alone = marker in {"password", "bindpw", "rootpw"} or (
+        marker == "pass" and hit.start("rest") + 1 == hit.start(_BARE)
+    )
     if hit["gap"] or not bare or is_line or (is_alone and not hit["rest"]):
         return looks_like_password(value) if marker in _PASSWORDS else looks_like_token(value)
     return is_random(value) or (marker != "token" and HEXADECIMAL_KEY.fullmatch(value) is not None)
@@ -328,7 +341,7 @@ def _is_assigned_secret(marker: str, name: str, value: str, *, by_colon: bool) -
         return not by_colon or len(value) >= TOKEN_LEAST or is_password(value)
     if marker in _PASSWORDS:
         return len(value) >= LEAST and is_password(value) and not is_measure(value)
-    least = TOKEN_LEAST if marker in _LONG or by_colon else LEAST
+    least = TOKEN_LEAST if marker in _LONG or (by_colon and not _SECRET_KEY.search(name)) else LEAST
     return has_mixed_characters(value) and len(value) >= least
 
 

@@ -39,6 +39,7 @@ _LONG: Final = b"a" * _LEAST
 _DIGIT_AND_LETTER: Final = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]")
 _PIECE: Final = re.compile(r"[A-Za-z0-9]{12,}")
 _CHANGES: Final = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
+_CASE_CHANGE: Final = re.compile(r"[a-z][0-9]*(?=[A-Z])|[A-Z][0-9]*(?=[a-z])")
 _DIGIT: Final = re.compile(r"[0-9]")
 _HEXADECIMAL: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _HEXADECIMAL_KEY: Final = re.compile(r"_[0-9a-fA-F]{32,}(?:[_-][0-9a-zA-Z]{1,40})?\Z")
@@ -80,6 +81,7 @@ _AUTH_WORD: Final = re.compile(
     r"auth|token|secret|passw|credential|log(?:ged)?[ _-]?in\b|sign(?:ed|ing)?[ _-]in|\bapi\b|api[-_ ]?key|bearer"
     r"|\b40[13]\b|account|client|\b(?:using|with|invalid|your|provided) (?:key|pat)\b"
 )
+_IMAGES: Final = ("iVBORw0KGgo", "R0lGODlh", "R0lGODdh", "UklGR")  # begins of PNG, GIF, WebP and WAV in base64
 # The id of an object in base64, such as `ArtifactCollection:1234`.
 _OBJECT: Final = re.compile(rb"[A-Z][a-z]+[A-Z]\w{2,40}:")
 
@@ -181,7 +183,9 @@ def _random_piece(part: str) -> tuple[Kind, int] | None:
     pieces = PARTS.split(part[prefix.end() :]) if prefix is not None else []
     if pieces and sum(map(len, pieces)) >= PART_LEAST * len(pieces):
         piece = "".join(pieces)  # hyphens and underscores are random characters too in base64
-        if _kind(piece, _PREFIXED_RATE) == "mixed":
+        # Names joined by them differ in case, as in `data-OST00a3-osc-ffff9c0012ab34cd`, random pieces within each.
+        is_mixed = any(len(_CASE_CHANGE.findall(one)) > 1 for one in pieces)
+        if is_mixed and _kind(piece, _PREFIXED_RATE) == "mixed":
             return "mixed", len(piece)
     piece = max(_PIECE.findall(part), key=len, default="")
     kind = _kind(piece, _MIXED_RATE)
@@ -208,7 +212,7 @@ def _is_named_harmless(before: str) -> bool:
 def _is_part(word: str, text: str, begin: int, end: int) -> bool:
     """Whether a word is a part of a file or path, a symbol of a program, or the id of an object in base64."""
     after = text[end : end + 1]
-    if after in {"/", "+"} or word.startswith("_Z"):
+    if after in {"/", "+"} or word.startswith(("_Z", *_IMAGES)):
         return True
     if len(word) >= _WRAPPED and text[begin - 1 : begin] in {"", "\n"} and after in {"", "\n"}:
         return True

@@ -36,8 +36,8 @@ _KEY_LIKE: Final = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 PARTS: Final = re.compile("[-_]")
 PART_LEAST: Final = 7  # characters; parts of random text between two such signs are 32 on average
 _RANDOM: Final = re.compile(
-    r"(?=[A-Za-z0-9+/=]{0,79}\d)(?=[A-Za-z0-9+/=]{0,79}[A-Za-z])[A-Za-z0-9][A-Za-z0-9+/=]{19,199}"
-    r"|(?=[\w-]{0,79}\d)(?=[\w-]{0,79}[a-z])(?=[\w-]{0,79}[A-Z])[A-Za-z0-9][\w-]{19,199}"
+    r"(?=[A-Za-z0-9+/=]{0,79}\d)(?=[A-Za-z0-9+/=]{0,79}[A-Za-z])[A-Za-z0-9+][A-Za-z0-9+/=]{19,199}"
+    r"|(?=[\w-]{0,79}\d)(?=[\w-]{0,79}[a-z])(?=[\w-]{0,79}[A-Z])(?!_Z)[A-Za-z0-9_][\w-]{19,199}"
 )
 # A measure, a version, an address of a machine, a call or a place.
 _MEASURE: Final = re.compile(
