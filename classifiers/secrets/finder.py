@@ -83,7 +83,7 @@ _ESCAPES = ("\\n", "\\t", "\\r")
 class _Pattern:
     """One pattern of a marker."""
 
-    __slots__ = ("_compiled", "before", "kind", "marker", "pattern")
+    __slots__ = ("_compiled", "_first", "before", "kind", "marker", "pattern")
 
     def __init__(self, marker: str, kind: str, pattern: str, before: tuple[int, int] = (0, 0)) -> None:
         """`before`: the fewest and the most characters before the marker."""
@@ -91,6 +91,8 @@ class _Pattern:
         self.kind = kind
         self.pattern = pattern
         self.before = before
+        first = pattern.removeprefix("(?P<secret>")[0]
+        self._first = "" if first in "[(\\." else first  # a character with which each match begins
         self._compiled: re.Pattern[str] | None = None  # of hundreds a text needs few: each when its marker is found
 
     def find(self, text: str, start: int) -> re.Match[str] | None:
@@ -102,7 +104,11 @@ class _Pattern:
             return compiled.match(text, start)
         fewest, most = self.before
         begins = range(max(start - most, 0), start - fewest + 1)
-        hits = (compiled.match(text, begin, start + _AROUND) for begin in begins)
+        hits = (
+            compiled.match(text, begin, start + _AROUND)
+            for begin in begins
+            if not self._first or text[begin] == self._first
+        )
         return next((hit for hit in hits if hit is not None and start < hit.end()), None)
 
 

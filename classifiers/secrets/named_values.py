@@ -251,8 +251,10 @@ def _is_word(marker: str, hit: re.Match[str], value: str) -> bool:
         return False
     if value.isalpha() and len(value) < LETTERS_LEAST and (hit["sign"] is None or not NAMES[marker]):
         return True
-    # All rules for such a name ask for mixed characters, except for those of keys of hexadecimal digits.
-    return not NAMES[marker] and len(value) < _DIGITS_LEAST and not has_mixed_characters(value)
+    # All rules for such a name ask for that many and mixed characters, except for keys of hexadecimal digits.
+    return not NAMES[marker] and (
+        len(value) < LEAST or (len(value) < _DIGITS_LEAST and not has_mixed_characters(value))
+    )
 
 
 def _is_secret_on_next_line(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
