@@ -20,10 +20,12 @@ from classifiers.secrets.finder import PLACEHOLDER, Effort, SecretFinder
 
 _MULTILINE_MARKER = "-----BEGIN "
 _SECRET_NAME = re.compile(
-    r"(?:(?i:pass(?:word|wd|_?phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|[_\W](?:pass|pw|pat)|credentials?|authorization"
+    r"(?:(?i:pass(?:word|wd|_?phrase)|secret|(?:^|[_\W])(?:token|auth|pwd|pw)|[_\W](?:pass|pat)"
+    r"|(?:bind|root|db|user|admin)(?:pw|pass)|authtok|credentials?|authorization"
     r"|cookies?|(?:api|access|private|account|secret|signing|encryption|master|license|auth|app|integration)[_-]?key)"
     r"|[a-z0-9](?:Token|Auth|Pwd|Pass))\s*$"
 )
+_USERS = frozenset({"user", "username", "login"})
 
 
 @cache
@@ -97,7 +99,12 @@ def _is_secret_name(key: str) -> bool:
 
 
 def _name_of(fields: dict[Any, Any], key: str) -> str:
-    """The name of a field's value: of `value` in `{"name": "API_KEY", "value": "x"}`, as in a container, the other."""
+    """The name of a field's value: of `value` in `{"name": "API_KEY", "value": "x"}`, as in a container, the other.
+
+    `pass` is short for password beside a user.
+    """
+    if key == "pass" and not _USERS.isdisjoint(fields):
+        return "password"
     name = fields.get("name") if key == "value" else None
     return name if isinstance(name, str) else key
 

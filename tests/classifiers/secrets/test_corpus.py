@@ -93,10 +93,29 @@ def test_an_argument_after_the_flag_of_a_secret_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["SECRET_KEY", "secretKey", "JWT_SIGNING_KEY", "license_key", "accessToken", "DB_PASS", "auth_key"]
+    "name",
+    [
+        "SECRET_KEY",
+        "secretKey",
+        "JWT_SIGNING_KEY",
+        "license_key",
+        "accessToken",
+        "DB_PASS",
+        "auth_key",
+        "bindpw",
+        "dbpass",
+        "pw",
+    ],
 )
 def test_a_key_is_a_secret_by_its_name(name: str) -> None:
     assert redact_json({name: "abc", f"{name}_file": "/run/key"}) == {name: PLACEHOLDER, f"{name}_file": "/run/key"}
+
+
+def test_a_pass_beside_a_user_is_a_password() -> None:
+    value = {"login": "ana", "pass": "abc"}
+    assert has_secret(value)
+    assert redact_json(value) == {"login": "ana", "pass": PLACEHOLDER}
+    assert redact_json({"pass": "abc", "step": "1"}) == {"pass": "abc", "step": "1"}
 
 
 def test_a_variable_of_a_container_is_a_secret_by_its_name() -> None:
