@@ -1,7 +1,5 @@
 """A value next to the name of a secret is removed in whatever syntax the two are written."""
 
-import re
-
 import pytest
 
 from classifiers.redaction import redact
@@ -112,22 +110,22 @@ def test_what_stands_between_a_name_and_its_sign_is_read_in_each_way(name: str, 
     assert value not in redact(f"{name}{between}{value}")
 
 
-def test_a_word_after_the_name_of_a_key_is_rejected_before_what_stands_before_it_is_read(
+def test_a_word_after_the_name_of_a_key_is_rejected_before_the_rules_of_its_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else a log of nothing but such names would take twice as long."""
     read: list[str] = []
-    rule = named_values._is_secret_after_gap
 
-    def recorded(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
+    def recorded(value: str) -> bool:
         read.append(value)
-        return rule(marker, hit, value, text, bare=bare)
+        return True
 
-    monkeypatch.setattr(named_values, "_is_secret_after_gap", recorded)
+    monkeypatch.setattr(named_values, "looks_like_token", recorded)
+    monkeypatch.setattr(named_values, "is_key", recorded)
     redact("api_key\tfile\ttoken  names  --secret-key wandb-key " * 20)
     assert read == []
-    assert redact("api_key  u7Qx2LmP9kRt4WzB8nVc") == "api_key  [redacted]"
-    assert read == ["u7Qx2LmP9kRt4WzB8nVc"] * len(read) != []
+    redact("api_key  u7Qx2LmP9kRt4WzB8nVc")
+    assert set(read) == {"u7Qx2LmP9kRt4WzB8nVc"}
 
 
 @pytest.mark.parametrize(
