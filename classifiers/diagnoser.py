@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from classifiers.extraction.observations.only_losses import UNKNOWN
 from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
 from classifiers.model.artifact import Model
-from classifiers.model.beginnings import with_beginning
+from classifiers.model.beginnings import Choice, with_beginning
+from classifiers.model.calibration import with_agreement
 from classifiers.model.label_fusion import NONE, FusedLabels
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
 from classifiers.model.site.layer import SiteLayer
@@ -44,6 +46,7 @@ class Diagnosis:
         packaged_cause: the cause without the site layer. The fingerprint holds it, so that a group of failures keeps
             its fingerprint when its label changes.
         known: share (0..1) of the features that the model knows.
+        beginning: what was chosen among what the failure may have begun with.
     """
 
     extracted: ExtractedCase
@@ -52,6 +55,7 @@ class Diagnosis:
     confidence: float
     packaged_cause: str
     known: float
+    beginning: Choice
 
 
 def rules_version(catalogue: Catalogue) -> str:
@@ -88,6 +92,14 @@ def _is_only_a_guess(labels: FusedLabels, extracted: ExtractedCase, case: RawCas
     if tell_only_the_end(extracted.items):
         return True
     return labels.side == "user" and (extracted.only_losses or (labels.contradicted and bool(case.node_events)))
+
+
+def _confidence(
+    of_curve: float, beginning: Choice, labels: FusedLabels, extracted: ExtractedCase, case: RawCase
+) -> float:
+    """The confidence of a verdict whose labels are the packaged model's."""
+    found = with_agreement(of_curve, beginning.agreement) if case.node_events else of_curve
+    return min(found, UNKNOWN) if _is_only_a_guess(labels, extracted, case) else found
 
 
 class Diagnoser:
@@ -154,20 +166,21 @@ class Diagnoser:
             confidences = [self._model.calibration.confidence(chosen.confidence_features) for chosen in labels]
         else:
             labels, confidences = self._site.labels(scores)
+        choose = partial(self._model.beginnings.choice, lines=self._model.lines)
+        beginnings = [choose(one, label) for one, label in zip(scores.extracted, labels, strict=True)]
         confidences = [
-            min(confidence, UNKNOWN) if label is packaged and _is_only_a_guess(label, one, case) else confidence
-            for one, label, packaged, confidence, case in zip(
-                scores.extracted, labels, scores.labels, confidences, cases, strict=True
+            _confidence(confidence, beginning, label, one, case) if label is packaged else confidence
+            for confidence, beginning, label, packaged, one, case in zip(
+                confidences, beginnings, labels, scores.labels, scores.extracted, cases, strict=True
             )
         ]
         weighed = self._model.text.top_contributions(scores.matrix, "cause", [chosen.causes[0][0] for chosen in labels])
-        parts = zip(scores.extracted, labels, weighed, confidences, causes, scores.known, strict=True)
+        parts = zip(scores.extracted, labels, weighed, confidences, causes, scores.known, beginnings, strict=True)
         return [Diagnosis(*part) for part in parts]
 
     def _verdict(self, diagnosis: Diagnosis, raw: RawCase) -> Verdict:
         labels = diagnosis.labels
-        leading = self._model.beginnings.leading(diagnosis.extracted, labels, self._model.lines)
-        shown = with_beginning(diagnosis.extracted, leading)
+        shown = with_beginning(diagnosis.extracted, diagnosis.beginning.leading)
         case = shown.case
         confidence = diagnosis.confidence
         abstained = confidence < self._model.calibration.threshold

@@ -3,10 +3,11 @@
 Extraction orders lines by rules, before anything is known of the cause. Once a case has its labels, more can be said: a
 line that speaks for the cause is more likely its beginning, and so is a node event that a rule set aside although it
 explains all that the log shows. The choice is a conditional logit over the candidates (McFadden's choice model): one
-weight for each feature, whatever the number of candidates. It changes what a verdict shows as the beginning, and none
-of its labels.
+weight for each feature, whatever the number of candidates. It changes what a verdict shows as the beginning and how
+sure it is, and none of its labels.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from classifiers.model import constants
 from classifiers.model.label_fusion import FusedLabels
 from classifiers.model.line_weights import LineWeights
 from classifiers.model.tokenizer import words
+from classifiers.signatures import Signature
 
 _REPORT: Final = "report"
 _FLAGS: Final = (
@@ -47,24 +49,36 @@ class ScoresCases(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen among the candidates of a case.
+
+    Attributes:
+        leading: the candidate to show as the beginning instead of the one that leads by the rules, None to leave that.
+        agreement: how much the candidates speak for the side of the verdict, each by its probability, 0..1; None where
+            no catalogue entry knows any of them.
+    """
+
+    leading: EvidenceItem | None = None
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Beginnings:
     """The weights of features of a candidate, by name; no weights leave the order of the rules as it is."""
 
     weights: Mapping[str, float]
 
-    def leading(self, extracted: ExtractedCase, labels: FusedLabels, lines: LineWeights) -> EvidenceItem | None:
-        """The candidate to show as the beginning instead of the one that leads by the rules, None to leave that one.
+    def choice(self, extracted: ExtractedCase, labels: FusedLabels, lines: LineWeights) -> Choice:
+        """The beginning of a case among its candidates.
 
         Args:
             extracted: the evidence of a case.
             labels: its labels.
             lines: how telling the words of lines are.
         """
-        if not self.weights:
-            return None
-        found = candidates(extracted)
-        if len(found) < 2:  # noqa: PLR2004 - nothing to choose from
-            return None
+        found = candidates(extracted) if self.weights else []
+        if not found:
+            return Choice()
         scores = [
             sum(self.weights.get(name, 0.0) * value for name, value in features)
             for features in _features(found, extracted, labels, lines)
@@ -72,7 +86,8 @@ class Beginnings:
         best = max(range(len(found)), key=scores.__getitem__)
         first = _first(found)
         is_ahead = first is None or scores[best] > scores[found.index(first)] + constants.BEGINNING_MARGIN
-        return found[best] if is_ahead and found[best] is not first else None
+        leading = found[best] if is_ahead and found[best] is not first else None
+        return Choice(leading, _agreement(found, scores, labels.side))
 
 
 # Without a fitted model the rules choose.
@@ -100,7 +115,7 @@ def _features(
     found: Sequence[EvidenceItem], extracted: ExtractedCase, labels: FusedLabels, lines: LineWeights
 ) -> Iterator[list[tuple[str, float]]]:
     """Names and values of the features of each candidate, in order."""
-    axes, causes = taxonomy.load(), dict(labels.causes)
+    causes = dict(labels.causes)
     first, suspect = _first(found), extracted.case.suspect
     own_nodes = frozenset(extracted.case.job.nodes)
     for item in found:
@@ -122,8 +137,7 @@ def _features(
             features[f"{hit.strength} {hit.role}"] = 1.0
             features[f"entry {hit.id}"] = constants.BEGINNING_WORD_VALUE
             for_cause = max(for_cause, sum(causes.get(code, 0.0) * share for code, share in hit.causes.items()))
-            of_side = (share for code, share in hit.causes.items() if axes.side_of(code) == labels.side)
-            for_side = max(for_side, sum(of_side))
+            for_side = max(for_side, _share_of_side(hit, labels.side))
         if item.hits:
             features[f"cause {source}"] = for_cause
             features[f"side {source} {aside}"] = for_side
@@ -136,6 +150,25 @@ def _features(
         for word in words(item.message):
             features[f"word {word}"] = constants.BEGINNING_WORD_VALUE
         yield list(features.items())
+
+
+def _agreement(found: Sequence[EvidenceItem], scores: Sequence[float], side: str) -> float | None:
+    """How much the candidates that the catalogue knows speak for a side, each by its probability."""
+    known = [
+        (math.exp(score - max(scores)), [hit for hit in item.hits if hit.causes])
+        for score, item in zip(scores, found, strict=True)
+    ]
+    known = [(share, hits) for share, hits in known if hits]
+    if not known:
+        return None
+    total = sum(share for share, _ in known)
+    return sum(share * max(_share_of_side(hit, side) for hit in hits) for share, hits in known) / total
+
+
+def _share_of_side(hit: Signature, side: str) -> float:
+    """The share of a side in the causes for which an entry speaks."""
+    axes = taxonomy.load()
+    return sum(share for code, share in hit.causes.items() if axes.side_of(code) == side)
 
 
 def _source(item: EvidenceItem) -> str:

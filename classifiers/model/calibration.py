@@ -45,6 +45,19 @@ class Calibration:
         return 1.0 / (1.0 + math.exp(-max(-_SCORE_LIMIT, min(_SCORE_LIMIT, score))))
 
 
+def with_agreement(confidence: float, agreement: float | None) -> float:
+    """The confidence (0..1) of a verdict on a case with node events.
+
+    Args:
+        confidence: that of the curve.
+        agreement: how much what the failure may have begun with speaks for the side, None where nothing tells.
+    """
+    if agreement is None or not 0.0 < confidence < 1.0:
+        return confidence
+    odds = constants.EVENTS_SLOPE * math.log(confidence / (1.0 - confidence)) + constants.EVENTS_OFFSET
+    return 1.0 / (1.0 + math.exp(-odds - constants.EVENTS_AGREEMENT * agreement))
+
+
 # Of data from which nothing can be learned: all right, or all wrong.
 UNFITTED: Final = Calibration((1.0, *(0.0,) * (len(CONFIDENCE_FEATURES) - 1)), 0.0, 0.5)
 

@@ -1,21 +1,27 @@
-"""How sure the classifier may be of failures of unknown sources: the two constants that its confidence is scaled by.
+"""How sure the classifier may be of failures of unknown sources: the constants that its confidence is scaled by.
 
-`python -m tests.classifiers.unseen_confidence [MODEL]` fits a line over the log-odds of the confidence on the failures
-and runs in tests/data that nobody has read, and prints `UNSEEN_SLOPE` and `UNSEEN_OFFSET` for the next training. A set
-that was read to improve the classifier has to leave this list: the classifier is right too often there. The short jobs
-with events are left out as well: each was written to be hard.
+`python -m tests.classifiers.unseen_confidence [MODEL]` fits two lines on the failures and runs in tests/data that
+nobody has read, and prints the constants for the next training. Cases without node events fix the one over the log-odds
+of the confidence, the others a second one over the result and over how much what a failure may have begun with speaks
+for the side.
+A set that was read to improve the classifier has to leave this list: the classifier is right too often there. The short
+jobs with events are left out as well: each was written to be hard. Verdicts that are only a guess have a confidence of
+their own.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from classifiers import signatures
 from classifiers.data import labelled_cases
 from classifiers.diagnoser import Diagnoser
-from classifiers.model import constants
+from classifiers.extraction.observations.only_losses import UNKNOWN
+from classifiers.model import artifact, constants
 from classifiers.model.site import platt_scaling
 from classifiers.model.site.layer import log_odds
 
@@ -24,33 +30,72 @@ UNREAD: Final[Mapping[str, Path]] = {
     "runs": DATA / "unseen_runs" / "unread.jsonl.zst",
     "runs of industry and of institutes": DATA / "unseen_runs" / "industry_and_institutes_unread.jsonl.zst",
     "runs of startups and of hospitals": DATA / "unseen_runs" / "startups_and_hospitals_unread.jsonl.zst",
+    "runs of satellites and of media": DATA / "unseen_runs" / "satellites_and_media_unread.jsonl.zst",
     "short failures": DATA / "unseen_failures" / "tests.jsonl.zst",
 }
 
 
-def confidences(diagnoser: Diagnoser, path: Path) -> list[tuple[float, bool]]:
-    """Of each case of a file the confidence, and whether the side is right."""
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One case.
+
+    Attributes:
+        odds: log-odds of the confidence that the curve alone gives.
+        confidence: the confidence of the verdict.
+        agreement: how much the candidates of its beginning speak for its side, None where nothing tells.
+        has_events: whether it has node events.
+        is_right: whether the side is right.
+    """
+
+    odds: float
+    confidence: float
+    agreement: float | None
+    has_events: bool
+    is_right: bool
+
+
+def points_of(model: artifact.Model, path: Path) -> list[Point]:
+    """The cases of a file."""
     cases = labelled_cases.read_file(path)
-    verdicts = diagnoser.diagnose([case.raw for case in cases])
+    diagnoses = Diagnoser(model, signatures.packaged()).explained([case.raw for case in cases])
     return [
-        (verdict.confidence, verdict.side in case.labels.allowed["side"])
-        for case, verdict in zip(cases, verdicts, strict=True)
+        Point(
+            log_odds(model.calibration.confidence(one.labels.confidence_features)),
+            one.confidence,
+            one.beginning.agreement,
+            bool(case.raw.node_events),
+            one.labels.side in case.labels.allowed["side"],
+        )
+        for case, one in zip(cases, diagnoses, strict=True)
     ]
 
 
-def main(model: Path) -> None:
+def events_line(points: Sequence[Point]) -> tuple[float, float, float]:
+    """Slope, offset and weight of the agreement for cases with node events, by maximum likelihood."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - as where models are trained
+
+    used = [(point.odds, point.agreement, point.is_right) for point in points if point.agreement is not None]
+    solver = LogisticRegression(C=np.inf, max_iter=1_000)
+    solver.fit([[odds, agreement] for odds, agreement, _ in used], [is_right for _, _, is_right in used])
+    slope, agreement = map(float, solver.coef_[0])
+    return slope, float(solver.intercept_[0]), agreement
+
+
+def main(model_dir: Path) -> None:
     """Print the share right and the mean confidence of each set, and the constants that fit them all."""
-    diagnoser = Diagnoser.load(model)
-    sets = {name: confidences(diagnoser, path) for name, path in UNREAD.items()}
+    model = artifact.load(model_dir)
+    sets = {name: points_of(model, path) for name, path in UNREAD.items()}
     for name, points in sets.items():
-        right = sum(is_right for _, is_right in points) / len(points)
-        mean = sum(confidence for confidence, _ in points) / len(points)
-        print(f"{name:20} {len(points):4} cases, right {right:.3f}, mean confidence {mean:.3f}")
-    points = [point for points in sets.values() for point in points]
-    scaled = np.array([log_odds(confidence) for confidence, _ in points])
-    odds = (scaled - constants.UNSEEN_OFFSET) / constants.UNSEEN_SLOPE
-    slope, offset = platt_scaling.line(odds, np.array([is_right for _, is_right in points], float))
+        right = sum(point.is_right for point in points) / len(points)
+        mean = sum(point.confidence for point in points) / len(points)
+        print(f"{name:36} {len(points):4} cases, right {right:.3f}, mean confidence {mean:.3f}")
+    fitted = [point for points in sets.values() for point in points if point.confidence != UNKNOWN]
+    alone = [point for point in fitted if not point.has_events]
+    odds = (np.array([point.odds for point in alone]) - constants.UNSEEN_OFFSET) / constants.UNSEEN_SLOPE
+    slope, offset = platt_scaling.line(odds, np.array([point.is_right for point in alone], float))
     print(f"UNSEEN_SLOPE {slope:.2f}, UNSEEN_OFFSET {offset:.2f}")
+    slope, offset, agreement = events_line([point for point in fitted if point.has_events])
+    print(f"EVENTS_SLOPE {slope:.2f}, EVENTS_OFFSET {offset:.2f}, EVENTS_AGREEMENT {agreement:.2f}")
 
 
 if __name__ == "__main__":
