@@ -54,6 +54,7 @@ _MOST = {
 }
 _SHOWN = 60
 _LOOKED_AT = 4096
+_LONGEST_NAME = 200
 
 
 def _as_text(value: Any) -> Any:
@@ -318,13 +319,18 @@ def shortened(value: Any) -> str:
     return type(value).__name__
 
 
+def named(field: str) -> str:
+    """Name a field in an error message: a name that the record chooses, such as that of a label, may be endless."""
+    return field if len(field) <= _LONGEST_NAME else redact(field[:_LOOKED_AT])[:_LONGEST_NAME] + "…"
+
+
 def as_unreadable(error: ValidationError) -> UnreadableRecord:
     """Convert a validation error to UnreadableRecord with one FieldError for each field."""
     places = []
     for problem in _without_frames(error).errors(include_url=False)[:20]:
         expected = _expected(problem)
         got = None if problem["type"] == "missing" else shortened(problem["input"])
-        field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
+        field = named(".".join(str(part) for part in problem["loc"])) or "(whole object)"
         places.append(FieldError(field=field, expected=expected, got=got))
     first = places[0]
     return UnreadableRecord(f"{first.field}: expected {first.expected}", tuple(places))

@@ -167,7 +167,7 @@ class LogFetcher:
         except OSError as error:
             read.pending = is_passing(error)
             read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({error.strerror or 'error'})")
-        except Exception as error:  # this thread reads the logs of other jobs too, which one log must not take away
+        except Exception as error:  # noqa: BLE001 - this thread reads the logs of other jobs too, which one log must not take away
             _log.exception("a log could not be read")
             read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({type(error).__name__})")
 

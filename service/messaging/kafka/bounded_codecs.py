@@ -1,6 +1,7 @@
-"""Decompression of record batches up to a largest size. Kafka's client has no limit, and a broker does not look inside.
+"""Record batches that a broker accepts and Kafka's client cannot read: too large ones, and headers that are no UTF-8.
 
-Without one, a compressed batch of a megabyte could take gigabytes, and would end every worker that reads it.
+A broker does not look into compressed batches. Without a limit, one of a megabyte could take gigabytes, and would end
+every worker that reads it. A header whose name is no UTF-8 would stop every worker at its place.
 """
 
 import zlib
@@ -18,15 +19,43 @@ _XERIAL_MAGIC, _XERIAL_HEADER = (
     b"\x82SNAPPY\0",
     16,
 )  # begin and length of what precedes the blocks of snappy's Java library
+_read_record = default_records.DefaultRecordBatch._read_msg  # noqa: SLF001 - what `install` replaces
 _VARINT_MOST = 5  # bytes of the length that begins a text in snappy
 
 
 def install() -> None:
     """Make Kafka's client use the functions of this module."""
+    if default_records.DefaultRecordBatch._read_msg is _read_record:  # noqa: SLF001 - there is no public way
+        default_records.DefaultRecordBatch._read_msg = read_record  # noqa: SLF001 - as above
     for module in (default_records, legacy_records):
         for name, decode in _DECODERS.items():
             if hasattr(module, name):
                 setattr(module, name, decode)
+
+
+class _AnyText(bytearray):
+    """Bytes of which every part can be decoded; what is no UTF-8 becomes U+FFFD."""
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return _AnyText(found) if isinstance(place, slice) else found
+
+    def decode(self, encoding: str = "utf-8", errors: str = "replace") -> str:
+        """The text."""
+        return super().decode(encoding, errors)
+
+
+def read_record(batch: Any) -> Any:
+    """The next record of a batch, whatever bytes the names of its headers have.
+
+    Raises:
+        CorruptRecordError: it is no record.
+    """
+    try:
+        return _read_record(batch)
+    except UnicodeDecodeError:
+        batch._buffer = _AnyText(batch._buffer)  # noqa: SLF001 - once a batch, as reading it is slower
+        return _read_record(batch)
 
 
 def gzip_decode(payload: Any) -> bytes:

@@ -228,3 +228,12 @@ def test_any_time_with_a_zone_is_read_or_refused_by_name(at: datetime) -> None:
         assert found.ended_at - at == timedelta(0)
         return
     assert field == "ended_at"
+
+
+def test_a_label_with_an_endless_name_is_dropped_without_repeating_the_name() -> None:
+    ended = "2026-11-20T10:00:00Z"
+    labels = {"a" * 300_000: 1, "token ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2" + "b" * 300: 1}
+    read = from_object({"cluster": "c", "job_id": "1", "status": "failed", "ended_at": ended, "labels": labels})
+    assert len(read.intake_problems) == 2
+    assert all(len(problem) < 300 for problem in read.intake_problems)
+    assert "ghp_" not in str(read.intake_problems)

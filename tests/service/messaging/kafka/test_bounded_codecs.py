@@ -71,6 +71,28 @@ def test_the_client_reads_batches_with_these_functions(name: str, monkeypatch: p
         list(batch)
 
 
+class NoUtf8(str):
+    """A name of a header that other clients send, and the one for Python does not."""
+
+    def encode(self, *_: str) -> bytes:
+        return b"ce_\xff\xfe"
+
+
+@pytest.mark.parametrize("packed", [0, ATTRIBUTES["lz4"]])
+def test_a_header_whose_name_is_no_utf_8_takes_no_record_away(packed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_of = default_records.DefaultRecordBatch
+    monkeypatch.setattr(batch_of, "_read_msg", batch_of._read_msg)
+    bounded_codecs.install()
+    builder = MemoryRecordsBuilder(magic=2, compression_type=packed, batch_size=10_000_000)
+    for name in ("a", NoUtf8(), NoUtf8(), "b"):
+        builder.append(timestamp=1, key=None, value=b"v", headers=[(name, b"1")])
+    builder.close()
+    records = list(MemoryRecords(bytes(builder.buffer())).next_batch())
+    assert [record.value for record in records] == [b"v"] * 4
+    assert [record.headers[0][0] for record in records] == ["a", "ce_\ufffd\ufffd", "ce_\ufffd\ufffd", "b"]
+    assert [type(record.value) for record in records] == [bytes] * 4
+
+
 BOMB = """
 import re, zlib
 from pathlib import Path
