@@ -74,6 +74,8 @@ def test_the_client_reads_batches_with_these_functions(name: str, monkeypatch: p
 class NoUtf8(str):
     """A name of a header that other clients send, and the one for Python does not."""
 
+    __slots__ = ()
+
     def encode(self, *_: str) -> bytes:
         return b"ce_\xff\xfe"
 
