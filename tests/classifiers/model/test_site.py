@@ -383,7 +383,7 @@ def test_a_layer_that_can_not_be_computed_with_is_refused() -> None:
     }
     layers.parse(json.dumps(body))
     corrections, nan = body["corrections"], float("nan")
-    for changes in (
+    wrong: tuple[dict[str, Any], ...] = (
         {"corrections": {**corrections, "support": [{**support, "features": {"w:x": "1"}}]}},
         {"corrections": {**corrections, "support": [{**support, "features": []}]}},
         {"corrections": {**corrections, "support": [{**support, "weights": {"side": {"user": nan}}}]}},
@@ -398,7 +398,8 @@ def test_a_layer_that_can_not_be_computed_with_is_refused() -> None:
         {"calibration": {"slope": "1", "intercept": 0.0, "cases": 1}},
         {"calibration": {"slope": 1e999, "intercept": 0.0, "cases": 1}},
         {"about": []},
-    ):
+    )
+    for changes in wrong:
         with pytest.raises(SiteLayerError):
             layers.parse(json.dumps(body | changes))
     with pytest.raises(SiteLayerError):
