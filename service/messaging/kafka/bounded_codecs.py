@@ -1,7 +1,8 @@
-"""Record batches that a broker accepts and Kafka's client cannot read: too large ones, and headers that are no UTF-8.
+"""Record batches that a broker accepts and Kafka's client cannot read: too large ones, and headers of any kind.
 
 A broker does not look into compressed batches. Without a limit, one of a megabyte could take gigabytes, and would end
-every worker that reads it. A header whose name is no UTF-8 would stop every worker at its place.
+every worker that reads it; so could one record with millions of headers. A header whose name is no UTF-8 would stop
+every worker at its place.
 """
 
 import zlib
@@ -12,8 +13,10 @@ import zstandard
 from kafka import codec
 from kafka.errors import CorruptRecordError
 from kafka.record import default_records, legacy_records
+from kafka.record.util import decode_varint
 
 MOST_BYTES = 64 * 1024 * 1024  # four events of the largest size; producers limit a batch before it is packed
+HEADERS_MOST = 1_000  # of a record; each takes about 200 bytes of memory
 _PIECE = 1024 * 1024
 _XERIAL_MAGIC, _XERIAL_HEADER = (
     b"\x82SNAPPY\0",
@@ -46,16 +49,39 @@ class _AnyText(bytearray):
 
 
 def read_record(batch: Any) -> Any:
-    """The next record of a batch, whatever bytes the names of its headers have.
+    """The next record of a batch, whatever bytes the names of its headers have; without its headers if it has many.
 
     Raises:
-        CorruptRecordError: it is no record.
+        CorruptRecordError, IndexError: it is no record.
     """
     try:
-        return _read_record(batch)
+        crowded = None if batch.is_control_batch else _without_headers(batch)
+        return _read_record(batch) if crowded is None else crowded
     except UnicodeDecodeError:
         batch._buffer = _AnyText(batch._buffer)  # noqa: SLF001 - once a batch, as reading it is slower
         return _read_record(batch)
+
+
+def _without_headers(batch: Any) -> Any:
+    """The next record of a batch without its headers; None if it has few of them. They describe the value only."""
+    buffer = batch._buffer  # noqa: SLF001 - as above
+    length, begin = decode_varint(buffer, batch._pos)  # noqa: SLF001 - as above
+    _, at = decode_varint(buffer, begin)  # attributes
+    later, at = decode_varint(buffer, at)
+    offset, at = decode_varint(buffer, at)
+    parts: list[bytes | None] = []
+    for _ in ("key", "value"):
+        size, at = decode_varint(buffer, at)
+        parts.append(bytes(buffer[at : at + size]) if size >= 0 else None)
+        at += max(size, 0)
+    count, at = decode_varint(buffer, at)
+    if count <= HEADERS_MOST or begin + length > len(buffer) or at > begin + length:
+        return None
+    batch._pos = begin + length  # noqa: SLF001 - as above
+    appended = batch.timestamp_type == batch.LOG_APPEND_TIME
+    stamp = batch.max_timestamp if appended else batch.first_timestamp + later
+    place = (batch.base_offset + offset, stamp, batch.timestamp_type)
+    return default_records.DefaultRecord(length, *place, *parts, [])
 
 
 def gzip_decode(payload: Any) -> bytes:

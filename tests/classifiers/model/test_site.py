@@ -369,38 +369,3 @@ def test_a_layer_of_an_earlier_version_keeps_its_id(model: Model) -> None:
 def test_a_foreign_file_is_refused(text: str) -> None:
     with pytest.raises(SiteLayerError):
         layers.parse(text)
-
-
-def test_a_layer_that_can_not_be_computed_with_is_refused() -> None:
-    support = {"case": "a", "features": {"w:x": 1.0}, "weights": {"side": {"user": 0.5}}}
-    entry = {"fingerprints": ["f"], "lines": ["l"], "labels": {"side": "user"}, "people": 1, "cases": ["a"]}
-    body: dict[str, Any] = {
-        "format": layers.FORMAT,
-        "about": {},
-        "corrections": {"bias": {}, "support": [support]},
-        "memory": {"confidence": 0.5, "entries": [entry]},
-        "calibration": {"slope": 1.0, "intercept": 0.0, "cases": 0},
-    }
-    layers.parse(json.dumps(body))
-    corrections, nan = body["corrections"], float("nan")
-    wrong: tuple[dict[str, Any], ...] = (
-        {"corrections": {**corrections, "support": [{**support, "features": {"w:x": "1"}}]}},
-        {"corrections": {**corrections, "support": [{**support, "features": []}]}},
-        {"corrections": {**corrections, "support": [{**support, "weights": {"side": {"user": nan}}}]}},
-        {"corrections": {**corrections, "support": [{**support, "weights": {"side": []}}]}},
-        {"corrections": {**corrections, "support": [{**support, "entries": [1]}]}},
-        {"corrections": {**corrections, "changed_confidence": "inf"}},
-        {"corrections": {**corrections, "kernel": {"entries": "1"}}},
-        {"memory": {"confidence": "nan", "entries": []}},
-        {"memory": {"confidence": 0.5, "entries": [{**entry, "labels": {"side": 1}}]}},
-        {"memory": {"confidence": 0.5, "entries": [{**entry, "labels": []}]}},
-        {"memory": {"confidence": 0.5, "entries": [{**entry, "lines": [1]}]}},
-        {"calibration": {"slope": "1", "intercept": 0.0, "cases": 1}},
-        {"calibration": {"slope": 1e999, "intercept": 0.0, "cases": 1}},
-        {"about": []},
-    )
-    for changes in wrong:
-        with pytest.raises(SiteLayerError):
-            layers.parse(json.dumps(body | changes))
-    with pytest.raises(SiteLayerError):
-        layers.parse("[" * 100_000)

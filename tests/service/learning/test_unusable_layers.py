@@ -72,7 +72,7 @@ def test_a_layer_without_a_seal_is_not_used_to_classify_again(world: World, url:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{}"], ids=["deep", "empty"])
-def test_a_layer_that_nobody_sealed_is_not_read_and_ends_no_classification(world: World, text: str) -> None:
+def test_a_layer_without_a_seal_is_not_even_read(world: World, text: str) -> None:
     with world.store.unit_of_work() as work:
         work.site_layers.add("site-000000000000", text, "ana", GateResult("promote", ()))
         work.site_layers.promote("site-000000000000", "mallory", "")
