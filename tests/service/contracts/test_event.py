@@ -247,7 +247,6 @@ def test_a_label_with_an_endless_name_is_dropped_without_repeating_the_name() ->
         ("topology", {f"n{number}": 1 for number in range(2_000)}),
         ("labels", {f"n{number}": 1 for number in range(2_000)}),
         ("logs", [{"rank": "x", "tail": 1, "uri": 1}] * 700),
-        ("node_events", [{"text": 1, "at": "x"}] * 700),
     ],
 )
 def test_a_list_with_very_many_wrong_values_is_dropped_as_a_whole(
