@@ -208,3 +208,19 @@ def _list(value: Any) -> Sequence[Any]:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def nests_deeper(value: Any, levels: int) -> bool:
+    """Whether decoded JSON has lists and objects nested more than `levels` deep; Python's recursion ends near 1,000."""
+    level = [value]
+    for _ in range(levels + 1):
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -42,6 +42,7 @@ that axis learns nothing from the case.
 
 import hashlib
 import io
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -52,7 +53,7 @@ import orjson
 import zstandard
 
 from classifiers import taxonomy
-from classifiers.case_builder import build_case, whole_number
+from classifiers.case_builder import build_case, nests_deeper, whole_number
 from classifiers.contracts import STATUSES, RawCase
 from classifiers.taxonomy import RetryOutlook
 
@@ -62,13 +63,14 @@ AXES = taxonomy.AXES
 WEAK_CLASS = 10  # a class with fewer cases is one of few cases (judgement)
 ORIGINS = ("captured", "composed", "operator")
 MAX_WEIGHT = 100.0
+_DEEPEST = 100  # as for an event
 
 
 class DatasetError(ValueError):
     """A labelled case is not as the format asks. `place` is file and line, `field` the field, `expected` what fits."""
 
     def __init__(self, place: str, field: str, expected: str, got: Any) -> None:
-        shown = str(got)
+        shown = got if isinstance(got, str) else reprlib.repr(got)  # of a value that nests, the outer levels
         super().__init__(f"{place}: {field}: expected {expected}, got {shown[:80]}")
         self.place = place
         self.field = field
@@ -164,6 +166,8 @@ def parse(raw: Any, place: str) -> LabelledCase:
     """
     if not isinstance(raw, dict):
         raise DatasetError(place, "case", "a JSON object", raw)
+    if nests_deeper(raw, _DEEPEST):
+        raise DatasetError(place, "case", f"JSON nested at most {_DEEPEST} levels deep", raw)
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise DatasetError(place, "schema", SCHEMA, raw["schema"])
     for key in ("id", "group", "kind"):

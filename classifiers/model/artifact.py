@@ -12,13 +12,17 @@ A folder holds
 Nothing is parsed before its digest agrees. With a key, the manifest is not parsed before its keyed seal agrees.
 """
 
+import errno
 import hashlib
 import io
 import json
+import math
 import os
 import shutil
+import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +50,11 @@ WEIGHTS: Final = "weights.npz"
 PARAMETERS: Final = "parameters.json"
 KEYED_SEAL: Final = "manifest.hmac"
 _MOST_BYTES: Final = 512 * 1024 * 1024
+_MOST_MANIFEST_BYTES: Final = 1024 * 1024
+
+
+# What reading a ZIP file may raise: RuntimeError is of encrypted ones.
+_BAD_ARCHIVE: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
 
 
 class ModelError(ValueError):
@@ -200,7 +209,7 @@ def manifest_of(folder: Path, key: bytes | None = None) -> dict[str, Any]:
         _check_keyed_seal(folder / KEYED_SEAL, data, key)
     try:
         manifest: dict[str, Any] = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: expected JSON: truncated or altered") from error
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != FORMAT:
@@ -227,23 +236,38 @@ def _checked(folder: Path, name: str, manifest: Mapping[str, Any]) -> bytes:
     if not isinstance(listed, dict):
         raise ModelError(f"{folder / MANIFEST}: it does not list {name}")
     try:
-        size = path.stat().st_size
-        data = path.read_bytes() if size <= _MOST_BYTES else b""
+        data, size = _read(path, _MOST_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from error
-    if size != listed.get("bytes"):
+    if size != listed.get("bytes") or size != len(data):
         raise ModelError(f"{path}: expected {listed.get('bytes')} bytes, got {size}: truncated or altered")
     if _digest(data) != listed.get("sha256"):
         raise ModelError(f"{path}: SHA-256 is not the manifest's: altered")
     return data
 
 
+def _read(path: Path, most: int) -> tuple[bytes, int]:
+    """The content of a file and its size in bytes; a file that is larger than `most` or grows is read in part.
+
+    Raises:
+        OSError: it can't be read, or is a device or a pipe, which may have no end.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - a descriptor
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return file.read(min(about.st_size, most)), about.st_size
+
+
 def _manifest_bytes(folder: Path) -> bytes:
     path = folder / MANIFEST
     try:
-        return path.read_bytes()
+        data, size = _read(path, _MOST_MANIFEST_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: no model there ({error.strerror or error})") from error
+    if size > _MOST_MANIFEST_BYTES:
+        raise ModelError(f"{path}: expected at most {_MOST_MANIFEST_BYTES} bytes, got {size}: not a model")
+    return data
 
 
 def _keyed_seal_line(manifest: bytes, key: bytes) -> bytes:
@@ -252,7 +276,7 @@ def _keyed_seal_line(manifest: bytes, key: bytes) -> bytes:
 
 def _check_keyed_seal(path: Path, manifest: bytes, key: bytes) -> None:
     try:
-        found = path.read_text(encoding="ascii")
+        found = _read(path, _MOST_MANIFEST_BYTES)[0].decode("ascii")
     except FileNotFoundError:
         raise SealError(f"{path}: the model is not sealed with the key") from None
     except (OSError, ValueError) as error:
@@ -275,8 +299,7 @@ def load(folder: Path, key: bytes | None = None) -> Model:
         parameters = orjson.loads(parameters_data)
         _check_unpacked(weights_data)
         with np.load(io.BytesIO(weights_data), allow_pickle=False) as arrays:
-            weights: Floats = arrays["weights"].astype(np.float32, copy=False)
-            intercept: Floats = arrays["intercept"].astype(np.float32, copy=False)
+            weights, intercept = _numbers(arrays["weights"]), _numbers(arrays["intercept"])
         heads = tuple(Head(head["axis"], tuple(head["classes"]), head["begin"]) for head in parameters["heads"])
         calibration, lines = parameters["calibration"], parameters["lines"]
         model = Model(
@@ -287,23 +310,57 @@ def load(folder: Path, key: bytes | None = None) -> Model:
             fusion={axis: ConditionalLogit(tuple(one)) for axis, one in parameters["fusion"].items()},
             calibration=Calibration(tuple(calibration["weights"]), calibration["intercept"], calibration["threshold"]),
             category_threshold=float(parameters["category_threshold"]),
-            retry_by_cause=parameters["retry_by_cause"],
+            retry_by_cause={code: dict(shares) for code, shares in parameters["retry_by_cause"].items()},
             beginnings=Beginnings({str(name): float(one) for name, one in parameters["beginnings"].items()}),
             about={key: value for key, value in manifest.items() if key not in {"files", "seal"}},
         )
-    except (ValueError, KeyError, TypeError, AttributeError, MemoryError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, MemoryError, *_BAD_ARCHIVE) as error:
         raise ModelError(
             f"{folder}: its files do not hold what a model needs ({type(error).__name__}: {error})"
         ) from error
     _check_shapes(model, folder)
+    _check_values(model, folder)
     return model
 
 
 def _check_unpacked(weights: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(weights)) as archive:
         size = sum(one.file_size for one in archive.infolist())
+        kinds = {one.compress_type for one in archive.infolist()}
     if size > _MOST_BYTES:
         raise ValueError(f"{WEIGHTS} has {size} bytes unpacked, expected at most {_MOST_BYTES}")
+    if not kinds <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:  # those of NumPy
+        raise ValueError(f"{WEIGHTS} is compressed in another way")
+
+
+def _numbers(array: Any) -> Floats:
+    if array.dtype.kind != "f":
+        raise ValueError(f"{WEIGHTS} has {array.dtype}, expected floats")
+    found: Floats = array.astype(np.float32, copy=False)
+    if not np.isfinite(found).all():
+        raise ValueError(f"{WEIGHTS} has numbers that are not finite")
+    return found
+
+
+def _check_values(model: Model, folder: Path) -> None:
+    """Check the values that are computed with, which otherwise fail at the first failure that is classified.
+
+    Raises:
+        ModelError: one is no finite number or no name, or classes have columns that do not exist.
+    """
+    calibration, lines = model.calibration, model.lines
+    numbers: list[object] = [*calibration.weights, calibration.intercept, calibration.threshold]
+    numbers += [number for one in model.fusion.values() for number in one.coefficients]
+    numbers += [*lines.words.values(), lines.intercept, model.category_threshold, *model.beginnings.weights.values()]
+    numbers += [share for shares in model.retry_by_cause.values() for share in shares.values()]
+    heads, end = model.text.heads, 0
+    names: list[object] = [*model.text.names, *(name for head in heads for name in (head.axis, *head.classes))]
+    right = all(isinstance(one, str) for one in names)
+    right = right and all(isinstance(one, int | float) and math.isfinite(one) for one in numbers)
+    for head in heads:
+        right, end = right and head.begin == end, end + len(head.classes)
+    if not right:
+        raise ModelError(f"{folder}: its files do not hold what a model needs (a number or a name)")
 
 
 def _check_shapes(model: Model, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -27,7 +28,7 @@ from classifiers.case_builder import job_facts
 from classifiers.contracts import JobFacts
 from classifiers.redaction import redact
 from service import validation_words
-from service.contracts.field_removal import without
+from service.contracts.field_removal import places_of, without, without_frames
 from service.errors import FieldError, UnreadableRecord
 from service.times import EARLIEST, LATEST
 
@@ -45,6 +46,7 @@ PROBLEMS_MOST = 20
 REQUIRED = frozenset({"schema", "event_id", "cluster", "job_id", "status", "ended_at"})
 # A wrong field hides at most that of the object around it.
 ROUNDS_MOST = 3
+WRONG_MOST = 1_000  # values of a list that are dropped one by one
 _MOST = {
     "nodes": NODES_MOST,
     "topology": NODES_MOST,
@@ -54,6 +56,7 @@ _MOST = {
 }
 _SHOWN = 60
 _LOOKED_AT = 4096
+_LONGEST_NAME = 200
 
 
 def _as_text(value: Any) -> Any:
@@ -318,13 +321,18 @@ def shortened(value: Any) -> str:
     return type(value).__name__
 
 
+def named(field: str) -> str:
+    """Name a field in an error message: a name that the record chooses, such as that of a label, may be endless."""
+    return field if len(field) <= _LONGEST_NAME else redact(field[:_LOOKED_AT])[:_LONGEST_NAME] + "…"
+
+
 def as_unreadable(error: ValidationError) -> UnreadableRecord:
     """Convert a validation error to UnreadableRecord with one FieldError for each field."""
     places = []
-    for problem in _without_frames(error).errors(include_url=False)[:20]:
+    for problem in without_frames(error).errors(include_url=False)[:20]:
         expected = _expected(problem)
         got = None if problem["type"] == "missing" else shortened(problem["input"])
-        field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
+        field = named(".".join(str(part) for part in problem["loc"])) or "(whole object)"
         places.append(FieldError(field=field, expected=expected, got=got))
     first = places[0]
     return UnreadableRecord(f"{first.field}: expected {first.expected}", tuple(places))
@@ -347,10 +355,30 @@ def from_object(data: Any) -> JobCompletion:
     try:
         event = JobCompletion.model_validate(data)
     except ValidationError as error:
-        event = _without_wrong_fields(data, error)
+        found = _without_wrong_lists(data, error) if error.error_count() > WRONG_MOST else None
+        event = found or _without_wrong_fields(data, error)
     if event.intake_problems:
         log.warning("event of job %s: %s", event.job_id, "; ".join(event.intake_problems))
     return event
+
+
+def _without_wrong_lists(data: Any, error: ValidationError) -> JobCompletion | None:
+    """Drop whole lists with many wrong entries, each of which takes 20 µs to drop; None: there are none.
+
+    Raises:
+        UnreadableRecord: required fields are wrong.
+    """
+    counts = Counter(place["loc"][0] for place in places_of(error) if place["loc"])
+    many = [name for name in _MOST if counts[name] > WRONG_MOST]
+    if not many:
+        return None
+    rest = {name: value for name, value in data.items() if name not in many}
+    problems = [f"{name}: dropped, expected entries as described, got {counts[name]} wrong values" for name in many]
+    try:
+        event = JobCompletion.model_validate(rest)
+    except ValidationError as further:
+        event = _without_wrong_fields(rest, further)
+    return event.with_problems(problems)
 
 
 def _without_wrong_fields(data: Any, error: ValidationError) -> JobCompletion:
@@ -367,18 +395,5 @@ def _without_wrong_fields(data: Any, error: ValidationError) -> JobCompletion:
         try:
             return JobCompletion.model_validate(data).with_problems(problems, more=dropped - len(problems))
         except ValidationError as another:
-            error = _without_frames(another)
+            error = without_frames(another)
     raise refused from None
-
-
-def _without_frames(error: ValidationError) -> ValidationError:
-    """Remove the tracebacks of the errors that validators raised.
-
-    The garbage collector can't look into errors of pydantic. Where a frame keeps such an error, these tracebacks would
-    keep the frame, and with it a batch of records, for as long as the process runs.
-    """
-    for problem in error.errors(include_url=False, include_input=False):
-        raised = problem.get("ctx", {}).get("error")
-        if isinstance(raised, Exception):
-            raised.__traceback__ = raised.__context__ = raised.__cause__ = None
-    return error

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 Path = Sequence[str | int]
 
 
@@ -30,3 +32,23 @@ def _has(data: Any, key: str | int) -> bool:
     if isinstance(data, dict):
         return key in data
     return isinstance(data, list) and isinstance(key, int) and key < len(data)
+
+
+def without_frames(error: ValidationError) -> ValidationError:
+    """Remove the tracebacks of the errors that validators raised.
+
+    The garbage collector can't look into errors of pydantic. Where a frame keeps such an error, these tracebacks would
+    keep the frame, and with it a batch of records, for as long as the process runs.
+    """
+    places_of(error)
+    return error
+
+
+def places_of(error: ValidationError) -> Sequence[Any]:
+    """The errors without what was given, and without the tracebacks of those that validators raised."""
+    found = error.errors(include_url=False, include_input=False)
+    for problem in found:
+        raised = problem.get("ctx", {}).get("error")
+        if isinstance(raised, Exception):
+            raised.__traceback__ = raised.__context__ = raised.__cause__ = None
+    return found

@@ -9,11 +9,13 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from cloudevents.core.exceptions import BaseCloudEventException, CloudEventValidationError
 from cloudevents.core.v1.event import CloudEvent
 
+from service.contracts.event import named
 from service.errors import FieldError, UnreadableRecord
 from service.formats import field_reading
 
@@ -22,6 +24,7 @@ REQUIRED = ("specversion", "type", "source", "id")
 STRUCTURED = "application/cloudevents"
 _STRUCTURED_JSON = "application/cloudevents+json"
 # The Kafka binding has an underscore; some producers use the hyphen of HTTP.
+_PROBLEMS_MOST = 20
 _PREFIXES = ("ce_", "ce-")
 
 
@@ -95,7 +98,10 @@ def _check(attributes: Mapping[str, Any]) -> None:
     try:
         CloudEvent({name: value for name, value in checked.items() if value is not None})
     except CloudEventValidationError as error:
-        places = tuple(FieldError(name, str(problems[0])) for name, problems in error.errors.items() if problems)
+        found = [
+            (name, str(problems[0])) for name, problems in islice(error.errors.items(), _PROBLEMS_MOST) if problems
+        ]
+        places = tuple(FieldError(named(name), named(problem)) for name, problem in found)
         raise UnreadableRecord("; ".join(place.expected for place in places[:3]), places) from None
     except (BaseCloudEventException, ValueError, TypeError) as error:
         raise field_reading.unreadable("(CloudEvent)", str(error)[:200]) from None

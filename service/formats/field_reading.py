@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from service.contracts.event import JobCompletion, from_object, shortened
+from service.contracts.event import JobCompletion, from_object, named, shortened
 from service.errors import FieldError, UnreadableRecord
 from service.times import instant_of
 
@@ -17,7 +17,8 @@ _FRACTION = re.compile(r"(\.\d{6})\d+")
 def unreadable(field: str, expected: str, got: Any = None) -> UnreadableRecord:
     """Return the error for one wrong field."""
     shown = None if got is None else shortened(got)
-    return UnreadableRecord(f"{field}: expected {expected}", (FieldError(field, expected, shown),))
+    name = named(field)
+    return UnreadableRecord(f"{name}: expected {expected}", (FieldError(name, expected, shown),))
 
 
 def text(obj: Mapping[str, Any], key: str, within: str = "") -> str | None:

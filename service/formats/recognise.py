@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from classifiers.case_builder import nests_deeper
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, from_object
 from service.errors import FieldError, UnreadableRecord
 from service.formats import cloud_event, field_reading, ray, tolerant_reading
@@ -115,18 +116,8 @@ def _may_be_deep(value: bytes) -> bool:
 
 
 def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(_DEEPEST + 1):
-        level = [
-            item
-            for one in level
-            if isinstance(one, dict | list)
-            for item in (one.values() if isinstance(one, dict) else one)
-            if isinstance(item, dict | list)
-        ]
-        if not level:
-            return
-    raise field_reading.unreadable("(whole object)", f"JSON nested at most {_DEEPEST} levels deep")
+    if nests_deeper(value, _DEEPEST):
+        raise field_reading.unreadable("(whole object)", f"JSON nested at most {_DEEPEST} levels deep")
 
 
 def _repaired(value: Any) -> Any:

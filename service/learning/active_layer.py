@@ -53,14 +53,14 @@ class ActiveLayer:
                     return
                 name = reading.site_layers.active()
                 stored = None if name == PACKAGED else reading.site_layers.get(name)
-            layer = None if stored is None else parse(stored.text)
+            sealed = stored is None or stored.is_sealed(self._key)  # before its text is read
+            layer = None if stored is None or not sealed else parse(stored.text)
         except (Unavailable, NotFound, SiteLayerError) as error:
             _log.warning("the site layer in use can't be read, the one before stays: %s", error)
             return
         self._promotion = promotion
-        if stored is not None and not stored.is_sealed(self._key):
+        if not sealed:
             _log.error("site layer %s is not sealed with FAULTLINE_MODEL_KEY and is not used", name)
-            layer = None
         if layer is not None and layer.about.get("base") != base:
             _log.error("site layer %s was fitted on another model and is not used: run faultline retrain", name)
             layer = None

@@ -54,13 +54,19 @@ class Promotions:
         layer = None if stored is None or self.misfit(stored) is not None else parse(stored.text)
         return None if layer is None or layer.is_empty else layer
 
-    def promote(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
+    def promote(self, layer_id: str, who: str, *, reason: str | None = None, instead_of: int | None = None) -> None:
         """Put a stored layer in use in all processes.
+
+        Args:
+            layer_id: the layer.
+            who: who promotes it.
+            reason: why; None: the gate's reasons.
+            instead_of: the number of the last promotion that the gate knew; None: any.
 
         Raises:
             NotFound: no such layer.
-            Conflict: the gate refused it, it was fitted on another model, it is not sealed with the key, or nearly all
-                of its labels are by the person who promotes it.
+            Conflict: the gate refused it, it was fitted on another model, it is not sealed with the key, nearly all of
+                its labels are by the person who promotes it, or another layer was put in use meanwhile.
         """
         with self._store.unit_of_work() as work:
             work.site_layers.lock()
@@ -69,6 +75,8 @@ class Promotions:
             if why is not None:
                 problem = FieldError("model", "a layer that can be promoted", layer_id)
                 raise Conflict(f"{layer_id} cannot be promoted: {why}"[:1_000], (problem,))
+            if instead_of is not None and work.site_layers.last_promotion() != instead_of:
+                raise Conflict(f"{layer_id} is not promoted: another model was put in use while it was compared")
             before = work.site_layers.active()
             work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
             work.site_layers.prune(KEPT_LAYERS)

@@ -21,6 +21,7 @@ from classifiers.model.site.layer import SiteLayer
 from classifiers.signatures import Catalogue
 from service.clock import Clock
 from service.db.session import Store
+from service.errors import Conflict
 from service.feedback import label_export
 from service.learning import gate
 from service.learning.gate import Comparison, LabelFacts
@@ -98,7 +99,9 @@ class Retraining:
         began = self._clock.now()  # labels that are given from now on are new for the schedule
         labels = stored_labels(self._store, golden=False)
         golden = stored_labels(self._store, golden=True)
-        active = self.active_layer()
+        with self._store.reading() as reading:
+            known = reading.site_layers.last_promotion()
+            active = self.promotions.in_use(reading)
         parents = () if active is None else (active.id,)
         progress(f"fitting a site layer on {len(labels)} labels")
         fit = fitting.fit(self._model, self._catalogue, labels, now=self._clock.now(), parents=parents)
@@ -118,7 +121,11 @@ class Retraining:
         # Without a label nothing changes, except that labels which were withdrawn end to count.
         promoted = promote and result.decision == "promote" and not (fit.layer.is_empty and active is None)
         if promoted:
-            self.promotions.promote(fit.layer.id, who)
+            try:
+                self.promotions.promote(fit.layer.id, who, instead_of=known)
+            except Conflict as error:  # the gate compared it with another layer, which a person may have rolled back
+                progress(error.detail)
+                promoted = False
         return Candidate(fit.layer.id, fit, result, promoted)
 
     def active_layer(self) -> SiteLayer | None:

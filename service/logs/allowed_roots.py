@@ -11,6 +11,10 @@ from service.errors import ConfigurationError
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # File systems of the kernel contain no logs. /dev may: /dev/shm is a directory like any other.
 _KERNELS_OWN = ("/proc", "/sys")
+# Whoever sends an event chooses its addresses, and the work for one must not grow with the square of its length.
+# A path of 4,096 bytes (PATH_MAX of Linux) has at most 12,288 characters in a URL; a signature needs about 2,000 more.
+LONGEST = 16_384  # characters
+_LAYERS = 4  # of percent signs that stand for percent signs
 
 
 class LogRefused(Exception):
@@ -95,8 +99,9 @@ def split(url: str) -> SplitResult:
     """Split a URL.
 
     Raises:
-        LogRefused: the text is not a URL.
+        LogRefused: the text is not a URL, or a very long one.
     """
+    check_length(url)
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -107,17 +112,29 @@ def split(url: str) -> SplitResult:
     return parts
 
 
+def check_length(address: str) -> None:
+    """Check that an address is not longer than any file system or server takes.
+
+    Raises:
+        LogRefused: it is.
+    """
+    if len(address) > LONGEST:
+        raise LogRefused(f"an address of more than {LONGEST:,} characters")
+
+
 def remote_root(parts: SplitResult) -> RemoteRoot:
     """Return the location of a URL, without query and credentials.
 
     Raises:
-        LogRefused: it has credentials, or a path with `..` in any spelling.
+        LogRefused: it has credentials, or a path with `..` in any spelling, or encoded many times over.
     """
     if parts.username is not None or parts.password is not None:
         raise LogRefused("a URL with credentials")
     path = parts.path
-    while (plain := unquote(path)) != path:
-        path = plain
+    for _ in range(_LAYERS):
+        path = unquote(path)
+    if unquote(path) != path:
+        raise LogRefused("a path that is encoded many times over")
     steps = tuple(step for step in path.replace("\\", "/").split("/") if step)
     if any(step in {".", ".."} for step in steps):
         raise LogRefused("a path with . or ..")

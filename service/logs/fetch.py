@@ -1,5 +1,6 @@
 """Reads the logs of a batch of finished jobs, inline or by URI: bounded, cleaned and redacted."""
 
+import logging
 import re
 import threading
 import time
@@ -15,7 +16,7 @@ from classifiers.flight_recorder.dump import MOST_BYTES as DUMP_BYTES
 from classifiers.flight_recorder.streams import dump_stream, inline_dump
 from classifiers.redaction import redact
 from service.contracts.event import JobCompletion, LogRef
-from service.logs.allowed_roots import AllowedRoots, LogRefused, parse_roots
+from service.logs.allowed_roots import LONGEST, AllowedRoots, LogRefused, parse_roots
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
 from service.logs.local import JobOwner, LogNotFound, LogUnavailable, is_passing, open_log, path_of
 from service.logs.remote import Networks, Remote
@@ -31,6 +32,7 @@ THREADS = 16
 # already holds threads of earlier batches only this long, and at this many of them its logs are not tried.
 HANGING_S = 5.0
 STUCK_MOST = 32
+_log = logging.getLogger(__name__)
 _ERROR_FILE = re.compile(r"/attempt_\d{1,6}/(\d{1,6})/error\.json$")
 
 
@@ -165,6 +167,9 @@ class LogFetcher:
         except OSError as error:
             read.pending = is_passing(error)
             read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({error.strerror or 'error'})")
+        except Exception as error:  # noqa: BLE001 - this thread reads the logs of other jobs too, which one log must not take away
+            _log.exception("a log could not be read")
+            read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({type(error).__name__})")
 
     def _opened(self, uri: str, owner: JobOwner) -> AbstractContextManager[tuple[Any, int | None]]:
         if uri.startswith("/") or uri[:5].lower() == "file:":
@@ -288,8 +293,8 @@ def _fetched(plan: Sequence[LogStream | _Read]) -> FetchedLogs:
 
 def _shown(uri: str) -> str:
     """Return the URI for messages: shortened, without query (which may be a signature) and credentials."""
-    scheme, separator, rest = uri.partition("://")
+    scheme, separator, rest = uri[:LONGEST].partition("://")
     if separator:
         host, slash, path = rest.partition("?")[0].partition("/")
         uri = f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-    return redact(uri)[:300].replace("\x00", "\ufffd")
+    return redact(uri[:LONGEST])[:300].replace("\x00", "\ufffd")

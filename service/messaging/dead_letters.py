@@ -20,7 +20,8 @@ _MARGIN = 16 * 1024
 # Accepted by brokers by default, minus headers; and accepted by any broker.
 COMMON_BYTES = 900_000
 CUT_BYTES = 16 * 1024
-_HEADER_CHARACTERS = 2_000
+_HEADER_CHARACTERS = 2_000  # of the reason and of each text of an error, which may quote the record
+_ERRORS_MOST = 20
 
 
 class TooManyDeadLetters(FaultlineError):
@@ -59,8 +60,11 @@ def dead_letter(value: bytes | None, place: str, error: UnreadableRecord, at: da
         place=_clean(place),
         reason=_clean(redact(error.reason))[:_HEADER_CHARACTERS],
         errors=tuple(
-            {name: text if text is None else _clean(redact(text)) for name, text in asdict(problem).items()}
-            for problem in error.errors
+            {
+                name: text if text is None else _clean(redact(text))[:_HEADER_CHARACTERS]
+                for name, text in asdict(problem).items()
+            }
+            for problem in error.errors[:_ERRORS_MOST]
         ),
         at=at,
     )

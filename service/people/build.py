@@ -4,17 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from urllib.parse import urlsplit
 
 from service.errors import ConfigurationError
-from service.people.config import SCOPES, LoginMethods, Provider, Proxy
+from service.people.config import SCOPES, LoginMethods, Provider, Proxy, is_safe_address
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
 
 SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 # RFC 6749, section 3.3.
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def build(
@@ -60,7 +58,7 @@ def _proxy(secret: str, claims: ClaimNames) -> Proxy:
 def _provider(
     issuer: str, client_id: str | None, client_secret: str | None, public_url: str | None, scopes: Sequence[str]
 ) -> Provider:
-    if not _is_safe(issuer):
+    if not is_safe_address(issuer):
         raise ConfigurationError(
             "FAULTLINE_OIDC_ISSUER: expected an https:// address, since whoever changes an answer of the provider can "
             "log in as anybody; http:// is for a provider on this machine only"
@@ -74,13 +72,3 @@ def _provider(
     except ImportError:
         raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs the extra: pip install 'faultline[oidc]'") from None
     return oidc.Provider(issuer, client_id, client_secret, f"{public_url.rstrip('/')}/login/oidc/callback", scopes)
-
-
-def _is_safe(issuer: str) -> bool:
-    """Whether nobody between this service and the provider can change its answers."""
-    try:
-        parts = urlsplit(issuer)
-        host = parts.hostname or ""
-    except ValueError:
-        return False
-    return host != "" and (parts.scheme == "https" or (parts.scheme == "http" and host in _THIS_MACHINE))

@@ -3,11 +3,13 @@
 import secrets
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from service.people.attempts import LoginAttempts
 from service.people.identity import ClaimNames
 from service.people.roles import RoleMap
 
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 SCOPES = ("openid", "profile", "email")
 
 
@@ -63,3 +65,13 @@ class LoginMethods:
     def logins(self) -> bool:
         """Whether external authentication is configured, so that anonymous access is refused."""
         return self.provider is not None or self.proxy is not None
+
+
+def is_safe_address(url: object) -> bool:
+    """Whether an address has TLS or is on this machine, so that nobody changes its answers on their way."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else urlsplit("")
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return host != "" and (parts.scheme == "https" or (parts.scheme == "http" and host in _THIS_MACHINE))

@@ -9,6 +9,8 @@ from service.errors import Conflict, Forbidden, NotFound
 from service.people.repository.accounts import Account, AccountReader, AccountSource, Role
 from service.people.roles import RoleMap
 
+# Whom the records name for what no person does.
+_NOT_PEOPLE = frozenset({"policy", "this machine"})
 _SUBJECT = 255  # characters of `sub` (OpenID Connect Core 1.0, section 2)
 
 
@@ -27,13 +29,17 @@ def log_in_identity(
     """The account of a person with these claims, created or updated.
 
     Raises:
-        Forbidden: no claim names the person, no group has a role, the account is disabled or has another source.
+        Forbidden: no claim names the person, or with a slash, no group has a role, the account is disabled or has
+            another source, or the name of a new one is that of an API token or of the service itself.
         Conflict: the name is taken.
+        InvalidInput: the name of a new account is too long, or has spaces around it or characters that nobody sees.
     """
     name, role, users, teams = _read_claims(source, claims, names, roles)
     identity = _identity(source, claims)
     known = _existing_account(work.accounts, source, name, identity)
     if known is None:
+        if name in _NOT_PEOPLE or work.tokens.has(name):  # else what the person does looks like what a program does
+            raise Forbidden(f"{name[:80]} is the name of a program here, not of a person")
         try:
             made = work.accounts.create(name, role, source=source, users=users, teams=teams, identity=identity)
         except Conflict:  # made by another request of the same person since the look
@@ -91,6 +97,8 @@ def _read_claims(
     name = claims.get(names.user)
     if not isinstance(name, str) or not name.strip():
         raise Forbidden(f"the identity provider sends no {names.user}")
+    if "/" in name:  # as the user of a job, "cluster/user" is the user of that cluster: another person's jobs
+        raise Forbidden(f"{name[:80]}: a name with a slash can't log in (FAULTLINE_USER_CLAIM)")
     separator = "," if source == "proxy" else None
     role = roles.of(claim_values(claims.get(names.groups), separator))
     if role is None:

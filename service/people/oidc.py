@@ -1,10 +1,11 @@
 """OpenID Connect: the authorization code flow with PKCE (RFC 7636), by authlib; ID tokens checked by joserfc."""
 
+import io
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import requests
 from authlib.common.security import generate_token
@@ -13,16 +14,47 @@ from authlib.integrations.requests_client import OAuth2Session
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
 
 from service.errors import Forbidden, Unavailable
-from service.people.config import SCOPES, PendingLogin
+from service.people.config import SCOPES, PendingLogin, is_safe_address
 
-TIMEOUT_S = 10
+TIMEOUT_S = 10  # for the connection, and for each piece of an answer
+WHOLE_S = 20  # for an answer
+MOST_BYTES = 1024 * 1024  # of one answer; those of large providers have some 20 KB
 METADATA_S = 3600.0
 LEEWAY_S = 60
 # Logins that wait for the provider at once. Each takes a thread of the 40 that answer all requests.
 WAITING = 4
+_ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+_Session = TypeVar("_Session", bound=requests.Session)
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+
+
+class _Bounded(HTTPAdapter):
+    """Reads an answer up to a size and within a time; `requests` has no limit for a whole one."""
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
+        """Send a request and return its answer.
+
+        Raises:
+            requests.RequestException: no whole answer in time, or a very large one.
+        """
+        ends = time.monotonic() + WHOLE_S
+        response = super().send(request, **{**options, "stream": True})
+        body = bytearray()
+        try:
+            while piece := response.raw.read1(64 * 1024, decode_content=True):
+                body += piece
+                if len(body) > MOST_BYTES or time.monotonic() > ends:
+                    raise requests.exceptions.ContentDecodingError
+        except HTTPError as error:
+            raise requests.ConnectionError(error) from error
+        finally:
+            response.raw.close()
+        response.raw = io.BytesIO(body)
+        return response
 
 
 class Provider:
@@ -73,7 +105,7 @@ class Provider:
         metadata, _ = self._discovered()
         try:
             answer = self._session().fetch_token(
-                metadata["token_endpoint"], code=code, code_verifier=verifier, timeout=TIMEOUT_S
+                metadata["token_endpoint"], code=code, code_verifier=verifier, timeout=TIMEOUT_S, allow_redirects=False
             )
         except requests.RequestException as error:
             raise Unavailable(f"the identity provider does not answer: {type(error).__name__}") from None
@@ -130,12 +162,14 @@ class Provider:
             raise Forbidden("the identity provider's token is invalid: it was issued to another party (azp)")
 
     def _session(self) -> OAuth2Session:
-        return OAuth2Session(
-            self._client_id,
-            self._client_secret,
-            scope=" ".join(self._scopes),
-            redirect_uri=self._redirect_uri,
-            code_challenge_method="S256",
+        return _bounded(
+            OAuth2Session(
+                self._client_id,
+                self._client_secret,
+                scope=" ".join(self._scopes),
+                redirect_uri=self._redirect_uri,
+                code_challenge_method="S256",
+            )
         )
 
     def _discovered(self) -> tuple[dict[str, Any], KeySet]:
@@ -148,16 +182,18 @@ class Provider:
                 raise Unavailable(
                     f"the identity provider's metadata has another issuer: {str(metadata.get('issuer'))[:120]}"
                 )
-            missing = {"authorization_endpoint", "token_endpoint", "jwks_uri"} - metadata.keys()
-            if missing:
-                raise Unavailable(f"the identity provider's metadata lacks {', '.join(sorted(missing))}")
+            # Whoever changes an answer of one of them on its way logs in as anybody.
+            wrong = [name for name in _ENDPOINTS if not is_safe_address(metadata.get(name))]
+            if wrong:
+                raise Unavailable(f"the identity provider's metadata has no https:// address as {', '.join(wrong)}")
             keys = _usable_keys(self._get(metadata["jwks_uri"]))
             self._known = (time.monotonic(), metadata, keys)
             return metadata, keys
 
     def _get(self, url: str) -> dict[str, Any]:
         try:
-            answer = requests.get(url, timeout=TIMEOUT_S, allow_redirects=False)
+            with _bounded(requests.Session()) as session:
+                answer = session.get(url, timeout=TIMEOUT_S, allow_redirects=False)
             answer.raise_for_status()
             found = answer.json()
         except (requests.RequestException, ValueError) as error:
@@ -169,6 +205,12 @@ class Provider:
     def _forget(self) -> None:
         with self._lock:
             self._known = None
+
+
+def _bounded(session: _Session) -> _Session:
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, _Bounded())
+    return session
 
 
 def _reason(error: Exception) -> str:

@@ -198,7 +198,7 @@ def proxy_account(request: Request, services: Services) -> Account | None:
     """The account that a trusted proxy authenticated; None without a proxy, or for a request that bypassed it.
 
     Raises:
-        Forbidden: the authenticated user has no role here.
+        Forbidden: the authenticated user has no role here, or the proxy passes headers of clients on.
     """
     proxy = services.people.proxy
     if proxy is None:
@@ -206,15 +206,28 @@ def proxy_account(request: Request, services: Services) -> Account | None:
     secret = request.headers.get(PROXY_SECRET, "")
     if not secrets.compare_digest(secret.encode(), proxy.secret.encode()):
         return None
-    claims = {name: request.headers.get(name) for name in (proxy.claims.user, proxy.claims.groups)}
-    if proxy.claims.teams is not None:
-        claims[proxy.claims.teams] = request.headers.get(proxy.claims.teams)
+    claims = {
+        name: _only(request, name) for name in (proxy.claims.user, proxy.claims.groups, proxy.claims.teams) if name
+    }
     with services.reading() as reading:  # a busy database must not block readers
         known = unchanged_account(reading.accounts, "proxy", claims, proxy.claims, services.people.roles)
     if known is not None:
         return known
     with services.store.unit_of_work() as work:
         return log_in_identity(work, "proxy", claims, proxy.claims, services.people.roles)
+
+
+def _only(request: Request, name: str) -> str | None:
+    """A header that the proxy sets.
+
+    Raises:
+        Forbidden: there are several: the proxy has added its own to one of the client.
+    """
+    values = request.headers.getlist(name)
+    if len(values) > 1:
+        expected = "one header, as the proxy removes those of clients"
+        raise Forbidden(f"{name}: expected {expected}", (FieldError(name, expected, f"{len(values)} headers"),))
+    return values[0] if values else None
 
 
 def _account_principal(account: Account, via: Literal["cookie", "proxy", "open"]) -> Principal:

@@ -148,6 +148,15 @@ def test_no_client_is_the_proxy_without_its_secret(server: Server, secret: str) 
     assert " 200 " in server.ask("/api/v1/stats", named | {"X-Faultline-Proxy-Secret": PROXY_SECRET})[:20]
 
 
+@pytest.mark.parametrize("name", ["X-User", "X-Groups"])
+def test_a_repeated_identity_header_is_refused(server: Server, name: str) -> None:
+    named = {"X-User": "ana", "X-Groups": "sre", "X-Faultline-Proxy-Secret": PROXY_SECRET}
+    assert " 200 " in server.ask("/api/v1/stats", named)[:20]
+    refused = server.ask("/api/v1/stats", named | {name.lower(): "mallory"})
+    assert " 403 " in refused[:20]
+    assert "as the proxy removes those of clients" in refused
+
+
 def test_a_server_that_logs_many_refusals_goes_on_answering(server: Server) -> None:
     path = f"/api/v1/failures/{'x' * 500}"
     for _ in range(250):

@@ -192,7 +192,7 @@ def parse(text: str) -> SiteLayer:
         if body["corrections"].get("bias"):
             raise SiteLayerError("expected no bias: no version of this program fits one")
         changed = body["corrections"].get("changed_confidence")
-        return SiteLayer(
+        layer = SiteLayer(
             support=tuple(
                 SupportCase(one["case"], one["features"], one["weights"], tuple(one.get("entries", ())))
                 for one in body["corrections"]["support"]
@@ -204,10 +204,35 @@ def parse(text: str) -> SiteLayer:
             changed_confidence=None if changed is None else float(changed),
             kernel=KernelWeights(**body["corrections"].get("kernel", {})),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        _check_values(layer)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, SiteLayerError):
             raise
         raise SiteLayerError(f"not a site layer ({type(error).__name__}: {str(error)[:100]})") from error
+    return layer
+
+
+def _check_values(layer: SiteLayer) -> None:
+    """Check the values that are computed with, which otherwise fail at the first failure that is classified.
+
+    Raises:
+        SiteLayerError: one is no finite number or no name.
+        AttributeError: a part has another form.
+    """
+    numbers: list[object] = [*asdict(layer.calibration).values(), *asdict(layer.kernel).values()]
+    numbers += [layer.memory_confidence, layer.changed_confidence or 0.0]
+    names: list[object] = []
+    for one in layer.support:
+        weights = [weight for classes in one.weights.values() for weight in classes.values()]
+        numbers += [*one.features.values(), *weights]
+        names += [one.case, *one.entries]
+    for entry in layer.memory.entries:
+        names += [*entry.fingerprints, *entry.lines, *entry.cases, *entry.labels.values()]
+    if not all(isinstance(one, int | float) and math.isfinite(one) for one in numbers):
+        raise SiteLayerError("expected finite numbers")
+    if not all(isinstance(one, str) for one in names):
+        raise SiteLayerError("expected names")
+    layer.about.keys()
 
 
 def supported_changes(scores: Floats, similar: Floats, weights: Any) -> NDArray[np.bool_]:

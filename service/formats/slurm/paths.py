@@ -16,6 +16,9 @@ from service.formats import field_reading
 _PATTERN = re.compile(r"%(\d{0,3})([A-Za-z%])")
 _WIDEST = 10  # sbatch(1): larger widths are reduced to this
 _NOWHERE = frozenset({"/dev/null", "(null)"})
+# PATH_MAX of Linux, and more than a name has: 300,000 patterns of a long name would make gigabytes of 600 KB.
+_LONGEST_PATH = 4_096
+_LONGEST_NAME = 1_024
 _BATCH_SCRIPT_STEP = "batch"
 _NO_TASK = 2**32 - 2
 # No record contains the restart count or the SLUID (from 25.11 on); job name, user and node may be absent.
@@ -35,10 +38,12 @@ def log_refs(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Se
         if template is None or template in _NOWHERE:
             continue
         ref: dict[str, Any] = {"stream": stream, "node": nodes[0] if nodes else None}
-        path, unknown = expand(template, known)
+        path, unknown = expand(template[: _LONGEST_PATH + 1], known)
         if not path.startswith("/") and work_dir is not None:
             path = posixpath.join(work_dir, path)
-        if unknown is not None:
+        if max(len(template), len(path)) > _LONGEST_PATH:
+            ref["missing"] = f"the path has more than {_LONGEST_PATH:,} characters"
+        elif unknown is not None:
             ref["missing"] = f"the path {template!r} depends on {unknown}, which the record does not tell"
         elif not path.startswith("/"):
             ref["missing"] = f"the path {template!r} is relative and the record has no work_dir"
@@ -86,4 +91,4 @@ def _known(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Sequ
         "t": "0",
         "s": _BATCH_SCRIPT_STEP,
     }
-    return {letter: value for letter, value in values.items() if value is not None}
+    return {letter: value for letter, value in values.items() if value is not None and len(value) <= _LONGEST_NAME}

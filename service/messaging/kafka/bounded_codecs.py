@@ -1,6 +1,8 @@
-"""Decompression of record batches up to a largest size. Kafka's client has no limit, and a broker does not look inside.
+"""Record batches that a broker accepts and Kafka's client cannot read: too large ones, and headers of any kind.
 
-Without one, a compressed batch of a megabyte could take gigabytes, and would end every worker that reads it.
+A broker does not look into compressed batches. Without a limit, one of a megabyte could take gigabytes, and would end
+every worker that reads it; so could one record with millions of headers. A header whose name is no UTF-8 would stop
+every worker at its place.
 """
 
 import zlib
@@ -11,22 +13,75 @@ import zstandard
 from kafka import codec
 from kafka.errors import CorruptRecordError
 from kafka.record import default_records, legacy_records
+from kafka.record.util import decode_varint
 
 MOST_BYTES = 64 * 1024 * 1024  # four events of the largest size; producers limit a batch before it is packed
+HEADERS_MOST = 1_000  # of a record; each takes about 200 bytes of memory
 _PIECE = 1024 * 1024
 _XERIAL_MAGIC, _XERIAL_HEADER = (
     b"\x82SNAPPY\0",
     16,
 )  # begin and length of what precedes the blocks of snappy's Java library
+_read_record = default_records.DefaultRecordBatch._read_msg  # noqa: SLF001 - what `install` replaces
 _VARINT_MOST = 5  # bytes of the length that begins a text in snappy
 
 
 def install() -> None:
     """Make Kafka's client use the functions of this module."""
+    if default_records.DefaultRecordBatch._read_msg is _read_record:  # noqa: SLF001 - there is no public way
+        default_records.DefaultRecordBatch._read_msg = read_record  # noqa: SLF001 - as above
     for module in (default_records, legacy_records):
         for name, decode in _DECODERS.items():
             if hasattr(module, name):
                 setattr(module, name, decode)
+
+
+class _AnyText(bytearray):
+    """Bytes of which every part can be decoded; what is no UTF-8 becomes U+FFFD."""
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return _AnyText(found) if isinstance(place, slice) else found
+
+    def decode(self, encoding: str = "utf-8", errors: str = "replace") -> str:
+        """The text."""
+        return super().decode(encoding, errors)
+
+
+def read_record(batch: Any) -> Any:
+    """The next record of a batch, whatever bytes the names of its headers have; without its headers if it has many.
+
+    Raises:
+        CorruptRecordError, IndexError: it is no record.
+    """
+    try:
+        crowded = None if batch.is_control_batch else _without_headers(batch)
+        return _read_record(batch) if crowded is None else crowded
+    except UnicodeDecodeError:
+        batch._buffer = _AnyText(batch._buffer)  # noqa: SLF001 - once a batch, as reading it is slower
+        return _read_record(batch)
+
+
+def _without_headers(batch: Any) -> Any:
+    """The next record of a batch without its headers; None if it has few of them. They describe the value only."""
+    buffer = batch._buffer  # noqa: SLF001 - as above
+    length, begin = decode_varint(buffer, batch._pos)  # noqa: SLF001 - as above
+    _, at = decode_varint(buffer, begin)  # attributes
+    later, at = decode_varint(buffer, at)
+    offset, at = decode_varint(buffer, at)
+    parts: list[bytes | None] = []
+    for _ in ("key", "value"):
+        size, at = decode_varint(buffer, at)
+        parts.append(bytes(buffer[at : at + size]) if size >= 0 else None)
+        at += max(size, 0)
+    count, at = decode_varint(buffer, at)
+    if count <= HEADERS_MOST or begin + length > len(buffer) or at > begin + length:
+        return None
+    batch._pos = begin + length  # noqa: SLF001 - as above
+    appended = batch.timestamp_type == batch.LOG_APPEND_TIME
+    stamp = batch.max_timestamp if appended else batch.first_timestamp + later
+    place = (batch.base_offset + offset, stamp, batch.timestamp_type)
+    return default_records.DefaultRecord(length, *place, *parts, [])
 
 
 def gzip_decode(payload: Any) -> bytes:

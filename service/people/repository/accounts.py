@@ -114,10 +114,13 @@ class AccountRepository(AccountReader):
 
         Raises:
             Conflict: the name is taken.
-            InvalidInput: a name that is empty or over 200 characters, an unknown role, an owner without a user.
+            InvalidInput: a name that is empty, over 200 characters or has spaces around it, an unknown role, an owner
+                without a user.
         """
-        if not name.strip() or len(name) > _NAME or clean(name) != name or not name.isprintable():
-            raise invalid("name", f"a name of 1 to {_NAME} printable characters", name)
+        # Pages show several spaces as one, and none at the ends: such a name would look like that of somebody else.
+        spaced = name != " ".join(name.split())
+        if not name or spaced or len(name) > _NAME or clean(name) != name or not name.isprintable():
+            raise invalid("name", f"1 to {_NAME} printable characters, with single spaces between words only", name)
         if role not in ROLES:
             raise invalid("role", "one of " + ", ".join(ROLES), role)
         if role == "owner" and not users and not teams:

@@ -43,6 +43,15 @@ class TokenReader:
         row = self._connection.execute(select(tokens).where(tokens.c.id == token_id, *self._valid())).first()
         return None if row is None else _token(row)
 
+    def has(self, name: str) -> bool:
+        """Whether an unrevoked token has this name."""
+        return self._by_name(name) is not None
+
+    def _by_name(self, name: str) -> Row[Any] | None:
+        return self._connection.execute(
+            select(tokens).where(tokens.c.name == clean(name), tokens.c.revoked_at.is_(None))
+        ).first()
+
     def _valid(self) -> tuple[ColumnElement[bool], ...]:
         unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > utc(self._clock.now()))
         return tokens.c.revoked_at.is_(None), unexpired
@@ -81,7 +90,7 @@ class TokenRepository(TokenReader):
         if wrong or not scopes:
             raise invalid("scopes", "one or more of " + ", ".join(SCOPES), ", ".join(wrong) or "none")
         _check_binding(scopes, clusters, teams)
-        if self._by_name(name) is not None:
+        if self.has(name):
             raise _taken(name)
         secret = PREFIX + secrets.token_urlsafe(32)
         made = insert(tokens).values(
@@ -113,11 +122,6 @@ class TokenRepository(TokenReader):
         if row is None:
             raise NotFound(f'no token named "{name}" that is not revoked already')
         self._connection.execute(update(tokens).where(tokens.c.id == row.id).values(revoked_at=self._clock.now()))
-
-    def _by_name(self, name: str) -> Row[Any] | None:
-        return self._connection.execute(
-            select(tokens).where(tokens.c.name == clean(name), tokens.c.revoked_at.is_(None))
-        ).first()
 
 
 def hashed(secret: str) -> str:

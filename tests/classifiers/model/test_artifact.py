@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import zipfile
 from dataclasses import fields, replace
 from hashlib import sha256
@@ -14,6 +15,8 @@ from classifiers.model.artifact import Model, ModelError, SealError
 from classifiers.model.beginnings import Beginnings
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.line_weights import LineWeights
+from classifiers.model.site import layer as layers
+from classifiers.model.site.layer import SiteLayerError
 
 
 @pytest.fixture
@@ -217,3 +220,109 @@ def test_parameters_of_another_form_are_refused(model: Model, tmp_path: Path, co
     reseal(tmp_path / "model")
     with pytest.raises(ModelError):
         artifact.load(tmp_path / "model")
+
+
+def test_parameters_that_can_not_be_computed_with_are_refused(folder: Path) -> None:
+    path = folder / "parameters.json"
+    parameters = json.loads(path.read_text(encoding="utf-8"))
+    head, axis = parameters["heads"][0], next(iter(parameters["fusion"]))
+    text = ["x" for _ in parameters["calibration"]["weights"]]
+    wrong: tuple[dict[str, Any], ...] = (
+        {"names": [1] * len(parameters["names"])},
+        {"heads": [{**head, "begin": 7}, *parameters["heads"][1:]]},
+        {"heads": [{**head, "begin": "0"}, *parameters["heads"][1:]]},
+        {"heads": [{**head, "classes": [1] * len(head["classes"])}, *parameters["heads"][1:]]},
+        {"calibration": {**parameters["calibration"], "weights": text}},
+        {"calibration": {**parameters["calibration"], "threshold": "0.5"}},
+        {"fusion": {**parameters["fusion"], axis: ["1"] * len(parameters["fusion"][axis])}},
+        {"retry_by_cause": {"USER.1": {"futile": "1"}}},
+        {"retry_by_cause": []},
+        {"retry_by_cause": {"USER.1": 1}},
+    )
+    for changes in wrong:
+        path.write_text(json.dumps(parameters | changes))
+        reseal(folder)
+        with pytest.raises(ModelError, match="do not hold what a model needs"):
+            artifact.load(folder)
+
+
+@pytest.mark.parametrize("number", [np.float16("nan"), np.float16("inf"), 1j, "1"], ids=str)
+def test_weights_that_are_no_finite_floats_are_refused(model: Model, folder: Path, number: Any) -> None:
+    weights = np.full(model.text.weights.shape, number)
+    np.savez(folder / "weights.npz", weights=weights, intercept=model.text.intercept)
+    reseal(folder)
+    with pytest.raises(ModelError, match="do not hold what a model needs"):
+        artifact.load(folder)
+
+
+@pytest.mark.parametrize(("method", "flag"), [(zipfile.ZIP_BZIP2, 0), (zipfile.ZIP_LZMA, 0), (99, 0), (0, 1)])
+def test_an_archive_that_numpy_does_not_write_is_refused(folder: Path, method: int, flag: int) -> None:
+    path = folder / "weights.npz"
+    data = bytearray(path.read_bytes())
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:  # each file of the central directory
+        data[at + 8] |= flag  # encrypted
+        data[at + 10] = method
+        at = data.find(b"PK\x01\x02", at + 1)
+    path.write_bytes(data)
+    reseal(folder)
+    with pytest.raises(ModelError, match="do not hold what a model needs"):
+        artifact.load(folder)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "manifest.hmac", "parameters.json", "weights.npz"])
+@pytest.mark.parametrize("kind", ["/dev/zero", "a pipe", "endless"])
+def test_a_file_without_an_end_fills_no_memory(model: Model, tmp_path: Path, name: str, kind: str) -> None:
+    folder = tmp_path / "model"
+    artifact.save(model, folder, key=b"k" * 32)
+    (folder / name).unlink()
+    if kind == "a pipe":
+        os.mkfifo(folder / name)
+    elif kind == "endless":
+        with (folder / name).open("wb") as file:
+            file.truncate(1 << 40)  # a hole takes no space
+    else:
+        (folder / name).symlink_to(kind)
+    with pytest.raises(ModelError):
+        artifact.load(folder, b"k" * 32)
+
+
+def test_a_manifest_that_nests_without_end_is_refused(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"a":' * 100_000)
+    with pytest.raises(ModelError, match="expected JSON"):
+        artifact.load(folder)
+
+
+def test_a_layer_that_can_not_be_computed_with_is_refused() -> None:
+    support = {"case": "a", "features": {"w:x": 1.0}, "weights": {"side": {"user": 0.5}}}
+    entry = {"fingerprints": ["f"], "lines": ["l"], "labels": {"side": "user"}, "people": 1, "cases": ["a"]}
+    body: dict[str, Any] = {
+        "format": layers.FORMAT,
+        "about": {},
+        "corrections": {"bias": {}, "support": [support]},
+        "memory": {"confidence": 0.5, "entries": [entry]},
+        "calibration": {"slope": 1.0, "intercept": 0.0, "cases": 0},
+    }
+    layers.parse(json.dumps(body))
+    corrections, nan = body["corrections"], float("nan")
+    wrong: tuple[dict[str, Any], ...] = (
+        {"corrections": {**corrections, "support": [{**support, "features": {"w:x": "1"}}]}},
+        {"corrections": {**corrections, "support": [{**support, "features": []}]}},
+        {"corrections": {**corrections, "support": [{**support, "weights": {"side": {"user": nan}}}]}},
+        {"corrections": {**corrections, "support": [{**support, "weights": {"side": []}}]}},
+        {"corrections": {**corrections, "support": [{**support, "entries": [1]}]}},
+        {"corrections": {**corrections, "changed_confidence": "inf"}},
+        {"corrections": {**corrections, "kernel": {"entries": "1"}}},
+        {"memory": {"confidence": "nan", "entries": []}},
+        {"memory": {"confidence": 0.5, "entries": [{**entry, "labels": {"side": 1}}]}},
+        {"memory": {"confidence": 0.5, "entries": [{**entry, "labels": []}]}},
+        {"memory": {"confidence": 0.5, "entries": [{**entry, "lines": [1]}]}},
+        {"calibration": {"slope": "1", "intercept": 0.0, "cases": 1}},
+        {"calibration": {"slope": 1e999, "intercept": 0.0, "cases": 1}},
+        {"about": []},
+    )
+    for changes in wrong:
+        with pytest.raises(SiteLayerError):
+            layers.parse(json.dumps(body | changes))
+    with pytest.raises(SiteLayerError):
+        layers.parse("[" * 100_000)

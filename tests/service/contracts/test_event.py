@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.contracts import STATUSES
+from service.contracts import event as contract
 from service.contracts.event import JobCompletion, Status, from_object
-from service.errors import UnreadableRecord
+from service.errors import FieldError, UnreadableRecord
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -228,3 +229,43 @@ def test_any_time_with_a_zone_is_read_or_refused_by_name(at: datetime) -> None:
         assert found.ended_at - at == timedelta(0)
         return
     assert field == "ended_at"
+
+
+def test_a_label_with_an_endless_name_is_dropped_without_repeating_the_name() -> None:
+    ended = "2026-11-20T10:00:00Z"
+    labels = {"a" * 300_000: 1, "token ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2" + "b" * 300: 1}
+    read = from_object({"cluster": "c", "job_id": "1", "status": "failed", "ended_at": ended, "labels": labels})
+    assert len(read.intake_problems) == 2
+    assert all(len(problem) < 300 for problem in read.intake_problems)
+    assert "ghp_" not in str(read.intake_problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("nodes", [1] * 2_000),
+        ("topology", {f"n{number}": 1 for number in range(2_000)}),
+        ("labels", {f"n{number}": 1 for number in range(2_000)}),
+        ("logs", [{"rank": "x", "tail": 1, "uri": 1}] * 700),
+    ],
+)
+def test_a_list_with_very_many_wrong_values_is_dropped_as_a_whole(
+    name: str, wrong: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[FieldError] = []
+    described = contract.described
+
+    def counted(error: FieldError) -> str:
+        asked.append(error)
+        return described(error)
+
+    monkeypatch.setattr(contract, "described", counted)
+    ended = "2026-11-20T10:00:00Z"
+    given = {"cluster": "c", "job_id": "1", "status": "failed", "ended_at": ended, "user": 7, name: wrong}
+    read = from_object(given)
+    assert not getattr(read, name)
+    assert len(asked) == 1, "that of the user"
+    assert sorted(problem.partition(":")[0] for problem in read.intake_problems) == sorted([name, "user"])
+    with pytest.raises(UnreadableRecord) as refused:
+        from_object(given | {"status": "odd"})
+    assert [one.field for one in refused.value.errors] == ["user", "status"]

@@ -274,3 +274,20 @@ def test_what_a_batch_scripts_file_is_called() -> None:
 
 def test_odd_characters_survive_in_the_uri() -> None:
     assert refs(std_out="/l/%x #?%%.log", std_err=None, job_name="é")[0][1] == "file:///l/%C3%A9%20%23%3F%25.log"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"std_out": "/" + "%x" * 300_000, "job_name": "j" * 20_000}, "more than 4,096 characters"),
+        ({"std_out": "/" + "%x" * 2_000, "job_name": "j" * 1_000}, "more than 4,096 characters"),
+        ({"std_out": "o", "work_dir": "/" + "w" * 5_000}, "more than 4,096 characters"),
+        ({"std_out": "/l/%x", "job_name": "j" * 20_000}, "depends on %x"),
+    ],
+    ids=["both", "pattern", "folder", "name"],
+)
+def test_a_path_that_no_system_has_is_not_built(changes: dict[str, Any], reason: str) -> None:
+    [(_, uri, missing)] = refs(**{"std_err": None, **changes})
+    assert uri is None
+    assert reason in (missing or "")
+    assert len(missing or "") < 200

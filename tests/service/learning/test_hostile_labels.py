@@ -1,5 +1,7 @@
 """What hostile labellers and careless people do, and what stops it."""
 
+import json
+
 import pytest
 
 from service.errors import Conflict
@@ -66,3 +68,22 @@ def test_one_label_for_many_failures_waits_in_an_import_too(world: World) -> Non
     assert not list(label_export.cases(world.store))
     with world.store.reading() as reading:
         assert {reading.failures.get(row.id).row.cause for row in rows} == {rows[0].cause}, "nor do the verdicts change"
+
+
+def test_a_line_of_an_import_that_nests_without_end_rejects_only_itself(world: World) -> None:
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    [case] = label_export.cases(world.store)
+    deep = json.loads("[" * 900 + "]" * 900)
+    hostile = [
+        deep,
+        case | {"event": deep},
+        case | {"weight": deep},
+        case | {"provenance": {**case["provenance"], "who": deep}},
+        *(case | {"event": {**case["event"], name: deep}} for name in ("nodes", "labels", "status", "logs")),
+        case | {"event": {**case["event"], "nodes": [deep], "node_events": [{"text": deep}]}},
+    ]
+    lines = [(f"line {number}", one) for number, one in enumerate([*hostile, case], 1)]
+    done = label_export.import_labels(world.store, world.feedback, iter(lines), who="ana")
+    assert done.taken == 1
+    assert [one.partition(":")[0] for one in done.wrong] == [f"line {number}" for number in range(1, len(lines))]
+    assert all(len(one) < 300 for one in done.wrong)

@@ -122,3 +122,25 @@ def test_candidates_that_are_never_promoted_are_removed(world: World) -> None:
     with world.store.reading() as reading:
         stored = [one.id for one in reading.site_layers.list(limit=500)]
     assert (len(stored), stored[0]) == (KEPT_LAYERS, made.layer_id)
+
+
+def test_a_candidate_does_not_replace_a_layer_that_it_was_not_compared_with(world: World) -> None:
+    """A person rolls back while the candidate is fitted: it must not bring back what it follows."""
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    assert world.retrain().promoted
+    world.label(world.fails(f"{LICENCE.format(n=1)} else"), "user", "USER.4")
+    said: list[str] = []
+
+    def roll_back(text: str) -> None:
+        said.append(text)
+        if text.startswith("comparing"):
+            world.retraining.promotions.rollback("ana")
+
+    made = world.retraining.retrain("schedule", benchmark=world.benchmark, progress=roll_back)
+    assert (made.gate.decision, made.promoted) == ("promote", False)
+    assert "another model was put in use" in said[-1]
+    with world.store.reading() as reading:
+        assert reading.site_layers.active() == PACKAGED
+    world.retraining.promotions.promote(made.layer_id, "ana")
+    with world.store.reading() as reading:
+        assert reading.site_layers.active() == made.layer_id

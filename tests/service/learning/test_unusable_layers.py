@@ -9,6 +9,8 @@ import pytest
 
 from classifiers.model.site.layer import parse
 from service.feedback import withdrawal
+from service.learning import active_layer
+from service.learning.active_layer import ActiveLayer
 from service.learning.records import GateResult
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import LICENCE
@@ -67,6 +69,18 @@ def test_a_layer_without_a_seal_is_not_used_to_classify_again(world: World, url:
     assert run_command(settings, "reclassify", "--dry-run", "--model", layer).returncode != 0
     assert run_command(settings, "model", "seal", layer).returncode == 0
     assert changed(url, model, FAULTLINE_MODEL_KEY=key) == 2
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{}"], ids=["deep", "empty"])
+def test_a_layer_without_a_seal_is_not_even_read(world: World, text: str) -> None:
+    with world.store.unit_of_work() as work:
+        work.site_layers.add("site-000000000000", text, "ana", GateResult("promote", ()))
+        work.site_layers.promote("site-000000000000", "mallory", "")
+    assert world.fails(LICENCE.format(n=1)).side
+    sealed = ActiveLayer(world.store, world.clock, key=b"k" * 32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(active_layer, "parse", lambda _: pytest.fail("read before its seal was checked"))
+        assert sealed.current("any") is None
 
 
 def test_retraining_after_all_labels_were_withdrawn_ends_their_effect(world: World) -> None:

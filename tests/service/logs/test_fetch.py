@@ -214,6 +214,26 @@ def test_a_secret_that_the_cut_splits_is_not_shown(fetcher: LogFetcher) -> None:
         assert "Zq9" not in stream.text
 
 
+def test_a_log_whose_reading_fails_takes_no_other_log_away(
+    fetcher: LogFetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Excerpt.feed
+
+    def fail_once(excerpt: Excerpt, piece: bytes) -> None:
+        if piece == b"odd":
+            raise RecursionError
+        feed(excerpt, piece)
+
+    monkeypatch.setattr(Excerpt, "feed", fail_once)
+    (tmp_path / "odd.log").write_text("odd")
+    (tmp_path / "a.log").write_text("text\n")
+    odd, plain = {"uri": f"{tmp_path}/odd.log"}, {"uri": f"{tmp_path}/a.log"}
+    found = one(fetcher, *[odd] * 40, plain)
+    assert found.streams[0].missing == f"{tmp_path}/odd.log: could not be read (RecursionError)"
+    assert found.streams[-1].text == "text\n"
+    assert not found.pending
+
+
 def test_a_log_that_shrinks_or_vanishes_while_it_is_read_is_no_accident(
     fetcher: LogFetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

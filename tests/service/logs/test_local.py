@@ -121,6 +121,23 @@ def test_a_linked_directory_is_followed_only_to_where_reading_is_allowed(root: P
     assert read(root / "in" / "a.log", root) == b"text\n"
 
 
+def test_a_chain_of_links_that_the_system_does_not_follow_is_refused(root: Path, outside: Path) -> None:
+    for number in range(2_000):
+        (root / f"s{number}").symlink_to(f"s{number + 1}")
+    (root / "s2000").symlink_to(outside.parent)
+    assert refusal(root / "s0" / outside.name, root) == "more than 40 symbolic links"
+    assert "outside" in refusal(root / "s1990" / outside.name, root)
+    (root / "loop").symlink_to("loop")
+    assert refusal(root / "loop" / "a.log", root) == "more than 40 symbolic links"
+
+
+def test_an_address_that_no_system_takes_is_refused_before_it_is_read(root: Path) -> None:
+    for address in (f"{root}{'/d/..' * 4_000}/a.log", f"file://{root}/{'%2e' * 8_000}"):
+        with pytest.raises(LogRefused, match="more than 16,384 characters"):
+            path_of(address)
+        assert parse_roots([str(root)]).root_of(address) == ""
+
+
 def test_steps_up_and_out_are_refused(root: Path, outside: Path) -> None:
     assert "outside" in refusal(f"{root}/../{outside.name}", root)
 

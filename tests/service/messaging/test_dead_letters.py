@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import FieldError, UnreadableRecord
+from service.formats import recognise
+from service.messaging import batching
 from service.messaging.dead_letters import COMMON_BYTES, TEXT_CHARACTERS, Rejected, dead_letter, message, readable
 from service.messaging.record import Record
 
@@ -32,6 +34,37 @@ def test_no_secret_stays_in_text_reason_or_errors() -> None:
     error = UnreadableRecord(f"unknown field {SECRET}", (FieldError("labels", "a string", f"token {SECRET}"),))
     letter = dead_letter(f'{{"command": "run --token {SECRET}"'.encode(), "jobs/0/0", error)
     assert SECRET not in json.dumps([letter.text, letter.reason, list(letter.errors)])
+
+
+ENVELOPE = {"specversion": "1.0", "type": "t", "source": "s", "id": "1", "data": {}}
+ENDLESS = "a" * 300_000
+
+
+@pytest.mark.parametrize(
+    ("value", "headers"),
+    [
+        ({**ENVELOPE, ENDLESS: "x"}, ()),
+        ({**ENVELOPE, **{f"wrong {number}": "x" for number in range(2_000)}}, ()),
+        ({"schema": "job-completion/1", "labels": {ENDLESS: 1}}, ()),
+        ({"kind": ENDLESS, "apiVersion": ENDLESS}, ()),
+        ({ENDLESS: 1}, ()),
+        ({}, ((f"ce_{ENDLESS}", b"\xff"),)),
+        ({}, (("content-type", b"application/cloudevents" + ENDLESS.encode()),)),
+    ],
+)
+def test_a_record_does_not_fill_the_table_with_what_is_wrong(
+    value: dict[str, Any], headers: tuple[tuple[str, bytes], ...]
+) -> None:
+    raw = json.dumps(value).encode()
+    error = batching.read(recognise.parse, raw, headers, cluster="orion", source="topic/jobs")
+    assert isinstance(error, UnreadableRecord)
+    assert len(error.reason) < 1_000
+    assert len(json.dumps(dead_letter(raw, "jobs/0/0", error).errors)) < 10_000
+
+
+def test_errors_of_any_origin_are_cut() -> None:
+    error = UnreadableRecord("wrong", (FieldError(ENDLESS, ENDLESS, ENDLESS),) * 100)
+    assert len(json.dumps(dead_letter(b"{", "jobs/0/0", error).errors)) < 150_000
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be", "utf-16", "utf-32"])

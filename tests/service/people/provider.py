@@ -19,7 +19,11 @@ from tests.service.http_server import listening
 
 @dataclass
 class IdentityProvider:
-    """State: `codes` maps a code to the challenge and the claims of its login; `claims` is mixed in last."""
+    """State: `codes` maps a code to the challenge and the claims of its login; `claims` is mixed in last.
+
+    `metadata` replaces what discovery says, `token_moved` is where the token endpoint redirects to, `asked` has the
+    bodies that it got.
+    """
 
     issuer: str = ""
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"}))
@@ -28,6 +32,9 @@ class IdentityProvider:
     claims: dict[str, Any] = field(default_factory=dict)
     further_keys: list[dict[str, Any]] = field(default_factory=list)
     odd_answer: Any = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    token_moved: str = ""
+    asked: list[str] = field(default_factory=list)
 
     def grant(self, url: str, **claims: Any) -> str:
         """The code that a login at `url` (the authorization request) ends in."""
@@ -66,12 +73,18 @@ def running() -> Iterator[IdentityProvider]:
                 "token_endpoint": f"{provider.issuer}/token",
                 "jwks_uri": f"{provider.issuer}/keys",
             }
-            return self._answer(200, known)
+            return self._answer(200, known | provider.metadata)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            provider.asked.append(body)
+            if provider.token_moved:
+                self.send_response(307)
+                self.send_header("Location", provider.token_moved)
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
             answer = provider.odd_answer or provider.token(parse_qs(body))
-            self._answer(200 if answer else 400, answer or {"error": "invalid_grant"})
+            return self._answer(200 if answer else 400, answer or {"error": "invalid_grant"})
 
         def _answer(self, status: int, body: Any) -> None:
             content = orjson.dumps(body)

@@ -8,8 +8,9 @@ from threading import Thread
 import pytest
 
 from service.db.session import Store
-from service.errors import Forbidden
+from service.errors import Forbidden, InvalidInput
 from service.people.identity import ClaimNames, claim_values, log_in_identity
+from service.people.repository.accounts import AccountSource
 from service.people.roles import parse_roles
 from tests.service.web.world import World, make_world
 
@@ -49,6 +50,22 @@ def test_people_without_access_are_refused(world: World) -> None:
     ):
         with pytest.raises(Forbidden), world.store.unit_of_work() as work:
             log_in_identity(work, "oidc", claims | PERSON, NAMES, roles)
+
+
+@pytest.mark.parametrize("name", ["orion/ana", "/ana", "hook-orion", "this machine", "policy"])
+@pytest.mark.parametrize("source", ["oidc", "proxy"])
+def test_no_name_gives_the_jobs_or_the_records_of_another(world: World, source: AccountSource, name: str) -> None:
+    """The user of the account `orion/ana` would be ana on the cluster orion."""
+    with world.store.unit_of_work() as work:
+        work.tokens.create("hook-orion", ["hook"], clusters=["orion"])
+    with pytest.raises(Forbidden), world.store.unit_of_work() as work:
+        log_in_identity(work, source, {"preferred_username": name} | PERSON, NAMES, ROLES)
+
+
+@pytest.mark.parametrize("name", [" ana", "ana ", "ana  b", "ana\u00a0", "a\nb", "ana\u200b", "\u202eana", "a" * 201])
+def test_a_name_that_looks_like_another_makes_no_account(world: World, name: str) -> None:
+    with pytest.raises(InvalidInput), world.store.unit_of_work() as work:
+        log_in_identity(work, "oidc", {"preferred_username": name} | PERSON, NAMES, ROLES)
 
 
 def test_list_claims_have_several_formats() -> None:

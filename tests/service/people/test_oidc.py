@@ -11,8 +11,9 @@ from fastapi.testclient import TestClient
 from joserfc.jwk import RSAKey
 
 from service.errors import Unavailable
+from service.people import oidc
 from service.people.config import LoginMethods
-from service.people.oidc import WAITING, Provider
+from service.people.oidc import MOST_BYTES, WAITING, Provider
 from service.people.roles import parse_roles
 from service.web.limits.caller_limits import ActionLimits, RateLimit
 from tests.service.people.provider import IdentityProvider, running
@@ -110,6 +111,42 @@ def test_an_answer_that_is_none_is_a_failure_of_the_provider(
         assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 503
 
 
+@pytest.mark.parametrize("wrong", ["http://login.example/x", "ftp://login.example", "javascript:alert(1)", "", 7, None])
+@pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri"])
+def test_an_endpoint_whose_answers_others_can_change_is_not_used(
+    issuer: IdentityProvider, name: str, wrong: object
+) -> None:
+    issuer.metadata[name] = wrong
+    with pytest.raises(Unavailable, match=f"no https:// address as {name}"):
+        Provider(issuer.issuer, "faultline", None, "http://127.0.0.1/back").start()
+
+
+def test_an_endless_answer_takes_no_memory(
+    world: World, issuer: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issuer.further_keys = [{"kty": "unknown", "x": "x" * MOST_BYTES}]
+    with world.client() as client:
+        assert client.get("/login/oidc").status_code == 503
+    issuer.further_keys.clear()
+    with world.client() as client:
+        assert client.get("/login/oidc").status_code == 303
+        issuer.odd_answer = {"access_token": "a", "id_token": "x" * MOST_BYTES}
+        status, page = log_in(client, issuer, preferred_username="ana")
+        assert (status, "does not answer" in page) == (503, True)
+        issuer.odd_answer = None
+        monkeypatch.setattr(oidc, "WHOLE_S", -1)
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 503
+
+
+def test_a_code_is_sent_to_the_provider_only(world: World, issuer: IdentityProvider) -> None:
+    with running() as elsewhere, world.client() as client:
+        issuer.token_moved = f"{elsewhere.issuer}/token"
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 503
+        assert elsewhere.asked == []
+        issuer.token_moved = ""
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 200
+
+
 def test_a_token_with_a_foreign_signature_is_refused(world: World, issuer: IdentityProvider) -> None:
     issuer.signing = RSAKey.generate_key(2048, {"kid": "one"})
     with world.client() as client:
@@ -152,7 +189,7 @@ def test_a_provider_that_does_not_answer_takes_few_threads(monkeypatch: pytest.M
         answer.wait(60)
         raise requests.ConnectionError
 
-    monkeypatch.setattr(requests, "get", slow)
+    monkeypatch.setattr(requests.Session, "get", slow)
     provider = Provider("https://login.example", "faultline", None, "https://faultline.example/login/oidc/callback")
     with ThreadPoolExecutor(40) as pool:
         logins = [pool.submit(provider.start) for _ in range(40)]

@@ -71,6 +71,47 @@ def test_the_client_reads_batches_with_these_functions(name: str, monkeypatch: p
         list(batch)
 
 
+class NoUtf8(str):
+    """A name of a header that other clients send, and the one for Python does not."""
+
+    __slots__ = ()
+
+    def encode(self, *_: str) -> bytes:
+        return b"ce_\xff\xfe"
+
+
+@pytest.mark.parametrize("packed", [0, ATTRIBUTES["lz4"]])
+def test_a_header_whose_name_is_no_utf_8_takes_no_record_away(packed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_of = default_records.DefaultRecordBatch
+    monkeypatch.setattr(batch_of, "_read_msg", batch_of._read_msg)
+    bounded_codecs.install()
+    builder = MemoryRecordsBuilder(magic=2, compression_type=packed, batch_size=10_000_000)
+    for name in ("a", NoUtf8(), NoUtf8(), "b"):
+        builder.append(timestamp=1, key=None, value=b"v", headers=[(name, b"1")])
+    builder.close()
+    records = list(MemoryRecords(bytes(builder.buffer())).next_batch())
+    assert [record.value for record in records] == [b"v"] * 4
+    assert [record.headers[0][0] for record in records] == ["a", "ce_\ufffd\ufffd", "ce_\ufffd\ufffd", "b"]
+    assert [type(record.value) for record in records] == [bytes] * 4
+
+
+@pytest.mark.parametrize("packed", [0, ATTRIBUTES["zstd"]])
+def test_a_record_with_millions_of_headers_is_read_without_them(packed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_of = default_records.DefaultRecordBatch
+    monkeypatch.setattr(batch_of, "_read_msg", batch_of._read_msg)
+    bounded_codecs.install()
+    builder = MemoryRecordsBuilder(magic=2, compression_type=packed, batch_size=10_000_000)
+    counts = (0, bounded_codecs.HEADERS_MOST, bounded_codecs.HEADERS_MOST + 1, 3)
+    for number, count in enumerate(counts):
+        builder.append(timestamp=7 + number, key=b"k", value=b"v", headers=[("a", b"1")] * count)
+    builder.append(timestamp=1, key=None, value=None, headers=[("a", b"1")] * 2_000)
+    builder.close()
+    records = list(MemoryRecords(bytes(builder.buffer())).next_batch())
+    assert [len(record.headers) for record in records] == [0, bounded_codecs.HEADERS_MOST, 0, 3, 0]
+    assert [(record.offset, record.timestamp) for record in records] == [(0, 7), (1, 8), (2, 9), (3, 10), (4, 1)]
+    assert [(record.key, record.value) for record in records] == [(b"k", b"v")] * 4 + [(None, None)]
+
+
 BOMB = """
 import re, zlib
 from pathlib import Path

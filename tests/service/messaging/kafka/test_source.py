@@ -31,6 +31,7 @@ from tests.contracts.test_source import take
 from tests.labs.kafka import PASSWORD, USER, Broker
 from tests.labs.ports import free_port
 from tests.service.messaging.fakes import Database, event
+from tests.service.messaging.kafka.test_bounded_codecs import NoUtf8
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("kafka")]  # one broker for all files of the group
 
@@ -131,9 +132,10 @@ def test_bad_records_become_dead_letters_and_their_neighbours_are_stored(
             raw.send(running.topic, event(f"a{number}"), partition=0)
             raw.send(running.topic, value, partition=0)
         raw.send(running.topic, None, key=b"tombstone", partition=0)
+        raw.send(running.topic, event("named"), partition=0, headers=[(NoUtf8(), b"1")])
         raw.send(running.topic, event("last"), partition=0, headers=[("content-type", b"\xff\x00")])
         raw.flush()
-        running.until({f"a{number}" for number in range(len(bad))} | {"last"})
+        running.until({f"a{number}" for number in range(len(bad))} | {"named", "last"})
         letters = take(KafkaSource(KafkaConfig(config.bootstrap_servers, (config.dead_letter_topic,))), len(bad))
     assert sorted(one.value or b"" for one in letters) == sorted(bad)
     assert running.database.places() == {dict(one.headers)["faultline-place"].decode() for one in letters}
