@@ -8,8 +8,6 @@ from service.people.attempts import LoginAttempts
 from service.people.identity import ClaimNames
 from service.people.roles import RoleMap
 
-SCOPES = ("openid", "profile", "email")
-
 
 @dataclass(frozen=True, slots=True)
 class PendingLogin:

@@ -15,7 +15,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet
 
 from service.errors import Forbidden, Unavailable
-from service.people.config import SCOPES, PendingLogin
+from service.people.config import PendingLogin
+from service.people.records import OIDC_SCOPES
 
 TIMEOUT_S = 10
 METADATA_S = 3600.0
@@ -34,7 +35,7 @@ class Provider:
         client_id: str,
         client_secret: str | None,
         redirect_uri: str,
-        scopes: Sequence[str] = SCOPES,
+        scopes: Sequence[str] = OIDC_SCOPES,
     ) -> None:
         self._issuer = issuer.rstrip("/")
         self._client_id = client_id

@@ -12,6 +12,11 @@ import orjson
 
 from service.formats import field_reading
 
+# Fields without which a record is read all the same, with all that is below them.
+OPTIONAL = frozenset(
+    {"metadata.annotations", "metadata.creationTimestamp", "metadata.labels", "spec.activeDeadlineSeconds"}
+    | {"spec.entrypoint", "spec.nodeName", "spec.nodeSelector", "status.message", "status.restarts", "status.startTime"}
+)
 # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 _SUFFIXES: dict[str, Decimal | int] = {
     "": 1, "m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15,
