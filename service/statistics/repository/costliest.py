@@ -36,10 +36,10 @@ def read(
         after: failures that ended after this time count as well.
     """
     spans = _between(parts)
-    if parts.kept is None or len(spans) > MOST_SPANS:
+    if parts.cache is None or len(spans) > MOST_SPANS:
         return None
     key = (parts.first, parts.last, parts.noted, parts.version, "costliest", scope, most)
-    of_hours = parts.kept.get(key, lambda: [one for since, until in spans for one in of_span(since, until)])
+    of_hours = parts.cache.get(key, lambda: [one for since, until in spans for one in of_span(since, until)])
     ranges = [*parts.ranges, *([] if after is None else [(after, LATEST)])]
     found = {*of_hours, *_of_rows(connection, ranges, scope, most)}
     return [failure_id for _, failure_id in sorted(found, reverse=True)[:most]]

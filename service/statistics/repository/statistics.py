@@ -25,7 +25,7 @@ from service.jobs.tables import jobs
 from service.sql import paging
 from service.sql.portable import values_by_set
 from service.sql.types import UtcDateTime, utc
-from service.statistics.kept_counts import KeptCounts
+from service.statistics.count_cache import CountCache
 from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
 from service.statistics.repository import costliest, failure_shares, rollups, row_counts, series, sums
 from service.statistics.repository.series import Counted
@@ -41,9 +41,9 @@ _NAMES = values_by_set(day_counts.c.name, {kind: day_counts.c.scope == kind for 
 class StatisticsReader:
     """Reads statistics. `kept`: where counts of hours that are over are kept, for a session that does not write."""
 
-    def __init__(self, connection: Connection, kept: KeptCounts | None = None) -> None:
+    def __init__(self, connection: Connection, cache: CountCache | None = None) -> None:
         self._connection = connection
-        self._kept = kept
+        self._cache = cache
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
         self._jobs: dict[tuple[rollups.PeriodParts, Scope], list[Counted]] = {}
 
@@ -60,7 +60,7 @@ class StatisticsReader:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""
         found = self._split.get((since, until))
         if found is None:
-            found = self._split[since, until] = rollups.split(self._connection, since, until, self._kept)
+            found = self._split[since, until] = rollups.split(self._connection, since, until, self._cache)
         return found
 
     def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS, detail: StatsDetail = "hours") -> Stats:

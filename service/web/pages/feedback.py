@@ -203,7 +203,7 @@ def facts(event: object) -> list[tuple[str, str]]:
     if not isinstance(event, dict):
         return []
     names = ("status", "exit_code", "signal", "scheduler", "reason", "message", "framework", "command", "image")
-    said = {name: str(event[name]) for name in names if event.get(name) is not None}
-    if "status" in said:
-        said["status"] = display_names.word("status", said["status"])
-    return [(name.replace("_", " "), text) for name, text in said.items()]
+    facts = {name: str(event[name]) for name in names if event.get(name) is not None}
+    if "status" in facts:
+        facts["status"] = display_names.word("status", facts["status"])
+    return [(name.replace("_", " "), text) for name, text in facts.items()]

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -17,11 +18,12 @@ from service.formatting import escape_invisible
 from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
+from service.second_reader.records import SecondReading
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, node_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
-from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
+from service.web.pages.failure import feature_words, owner_message, related_failures
 from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
@@ -114,7 +116,7 @@ def failure(
             "kept": kept,
             "came_from_list": came_from_list,
             "feedback": related_failures.feedback_of(snapshot, failure_id),
-            "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
+            "second_reading": second_reading(snapshot, detail.row, all_failures=reader.may("read")),
             "owner": owner_message.compose(detail),
             "causes": causes_by_side(),
             "categories": categories(),
@@ -253,3 +255,18 @@ def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
         links.append((f"of {row.user}", {"user": row.user}))
     links.append(("with this cause", {"cause": row.cause}))
     return links
+
+
+def second_reading(services: Services, row: FailureRow, *, all_failures: bool) -> SecondReading | None:
+    """The answered reading of the failure's kind, None without one or where a person set the verdict.
+
+    `all_failures`: whether the reader may see other people's failures; else the reason, which is in words about one
+    failure, is left out where it is another one.
+    """
+    if row.source == "person":
+        return None
+    with services.reading() as reading:
+        found = reading.second_readings.of(row.fingerprint)
+    if found is None or found.status not in {"answered", "undecided"}:
+        return None
+    return found if all_failures or found.failure_id == row.id else replace(found, reason=None)
