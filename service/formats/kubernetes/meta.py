@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from service.contracts.event import Status
 from service.formats import field_reading
 
 # Fields without which a record is read all the same, with all that is below them.
@@ -33,6 +34,9 @@ JOB_OWNERS = {
     "PyTorchJob": ("kubeflow.org/v1", "pytorchjobs"),
     "RayJob": ("ray.io/v1", "rayjobs"),
 }
+_SUCCEEDED = ("Succeeded", "Complete", "Completed")
+# A PyTorchJob has the reason PyTorchJobFailed for every failure (`pkg/controller.v1/common/job.go`).
+_PAST_DEADLINE = "was active longer than specified deadline"
 _POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 _OWN_PREFIX = "faultline/"
 # A queueing controller creates jobs suspended; a suspension later than this after creation stopped a running job.
@@ -193,6 +197,68 @@ def condition_times(status: Mapping[str, Any]) -> list[datetime]:
         if at is not None:
             found.append(at)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an object ended, and when. Without a condition it was deleted; one that is suspended may end again."""
+
+    status: Status
+    at: datetime
+    condition: Condition | None
+    suspended: bool = False
+
+    @property
+    def id_suffix(self) -> str:
+        """What distinguishes this end from later ones of the same object, in the event's id."""
+        return f":suspended:{self.condition.at}" if self.suspended and self.condition is not None else ""
+
+    def facts(self) -> dict[str, Any]:
+        """The event fields that follow from it."""
+        reason, message = (
+            ("Deleted", None) if self.condition is None else (self.condition.reason, self.condition.message)
+        )
+        return {"status": self.status, "reason": reason, "message": message, "ended_at": self.at}
+
+
+def end_of(obj: Mapping[str, Any], meta: Meta, kind: str, *, deleted: bool) -> End | None:
+    """How an object ended by its conditions, None if it has not ended.
+
+    Args:
+        obj: the object.
+        meta: its metadata.
+        kind: its kind, for the error.
+        deleted: whether a watch has just reported its deletion.
+
+    Raises:
+        UnreadableRecord: it has ended, but says no time.
+    """
+    status = field_reading.mapping(obj, "status")
+    conditions = true_conditions(status)
+    failed, suspended = conditions.get("Failed"), conditions.get("Suspended")
+    succeeded = next((conditions[name] for name in _SUCCEEDED if name in conditions), None)
+    condition: Condition | None = None
+    is_suspended = False
+    if failed is not None:
+        outcome, condition = Status.TIMEOUT if _is_past_deadline(failed) else Status.FAILED, failed
+    elif succeeded is not None:
+        outcome, condition = Status.SUCCEEDED, succeeded
+    elif deleted:
+        outcome = Status.CANCELLED
+    elif suspended is not None and stopped_midway(meta, suspended):
+        outcome, condition, is_suspended = Status.CANCELLED, suspended, True
+    else:
+        return None
+    at = last_change(obj, meta) if condition is None else condition.at
+    at = field_reading.instant(status, "completionTime", "status.") or at
+    if at is None:
+        expected = f"a time (lastTransitionTime) on the condition that ended the {kind}"
+        raise field_reading.unreadable("status.conditions", expected)
+    return End(outcome, at, condition, suspended=is_suspended)
+
+
+def _is_past_deadline(failed: Condition) -> bool:
+    return failed.reason == "DeadlineExceeded" or _PAST_DEADLINE in (failed.message or "")
 
 
 def stopped_midway(meta: Meta, suspended: Condition | None) -> bool:
