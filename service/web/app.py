@@ -40,6 +40,7 @@ from service.web.api.people import account
 from service.web.api.people import audit_log as audit_log_api
 from service.web.error_responses import answers
 from service.web.exception_handler import respond
+from service.web.limits.request_body import BodyMemory, IntakeTurns
 from service.web.pages import account as account_page
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
@@ -58,7 +59,6 @@ from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import site_layers as site_layer_pages
-from service.web.request_body import BodyMemory, IntakeTurns
 from service.web.request_gate import HeadRequests, RequestGate
 from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services

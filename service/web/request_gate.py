@@ -27,7 +27,7 @@ PUBLIC = frozenset({"/login", "/login/oidc", "/login/oidc/callback", "/favicon.i
 }
 STATIC = "/static/"
 UNSUBSCRIBE = "/unsubscribe/"  # the rest of the path is a secret that the receiver of a report has
-# Routes that read their body in pieces, with their own limit (service.web.request_body).
+# Routes that read their body in pieces, with their own limit (service.web.limits.request_body).
 STREAMED = frozenset({f"{API}/events", f"{API}/node-events", f"{API}/labels"})
 PUBLIC_BODY_BYTES = 64 * 1024
 BODY_BYTES = 1024 * 1024
