@@ -4,9 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
+from sqlalchemy import and_, bindparam, func, insert, select, update
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.groups.records import (
@@ -38,6 +37,7 @@ from service.groups.tables import (
     groups,
 )
 from service.sql import bulk, paging
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 from service.times import bounded
 
@@ -48,12 +48,8 @@ _HIGHEST = 2**63 - 1
 _BY_STATE = paging.bounded_counts(groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None))
 
 
-class GroupReader:
+class GroupReader(TimedReader):
     """Reads groups."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def page(
         self,

@@ -10,9 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-from sqlalchemy import Connection, and_, exists, func, or_, select, update
+from sqlalchemy import and_, exists, func, or_, select, update
 
-from service.clock import Clock
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.incidents.tables import incidents
 from service.resubmissions.records import AckResult, Lease, Mark, RecentResubmit, Request, RequestState, StoredRequest
@@ -20,6 +19,7 @@ from service.resubmissions.repository.request_rows import DETAIL_CHARACTERS, OPE
 from service.resubmissions.tables import lineage_marks, requests, storms
 from service.sql import bulk
 from service.sql.bulk import chunks
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 _STATE_OF: Mapping[AckResult, RequestState] = {
@@ -30,12 +30,8 @@ _STATE_OF: Mapping[AckResult, RequestState] = {
 }
 
 
-class LeaseReader:
+class LeaseReader(TimedReader):
     """Reads leases."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def probed_lineages(self, incident_id: int) -> set[str]:
         """The lineages that were probes of an incident."""
