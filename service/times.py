@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 

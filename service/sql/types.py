@@ -26,6 +26,7 @@ metadata = MetaData(
 
 # SQLite makes only a column of type INTEGER an alias of the row id.
 BigId = BigInteger().with_variant(Integer(), "sqlite")
+HIGHEST_ID = 2**63 - 1
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)

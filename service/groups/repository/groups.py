@@ -38,13 +38,12 @@ from service.groups.tables import (
 )
 from service.sql import bulk, paging
 from service.sql.reader import TimedReader
-from service.sql.types import clean, utc
+from service.sql.types import HIGHEST_ID, clean, utc
 from service.times import bounded
 
 SHOWN = timedelta(days=28)
 NOTES = 100
 _BY_ID = select(*ROW).where(groups.c.id.in_(bindparam("ids", expanding=True)))
-_HIGHEST = 2**63 - 1
 _BY_STATE = paging.bounded_counts(groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None))
 
 
@@ -81,7 +80,7 @@ class GroupReader(TimedReader):
             NotFound: no such group.
         """
         found = None
-        if 0 < group_id <= _HIGHEST:
+        if 0 < group_id <= HIGHEST_ID:
             found = self._connection.execute(select(*ROW).where(groups.c.id == group_id)).first()
         if found is None:
             raise NotFound(f"no group {group_id}")

@@ -9,7 +9,7 @@ no hour of their days is counted again (see versions.py).
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -45,10 +45,11 @@ from service.sql.bulk import chunks
 from service.sql.reader import Reader
 from service.sql.types import UtcDateTime, clean, utc
 from service.statistics.count_cache import CountCache
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository import sums, versions
 from service.statistics.repository.sums import FAILURES, JOBS
 from service.statistics.tables import day_counts, hour_counts, stale_hours
+from service.times import EPOCH
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -61,11 +62,9 @@ MOST_TIMES = 3_000  # hours or days of a question that sums may answer; their li
 MANY = 48  # if a period has more stale hours, the rows are read
 SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
 FOLD_LOCK = 0x6661756C_686F7572
-UNKNOWN = "unknown"
 SCOPES = ("cluster", "queue", "team")
 _Spans = tuple[tuple[datetime, datetime], ...]
 _NOTES = 20_000  # read at a time
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class PeriodParts:
     @property
     def first_day(self) -> datetime:
         """The start of the first whole day."""
-        return -(-(self.first - _EPOCH) // DAY) * DAY + _EPOCH
+        return -(-(self.first - EPOCH) // DAY) * DAY + EPOCH
 
     @property
     def last_day(self) -> datetime:
@@ -114,7 +113,7 @@ def floor(at: datetime) -> datetime:
 
 def start_of_day(at: datetime) -> datetime:
     """The start of the day (UTC)."""
-    return (at - _EPOCH) // DAY * DAY + _EPOCH
+    return (at - EPOCH) // DAY * DAY + EPOCH
 
 
 def split(connection: Connection, since: datetime, until: datetime, cache: CountCache | None = None) -> PeriodParts:
@@ -122,7 +121,7 @@ def split(connection: Connection, since: datetime, until: datetime, cache: Count
     whole = PeriodParts(((since, until),), until, until, ())
     if until - since <= (UNCACHED if cache is None else SHORT):
         return whole
-    first, last = -(-(since - _EPOCH) // HOUR) * HOUR + _EPOCH, floor(until)
+    first, last = -(-(since - EPOCH) // HOUR) * HOUR + EPOCH, floor(until)
     noted, version = _state(connection, first, last)
     cache = None if version is None else cache
     if len(noted) > MANY or (cache is None and until - since <= UNCACHED):
@@ -143,7 +142,7 @@ def _state(connection: Connection, first: datetime, last: datetime) -> tuple[tup
 
     The version changes whenever one of them is counted again; None: a process of an earlier release counted some.
     """
-    number = -(-(last - _EPOCH) // DAY) - (first - _EPOCH) // DAY
+    number = -(-(last - EPOCH) // DAY) - (first - EPOCH) // DAY
     found = connection.execute(_states(), {"day": start_of_day(first), "first": first, "last": last}).all()
     version = next((row.greatest for row in found if row.number == number), None)
     return tuple(sorted(row.hour for row in found if row.number is None)), version

@@ -18,9 +18,11 @@ from service.formatting import escape_invisible
 from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
+from service.recommend.rule_chain import RESUBMITTING
 from service.second_reader.records import SecondReading
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, node_views, views
+from service.web.api.parameters import Id
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.failure import feature_words, owner_message, related_failures
@@ -48,9 +50,7 @@ from service.web.views import FailureQuery
 router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence alternative causes are shown
 RANKS_NAMED = 12
-RESUBMITS = frozenset({"resubmit_now", "resubmit_after"})
 NOT_APPLICABLE = ": does not apply"
-Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
 @router.get("/failures/{failure_id}")
@@ -132,7 +132,7 @@ def failure(
 def log(
     services: InjectedServices,
     failure_id: Id,
-    attempt_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    attempt_id: Id,
     index: Annotated[int, Path(ge=0, le=100_000)],
 ) -> PlainTextResponse:
     """A complete log stream as plain text; if the logs cannot be read, the reason with its status.
@@ -162,7 +162,7 @@ def by_hand(detail: FailureDetail, verdict: Mapping[str, Any]) -> str | None:
     """
     nodes = verdict.get("exclude_nodes") or ()
     slurm = any(logs.event.get("scheduler") == "slurm" for logs in detail.logs)
-    if not nodes or not slurm or detail.row.decision not in RESUBMITS or success_after(detail) is not None:
+    if not nodes or not slurm or detail.row.decision not in RESUBMITTING or success_after(detail) is not None:
         return None
     return f"sbatch --exclude={shlex.quote(','.join(nodes))} your-script.sh"
 
