@@ -22,8 +22,8 @@ from classifiers.diagnostic_files.torchrun_error import read_error_file
 from classifiers.redaction import redact
 
 _MOST_CHARS: Final = 1024 * 1024  # of one file
-_MOST_FINDINGS: Final = 24
-_TEXT: Final = 400
+_MOST_FINDINGS: Final = 24  # of all files (judgement)
+_TEXT: Final = 400  # characters of a finding that are shown (judgement)
 TITLES: Final = {
     FLIGHT_RECORDER: "Flight Recorder", "torchrun_error": "torchrun error file", "nvidia_smi": "nvidia-smi",
     "sacct": "sacct", "nccl_ras": "NCCL RAS", "py_spy": "py-spy",

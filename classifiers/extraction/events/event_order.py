@@ -13,6 +13,8 @@ from classifiers.relevance.words_in_text import is_word_in
 
 _LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain
 _TRACES: Final = frozenset({"follows"})  # of events that only repeat what a process reports itself
+# By how much an event is put before a line that it explains, and which part of their distance events keep among
+# themselves: both smaller than any difference of two times in logs.
 _JUST_BEFORE_S: Final = 0.001
 _ORDER_KEPT: Final = 1e-9
 
