@@ -14,7 +14,16 @@ from sqlalchemy import and_, exists, func, or_, select, update
 
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.incidents.tables import incidents
-from service.resubmissions.records import AckResult, Lease, Mark, RecentResubmit, Request, RequestState, StoredRequest
+from service.resubmissions.records import (
+    AckResult,
+    HookAnswer,
+    Lease,
+    Mark,
+    RecentResubmit,
+    Request,
+    RequestState,
+    StoredRequest,
+)
 from service.resubmissions.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
 from service.resubmissions.tables import lineage_marks, requests, storms
 from service.sql import bulk
@@ -195,23 +204,18 @@ class LeaseRepository(LeaseReader):
             leases.append(_lease(request, token, until))
         return leases
 
-    def record_result(
-        self,
-        request: StoredRequest,
-        result: AckResult,
-        *,
-        new_job_id: str | None = None,
-        detail: str | None = None,
-        state: RequestState | None = None,
+    def record_answer(
+        self, request: StoredRequest, answer: HookAnswer, *, state: RequestState | None = None
     ) -> Request:
         """Store a hook's answer; `state` overrides the state that the answer implies."""
+        detail = answer.detail
         changed = self._connection.execute(
             update(requests)
             .where(requests.c.id == request.id)
             .values(
-                state=state or _STATE_OF[result],
-                result=result,
-                new_job_id=short(new_job_id),
+                state=state or _STATE_OF[answer.result],
+                result=answer.result,
+                new_job_id=short(answer.new_job_id),
                 detail=short(detail, DETAIL_CHARACTERS) if detail is not None else request.detail,
                 ended_at=self._clock.now(),
                 leased_until=None,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from service.errors import FieldError, Forbidden, NotFound
-from service.resubmissions.records import Lease, Request, RequestState
+from service.resubmissions.records import HookAnswer, Lease, Request, RequestState
 from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
 from service.web.api.parameters import CommentedAction, Cursor, Id, Limit, OwnersAction, OwnersDecision, Text
@@ -77,9 +77,8 @@ def ack_resubmission(
     409: the request was withdrawn in the meantime (the result is recorded nevertheless), or another lease is active.
     """
     _check_cluster(services, principal, request_id)
-    return services.automation.ack(
-        request_id, body.lease_token, body.result, new_job_id=body.new_job_id, detail=body.detail
-    )
+    answer = HookAnswer(body.result, body.new_job_id, body.detail)
+    return services.automation.ack(request_id, body.lease_token, answer)
 
 
 @router.post("/resubmissions/{request_id}:fail", responses=answers(401, 403, 404, 409, 422, 503))
