@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 OIDC_SCOPES = ("openid", "profile", "email")  # what an identity provider is asked for
+COMMAND_LINE = "the command line"  # who acts, in the audit log and in records, where a command does
 Scope = Literal["ingest", "publish", "labels", "hook", "read", "act", "admin"]
 
 
