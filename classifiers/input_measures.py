@@ -15,11 +15,11 @@ from classifiers.extraction.scan import LANDMARKS
 
 # Versions are printed at the start of a program, or in its last traceback.
 _SEARCHED: Final = 8_000  # characters at each end of a stream
-_STREAMS: Final = 4
+_STREAMS: Final = 4  # logs that are searched (judgement)
 # Most literals hold one of these: a text without it is not searched for them, which saves most of the time.
 _COMMON: Final = ("ersion", "==")
 _MATCHED: Final = 120  # characters from a literal on
-_VERSIONS: Final = 12
+_VERSIONS: Final = 12  # that are kept of a case (judgement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from classifiers.extraction.scan import ERROR_WORDS, TRACEBACK
 from classifiers.line_hashes import ENDS, HASH_BYTES, LAST_LINES, hash_line
 from classifiers.literal_search import Literals
 
-MOST_LINES: Final = 4_096
 # All of these are a judgement; they bound the time of a log full of errors.
+MOST_LINES: Final = 4_096  # that are kept of a run
 _MOST_READ: Final = 20_000  # lines
 _RANGE: Final = 800  # characters of a line
 _WHOLE: Final = 10_000  # characters; of a log up to this length all lines are kept

@@ -9,9 +9,10 @@ reports alone.
 import re
 from typing import Final
 
-MIN_PROSE_SHARE: Final = 0.1
+# All of these are a judgement.
+MIN_PROSE_SHARE: Final = 0.1  # of the lines of a report
 _MAX_REPORT: Final = 12_000  # characters
-_MAX_CHARS: Final = 300
+_MAX_CHARS: Final = 300  # of a line that are read
 _MIN_WORDS: Final = 4
 _MIN_FUNCTION_WORDS: Final = 2
 _MIN_FUNCTION_SHARE: Final = 0.25

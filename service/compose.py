@@ -48,7 +48,6 @@ from service.nodes.settings import FleetSettings
 from service.people import build as people
 from service.people.audit_heads import AuditHeadExport, AuditHeads
 from service.people.config import LoginMethods
-from service.people.identity import ClaimNames
 from service.periodic import PeriodicTask, running
 from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools
@@ -152,18 +151,7 @@ class Services:
     @cached_property
     def people(self) -> LoginMethods:
         """Login and roles of people."""
-        read = self.settings
-        return people.build(
-            roles=read.roles,
-            claims=ClaimNames(read.user_claim, read.groups_claim, read.teams_claim),
-            issuer=read.oidc_issuer,
-            client_id=read.oidc_client_id,
-            client_secret=None if read.oidc_client_secret is None else read.oidc_client_secret.get_secret_value(),
-            public_url=read.public_url,
-            proxy_secret=None if read.proxy_secret is None else read.proxy_secret.get_secret_value(),
-            one_time_codes_required=read.require_one_time_codes,
-            scopes=read.oidc_scopes,
-        )
+        return people.build(self.settings.login())
 
     @cached_property
     def retention(self) -> Retention:
@@ -317,11 +305,10 @@ class Services:
             clock=self.clock,
             telemetry=self.telemetry,
         )
-        (runner := Runner(drain)).start()
         try:
-            yield
+            with Runner(drain):
+                yield
         finally:
-            runner.close()
             with suppress(FaultlineError):
                 store.close()
 

@@ -15,6 +15,7 @@ from service.learning.records import RetrainSchedule
 from service.log_storage.options import LogStorageOptions
 from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
+from service.people.records import OIDC_SCOPES, LoginOptions
 from service.second_reader.options import SecondReaderOptions, checked_url
 from service.setting_texts import PREFIX
 
@@ -128,7 +129,7 @@ class Settings(BaseModel):
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
-    oidc_scopes: CommaSeparated = ("openid", "profile", "email")
+    oidc_scopes: CommaSeparated = OIDC_SCOPES
     public_url: str | None = Field(default=None, description="address of the service for browsers, https://...")
     proxy_secret: SecretStr | None = Field(default=None, description="shared secret of an authenticating proxy")
     require_one_time_codes: bool = Field(
@@ -251,6 +252,23 @@ class Settings(BaseModel):
             timeout_s=self.second_reader_timeout_s,
             hourly_limit=self.second_reader_hourly_limit,
             allow_http=self.second_reader_allow_http,
+        )
+
+    def login(self) -> LoginOptions:
+        """How people log in."""
+        secret, proxy_secret = self.oidc_client_secret, self.proxy_secret
+        return LoginOptions(
+            roles=self.roles,
+            user_claim=self.user_claim,
+            groups_claim=self.groups_claim,
+            teams_claim=self.teams_claim,
+            issuer=self.oidc_issuer,
+            client_id=self.oidc_client_id,
+            client_secret=None if secret is None else secret.get_secret_value(),
+            scopes=self.oidc_scopes,
+            public_url=self.public_url,
+            proxy_secret=None if proxy_secret is None else proxy_secret.get_secret_value(),
+            one_time_codes_required=self.require_one_time_codes,
         )
 
     def kafka(self) -> KafkaConfig:

@@ -1,7 +1,10 @@
-"""Times from outside: read from texts, and limited to a range with which the service can compute."""
+"""Times: their limits, and those from outside, read from texts and kept within what the service can compute with."""
 
 from datetime import UTC, datetime
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MIN_TIME, MAX_TIME = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)  # of Python
+# Of events: a time outside of these is a wrong clock.
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 

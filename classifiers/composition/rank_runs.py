@@ -1,5 +1,7 @@
 """Composes runs of several ranks: progress, the failure of one rank, the reactions of the others and of the launcher."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from classifiers.composition.kinds import Kind
@@ -22,6 +24,22 @@ IN_ORDER = 0.85  # share of merged logs in which the failing rank's lines come f
 MAX_STREAMS = 16  # ranks with a log each; the logs of more are merged, which keeps cases small (judgement)
 
 
+_Tag = Callable[[int, str], str]  # writes a rank before its line
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """The ranks of a run. `root`: the one that fails first. `hosts`: the nodes; `per_node` ranks each."""
+
+    size: int
+    root: int
+    per_node: int
+    hosts: list[str]
+
+    def node_of(self, rank: int) -> str:
+        return self.hosts[(rank // self.per_node) % len(self.hosts)]
+
+
 def compose_run(
     kind: Kind, text: str, routine_lines: RoutineLines, synthetic: SyntheticValues
 ) -> tuple[dict[str, Any], int | None, str | None]:
@@ -31,15 +49,16 @@ def compose_run(
     root = rng.randrange(size)
     per_node = rng.choice([1, 2, 4, 8]) if size > 1 else 1
     hosts = [synthetic.get(f"node{10 + index}") for index in range(max(1, size // per_node))]
-    _bind(kind, synthetic, root, size, per_node, hosts)
+    ranks = _Ranks(size, root, per_node, hosts)
+    _bind(kind, synthetic, ranks)
     # In the first failing rank's texts, `$rank` and `$node` are that rank and its node.
-    synthetic.known |= {"rank": str(root), "node": hosts[(root // per_node) % len(hosts)]}
+    synthetic.known |= {"rank": str(root), "node": ranks.node_of(root)}
     routine = _routine(kind, routine_lines, synthetic, size)
     written = write(text, synthetic, routine_lines, kind.scene) if text else Written([], None)
     own = [line for part in written.parts if part.kind != "node" for line in part.lines]
     node_lines = [(part.source, line) for part in written.parts if part.kind == "node" for line in part.lines]
     synthetic.wait(rng.choice([1, 3, 10, 600]))
-    after = _after(kind, routine_lines, synthetic, size, root, per_node, hosts)
+    after = _after(kind, routine_lines, synthetic, ranks)
     launcher = _launcher(kind, routine_lines, synthetic)
     for rank in range(size):
         routine.setdefault(rank, [])
@@ -49,7 +68,7 @@ def compose_run(
         event["logs"] = [
             {
                 "rank": rank,
-                "node": hosts[(rank // per_node) % len(hosts)],
+                "node": ranks.node_of(rank),
                 "stream": "stderr",
                 "tail": "\n".join(routine[rank] + (own if rank == root else after.get(rank, []))),
             }
@@ -59,11 +78,11 @@ def compose_run(
             event["logs"].append({"rank": None, "stream": "launcher", "tail": "\n".join(launcher)})
     else:
         tag = _tagger(rng.choice(["srun", "mpi", "bracket"])) if layout == "tagged" else (lambda _rank, line: line)
-        event["logs"] = [
-            {"rank": 0, "stream": "stderr", "tail": _merged(synthetic, routine, own, after, launcher, root, tag)}
-        ]
+        blocks = _in_order(synthetic, _tagged({root: own}, tag), _tagged(after, tag))
+        before = [line for block in _tagged(routine, tag) for line in block]
+        event["logs"] = [{"rank": 0, "stream": "stderr", "tail": "\n".join([*before, *blocks, *launcher])}]
     if node_lines:
-        node = hosts[(root // per_node) % len(hosts)]
+        node = ranks.node_of(root)
         if rng.random() < APART:
             event["node_events"] = [{"node": node, "source": source, "text": line} for source, line in node_lines]
         else:
@@ -74,8 +93,8 @@ def compose_run(
     return event, root, written.root_text()
 
 
-def _bind(kind: Kind, synthetic: SyntheticValues, root: int, size: int, per_node: int, hosts: list[str]) -> None:
-    rng = synthetic.rng
+def _bind(kind: Kind, synthetic: SyntheticValues, ranks: _Ranks) -> None:
+    rng, root, size, per_node = synthetic.rng, ranks.root, ranks.size, ranks.per_node
     seq = rng.randint(3, 90_000)
     code = kind.event.get("code", rng.choice([1, 1, 1, -6]))
     words, plain = SIGNALS.get(int(code), (f"{abs(int(code))}", abs(int(code))))
@@ -83,7 +102,7 @@ def _bind(kind: Kind, synthetic: SyntheticValues, root: int, size: int, per_node
         "root": str(root), "other": str((root + 1) % size), "world": str(size), "seq": str(seq), "seqm": str(seq - 1),
         "op": rng.choice(OPERATIONS), "numel": str(rng.randint(1, 90_000_000)), "tmo": rng.choice(TIMEOUTS),
         "code": str(code), "ucode": str(plain), "usig": words, "usignum": str(plain), "lrank": str(root % per_node),
-        "rnode": hosts[(root // per_node) % len(hosts)], "rpid": str(rng.randint(900, 3_000_000)),
+        "rnode": ranks.node_of(root), "rpid": str(rng.randint(900, 3_000_000)),
     }  # fmt: skip
 
 
@@ -96,19 +115,12 @@ def _routine(kind: Kind, routine_lines: RoutineLines, synthetic: SyntheticValues
     return lines
 
 
-def _after(
-    kind: Kind,
-    routine_lines: RoutineLines,
-    synthetic: SyntheticValues,
-    size: int,
-    root: int,
-    per_node: int,
-    hosts: list[str],
-) -> dict[int, list[str]]:
+def _after(kind: Kind, routine_lines: RoutineLines, synthetic: SyntheticValues, ranks: _Ranks) -> dict[int, list[str]]:
+    """The reactions of other ranks, by rank."""
     if not kind.cascades:
         return {}
     texts = routine_lines.cascades[pick(synthetic.rng, list(kind.cascades))]
-    victims = [rank for rank in range(size) if rank != root]
+    victims = [rank for rank in range(ranks.size) if rank != ranks.root]
     synthetic.rng.shuffle(victims)
     reacting = victims[: synthetic.rng.choice([1, 2, len(victims), len(victims)])]
     lines: dict[int, list[str]] = {}
@@ -117,7 +129,7 @@ def _after(
         # Ids differ by rank; the collective operation is the same for all.
         for name in ("pid", "pid2", "gpu", "eport", "ln"):
             synthetic.known.pop(name, None)
-        synthetic.known |= {"rank": str(rank), "node": hosts[(rank // per_node) % len(hosts)]}
+        synthetic.known |= {"rank": str(rank), "node": ranks.node_of(rank)}
         filled = synthetic.fill(pick(synthetic.rng, texts))
         lines[rank] = filled.split("\n") if filled else []
     synthetic.known = kept
@@ -131,7 +143,7 @@ def _launcher(kind: Kind, routine_lines: RoutineLines, synthetic: SyntheticValue
     return filled.split("\n") if filled else []
 
 
-def _tagger(style: str) -> Any:
+def _tagger(style: str) -> _Tag:
     def tag(rank: int, line: str) -> str:
         if line.startswith(("[1,", f"[rank{rank}]")):
             return line
@@ -142,20 +154,13 @@ def _tagger(style: str) -> Any:
     return tag
 
 
-def _merged(
-    synthetic: SyntheticValues,
-    routine: dict[int, list[str]],
-    own: list[str],
-    after: dict[int, list[str]],
-    launcher: list[str],
-    root: int,
-    tag: Any,
-) -> str:
-    """Return one file written by all ranks: blocks in order of time, sometimes with buffers that are flushed late."""
+def _tagged(lines: dict[int, list[str]], tag: _Tag) -> list[list[str]]:
+    return [[tag(rank, line) for line in own] for rank, own in lines.items()]
+
+
+def _in_order(synthetic: SyntheticValues, of_root: list[list[str]], others: list[list[str]]) -> list[str]:
+    """The lines of all ranks as one file has them: in order of time, sometimes with buffers that are flushed late."""
     rng = synthetic.rng
-    pool = [tag(rank, line) for rank, lines in routine.items() for line in lines]
-    of_root = [tag(root, line) for line in own]
-    others = [[tag(rank, line) for line in lines] for rank, lines in after.items()]
     rng.shuffle(others)
-    blocks = [of_root, *others] if rng.random() < IN_ORDER else [*others[:1], of_root, *others[1:]]
-    return "\n".join([*pool, *(line for block in blocks for line in block), *launcher])
+    blocks = [*of_root, *others] if rng.random() < IN_ORDER else [*others[:1], *of_root, *others[1:]]
+    return [line for block in blocks for line in block]

@@ -11,6 +11,7 @@ from typing import Any, Final
 from classifiers.contracts import DiagnosticFinding, NotDiagnostic
 
 _KIND: Final = "nccl_ras"
+# Limits of what is read and shown of one file (judgement: far more than a real one has).
 _MOST_LINES: Final = 20_000
 _MOST_SHOWN: Final = 12
 _PROCESS: Final = re.compile(

@@ -11,11 +11,12 @@ from typing import Final
 
 from classifiers.contracts import NotDiagnostic
 
+# Limits of what is read and shown of one file (judgement: far more than a real one has).
 _MOST_LINES: Final = 20_000
 _MOST_EVENTS: Final = 64
 _GPU: Final = re.compile(r"^GPU (?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s*$")
 _ATTACHED: Final = re.compile(r"^Attached GPUs {0,60}: (?P<count>\d{1,4})\s{0,2}$")
-_HEAD_LINES: Final = 50
+_HEAD_LINES: Final = 50  # in which the number of GPUs is looked for
 _FIELD: Final = re.compile(r"^(?P<indent> *)(?P<name>[A-Z][\w ()./-]{1,60}?)\s*(?::\s*(?P<value>\S.{0,120}))?\s*$")
 _LOST: Final = re.compile(
     r"GPU is lost|GPU has fallen off the bus|\[GPU requires reset\]|Unable to determine the device handle"

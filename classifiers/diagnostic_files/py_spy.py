@@ -13,6 +13,7 @@ from typing import Final
 from classifiers.contracts import DiagnosticFinding, NotDiagnostic
 
 _KIND: Final = "py_spy"
+# Limits of what is read and shown of one file (judgement: far more than a real one has).
 _MOST_LINES: Final = 20_000
 _MOST_FRAMES: Final = 200
 _SHOWN_RANKS: Final = 8

@@ -11,6 +11,7 @@ from typing import Final
 from classifiers.contracts import DiagnosticFinding, NotDiagnostic
 
 _KIND: Final = "sacct"
+# Limits of what is read and shown of one file (judgement: far more than a real one has).
 _MOST_ROWS: Final = 2_000
 _MOST_SHOWN: Final = 8
 _SIZE: Final = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,6})?)(?P<unit>[KMGTP]?)(?P<per>[nc]?)$")

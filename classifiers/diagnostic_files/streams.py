@@ -1,11 +1,13 @@
-"""Diagnostic files among the logs of a job: their findings, node events and log text."""
+"""Diagnostic files among the logs of a job: how they are recognised, their findings, node events and log text."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from classifiers.contracts import (
     DIAGNOSTIC_KINDS,
+    FLIGHT_RECORDER,
     DiagnosticEvidence,
     DiagnosticFinding,
     LogStream,
@@ -20,13 +22,23 @@ from classifiers.diagnostic_files.torchrun_error import read_error_file
 from classifiers.redaction import redact
 
 _MOST_CHARS: Final = 1024 * 1024  # of one file
-_MOST_FINDINGS: Final = 24
-_TEXT: Final = 400
-_NAMES: Final = {
-    "torchrun_error": "torchrun error file", "nvidia_smi": "nvidia-smi output", "sacct": "sacct output",
-    "nccl_ras": "NCCL RAS output", "py_spy": "py-spy dump",
+_MOST_FINDINGS: Final = 24  # of all files (judgement)
+_TEXT: Final = 400  # characters of a finding that are shown (judgement)
+TITLES: Final = {
+    FLIGHT_RECORDER: "Flight Recorder", "torchrun_error": "torchrun error file", "nvidia_smi": "nvidia-smi",
+    "sacct": "sacct", "nccl_ras": "NCCL RAS", "py_spy": "py-spy",
 }  # fmt: skip
+_FORMS: Final = {"nvidia_smi": "output", "sacct": "output", "nccl_ras": "output", "py_spy": "dump"}
 _FINDINGS: Final[dict[str, Callable[[str], list[DiagnosticFinding]]]] = {"sacct": read_accounting, "nccl_ras": read_ras}
+# By what a person's files are recognised, whatever their names.
+_PICKLE: Final = b"\x80"
+_IN_RECORDS: Final = (b"collective_seq_id", b"pg_config", b"pg_status")
+_BEGINS: Final = {
+    "torchrun_error": re.compile(r'\{\s{0,8}"message"\s{0,8}:\s{0,8}\{\s{0,8}"(?:message|extraInfo)"'),
+    "nvidia_smi": re.compile(r"={5,40}NVSMI LOG={5,40}"),
+    "nccl_ras": re.compile(r'(?s)(?:\{.{0,8000}?"communicators"\s{0,8}:|(?:.{0,2000}\n)?Job summary\n=+\n)'),
+    "py_spy": re.compile(r"Process \d{1,9}: [^\n]{0,4000}\nPython v\d"),
+}
 
 
 @dataclass(slots=True)
@@ -98,7 +110,17 @@ def _stacks(files: Sequence[LogStream], unreadable: list[str]) -> list[Diagnosti
 
 
 def _title(one: LogStream) -> str:
-    name = _NAMES[one.stream]
+    name = f"{TITLES[one.stream]} {_FORMS.get(one.stream, '')}".rstrip()
     if one.rank is not None:
         return f"{name} of rank {one.rank}"
     return f"{name} of node {one.node[:200]}" if one.node else name
+
+
+def kind_of(start: bytes) -> str | None:
+    """Return the kind of a diagnostic file by its first bytes, None of any other file."""
+    if start.startswith((_PICKLE, b"{")) and any(word in start for word in _IN_RECORDS):
+        return FLIGHT_RECORDER
+    text = start.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").replace("\r\n", "\n")
+    if {"JobID", "State"} <= set(text.partition("\n")[0].split("|")):
+        return "sacct"
+    return next((kind for kind, pattern in _BEGINS.items() if pattern.match(text)), None)

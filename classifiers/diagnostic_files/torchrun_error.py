@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from classifiers.contracts import NotDiagnostic
 
-_MOST_CHARS: Final = 64 * 1024
-_MOST_RANK: Final = 100_000
+_MOST_CHARS: Final = 64 * 1024  # of the exception (judgement)
+_MOST_RANK: Final = 100_000  # a larger number is no rank (judgement: above the largest jobs)
 _NOTHING: Final = "<NONE>"  # what the agent writes for a process that left no error file
 
 

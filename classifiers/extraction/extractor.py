@@ -42,7 +42,7 @@ _EVENTS_AT_ONCE: Final = 500  # the scanner keeps so many lines of a text
 _EVENTS_KEPT: Final = 8_000  # texts of node events; jobs of the same nodes have the same (judgement)
 _LONGEST_KEPT: Final = 1_000  # characters
 _SHORT_LOG: Final = 2_500  # characters; a log up to this length is read whole (judgement)
-_SHORT_LOG_WITH_TIMES: Final = 5_000  # characters; times are about half of many lines
+SHORT_LOG_WITH_TIMES: Final = 5_000  # characters; times are about half of many lines, and longer logs are not short
 _MOST_MISSING: Final = 20  # entries (judgement)
 
 
@@ -200,7 +200,7 @@ def _begins_elsewhere(items: Sequence[EvidenceItem]) -> bool:
 
 def _is_short(logs: Sequence[str], chars: int) -> bool:
     """Whether logs of so many characters are short; a time before each line makes no log longer."""
-    if _SHORT_LOG < chars <= _SHORT_LOG_WITH_TIMES:
+    if _SHORT_LOG < chars <= SHORT_LOG_WITH_TIMES:
         chars = sum(len(without_time(line)) + 1 for log in logs for line in log.split("\n"))
     return chars <= _SHORT_LOG
 

@@ -9,12 +9,10 @@ from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, S
 from classifiers.extraction import evidence_items, failure_stage, ordering, training_progress
 from classifiers.extraction.benign_lines import without_harmless
 from classifiers.extraction.demotion import survival
-from classifiers.extraction.demotion.missing_parts import demote_missing_parts
-from classifiers.extraction.demotion.received_pages import demote_unreadable
+from classifiers.extraction.demotion.missing_parts import demote_missing_parts, demote_unreadable
 from classifiers.extraction.demotion.unrelated_reports import demote_other_jobs
 from classifiers.extraction.events import event_relevance
-from classifiers.extraction.events.event_entries import EntriesOfNodes
-from classifiers.extraction.events.read_events import EventEntries, NodeHit, ReadEvent, of_one_kind
+from classifiers.extraction.events.read_events import EntriesOfNodes, EventEntries, NodeHit, ReadEvent, of_one_kind
 from classifiers.extraction.events.shared_servers import lost_by_several
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.last_act import last_act

@@ -2,6 +2,9 @@
 
 The first exception of a chain is the beginning. Python prints it first ("During handling of the above exception ...",
 "The above exception was the direct cause ..."), Java and Node.js print it last (`Caused by: `, `[cause]: `).
+
+Exceptions that Python reports and ignores, in a destructor or in a function that runs at the exit, end nothing, and
+most runs that end early print some. Source: `sys.unraisablehook`, `atexit`, `sys.excepthook` of CPython.
 """
 
 import re
@@ -40,6 +43,16 @@ _MOST_BETWEEN: Final = 60_000  # characters between an exception and its cause
 _CAUSE: Final = re.compile(r"(?:Caused by|\[cause\]): ")
 # What a runtime prints between an exception and its cause: frames, how many were left out, and fields of the exception.
 _FRAME: Final = re.compile(r"(?:^|[\s:|>\]])(?:at \S|\.\.\. \d)|^\s*[{}]?\s*$|^\s*[\w$]+: ")
+
+# How Python reports an exception that it ignores.
+_IGNORED_HEADING: Final = re.compile(
+    r"Exception ignored (?:in|on|while)\b|Error in (?:atexit\._run_exitfuncs|sys\.excepthook):"
+)
+_IGNORED_SIGNS: Final = ("Exception ignored ", "Error in atexit.", "Error in sys.excepthook")
+_TRACEBACK_BEGIN: Final = "Traceback (most recent call last):"
+_IGNORED: Final = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
+_MOST_FRAME_LINES: Final = 200  # of one traceback (judgement)
+_MOST_LINES_BETWEEN: Final = 4  # lines from an exception to the traceback that it led to
 
 ParseHeader = Callable[[str], LineHeader]
 
@@ -278,3 +291,35 @@ def _is_own_error(item: EvidenceItem) -> bool:
 def _only_frames(text: str, wrapper: EvidenceItem, cause: EvidenceItem) -> bool:
     between = text[wrapper.offset + len(wrapper.text) : cause.offset]
     return len(between) <= _MOST_BETWEEN and all(_FRAME.search(line) for line in between.splitlines())
+
+
+def may_have_ignored(text: str) -> bool:
+    """Whether a log may report an ignored exception, by a quick look."""
+    return any(sign in text for sign in _IGNORED_SIGNS)
+
+
+def ignored_lines(lines: Sequence[str]) -> set[int]:
+    """The places of the lines that belong to ignored exceptions: heading, frames, and the exception itself."""
+    found: set[int] = set()
+    for place, line in enumerate(lines):
+        heading = _IGNORED_HEADING.search(line)
+        if heading is not None and place not in found:
+            found.update(range(place, _end_of_ignored(lines, place + 1, heading.start())))
+    return found
+
+
+def _end_of_ignored(lines: Sequence[str], place: int, column: int) -> int:
+    """The place after the traceback that begins at a place, behind prefixes of as many characters as the heading's."""
+    if place < len(lines) and _IGNORED.match(lines[place], column) is not None:  # printed without frames
+        return place + 1
+    while place < len(lines) and lines[place].startswith(_TRACEBACK_BEGIN, column):
+        place += 1
+        last = min(len(lines), place + _MOST_FRAME_LINES)
+        while place < last and lines[place][column : column + 1] in {" ", "\t"}:
+            place += 1
+        place = min(place + 1, len(lines))  # the exception
+        following = [line[column:] for line in lines[place : place + _MOST_LINES_BETWEEN]]
+        if not any(words.startswith(CHAIN_WORDS) for words in following):
+            break
+        place += next((at for at, words in enumerate(following) if words.startswith(_TRACEBACK_BEGIN)), 0)
+    return place

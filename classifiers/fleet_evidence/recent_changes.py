@@ -17,8 +17,8 @@ ALL_NODES: Final = "*"
 """The node of a change that concerns the whole cluster."""
 BEFORE_S: Final = 24 * 3_600.0  # how long before the end of a job a change is shown (judgement)
 NO_CAUSE: Final = "a change is no cause by itself"
-_MOST_SHOWN: Final = 3
-_TEXT: Final = 300
+_MOST_SHOWN: Final = 3  # changes (judgement)
+_TEXT: Final = 300  # characters of a change (judgement)
 _HOUR_S: Final = 3_600
 _MINUTE_S: Final = 60
 

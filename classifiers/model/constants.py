@@ -146,7 +146,7 @@ DECIDED_AGAINST: Final = 0.1
 DECIDED_BY_EVENT_AGAINST: Final = 0.03
 STRONG_DECIDED_SHARE: Final = 0.7
 # Judgement: of the failures to which no category applies, the share that may get one. The probability from which a
-# category is reported is fitted for it on held-out kinds (`category_threshold`), within a range, from parts of the data
+# category is reported is fitted for it on held-out kinds (`fusion_fitting`), within a range, from parts of the data
 # of so many samples or more; the next constant is for data that have no such part.
 CATEGORY_FALSE_REPORTS: Final = 0.05
 CATEGORY_THRESHOLD_RANGE: Final = (0.6, 0.9)

@@ -33,7 +33,9 @@ def effects_of(one: Candidate, used: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def speaks_for(one: Candidate, effects: Sequence[Candidate], events_of_node: EventsOfNode, job: JobEvidence) -> bool:
+def is_supported_by_effects(
+    one: Candidate, effects: Sequence[Candidate], events_of_node: EventsOfNode, job: JobEvidence
+) -> bool:
     """Whether the effects of an event that was set aside support it, and nothing else is against it."""
     if one.reason not in _UNSUPPORTED:
         return False

@@ -32,7 +32,7 @@ from classifiers.relevance.event_rules import (
     leads_to,
 )
 from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S
-from classifiers.relevance.raised_limits import raises_limit
+from classifiers.relevance.event_words import raises_limit
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.

@@ -11,7 +11,7 @@ from functools import partial
 
 from classifiers.node_names import short_name
 from classifiers.relevance.event_candidates import Candidate, Fit, JobEvidence, Judgement, MatchedEvent, Reason, Support
-from classifiers.relevance.event_chains import effects_of, speaks_for
+from classifiers.relevance.event_chains import effects_of, is_supported_by_effects
 from classifiers.relevance.event_exclusion import BESIDE_S, EventsOfNode, exclusion_by_log, exclusion_of
 from classifiers.relevance.event_fit import EventFit
 from classifiers.relevance.event_places import is_of_silent_node
@@ -137,7 +137,7 @@ def _with_causes(found: Sequence[Candidate], events_of_node: EventsOfNode, job: 
         if not effects:
             continue
         if one.reason is not None:
-            if not speaks_for(one, effects, events_of_node, job):
+            if not is_supported_by_effects(one, effects, events_of_node, job):
                 continue
             one.reason = None
             used.append(one)

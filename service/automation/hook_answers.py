@@ -10,7 +10,7 @@ from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import storm_key
-from service.resubmissions.records import AckResult, Request, StoredRequest
+from service.resubmissions.records import AckResult, HookAnswer, Request, StoredRequest
 
 # An expired lease leaves the request waiting or held; its last holder may still report the result.
 _ANSWERABLE = frozenset({"leased", "waiting", "held"})
@@ -21,10 +21,8 @@ def acknowledge(
     store: Store,
     request_id: str,
     token: str,
-    result: AckResult,
+    answer: HookAnswer,
     *,
-    new_job_id: str | None = None,
-    detail: str | None = None,
     clock: Clock,
     policy: Policy,
 ) -> Request:
@@ -38,23 +36,23 @@ def acknowledge(
         request = work.requests.stored_for_update(request_id)
         _check_token(request, token)
         if request.result is not None and request.state not in _ENDED_WITHOUT_ANSWER:
-            if (request.result, request.new_job_id) != (result, new_job_id):
+            if (request.result, request.new_job_id) != (answer.result, answer.new_job_id):
                 raise Conflict(
                     f"request {request_id} was answered with {request.result} before", _field_error(request.result)
                 )
             return work.requests.get(request_id)
         if request.state in _ANSWERABLE or (request.state == "done" and request.outcome is not None):
-            answered = work.leases.record_result(request, result, new_job_id=new_job_id, detail=detail)
-            if result in {"done", "already_done"}:
-                _record_job(work, request, answered, new_job_id, result, policy=policy, clock=clock)
+            answered = work.leases.record_answer(request, answer)
+            if answer.result in {"done", "already_done"}:
+                _record_job(work, request, answered, answer.result, policy=policy, clock=clock)
                 return work.requests.get(request_id)
-            _record_suppressed(work, request, answered, result, clock)
+            _record_suppressed(work, request, answered, answer.result, clock)
             return answered
-        if request.state in _ENDED_WITHOUT_ANSWER and request.result is None and result in {"done", "unknown"}:
-            work.leases.record_result(request, result, new_job_id=new_job_id, detail=detail, state="withdrawn")
+        if request.state in _ENDED_WITHOUT_ANSWER and request.result is None and answer.result in {"done", "unknown"}:
+            work.leases.record_answer(request, answer, state="withdrawn")
             [answered] = work.requests.retract([request_id])
-            text = f"the hook answered {result} after it was withdrawn"
-            _record_job(work, request, answered, new_job_id, text, policy=policy, clock=clock)
+            text = f"the hook answered {answer.result} after it was withdrawn"
+            _record_job(work, request, answered, text, policy=policy, clock=clock)
     raise Conflict(f"request {request_id} is {request.state}: {request.detail}", _field_error(request.state))
 
 
@@ -107,14 +105,13 @@ def _record_job(
     work: UnitOfWork,
     stored: StoredRequest,
     answered: Request,
-    new_job_id: str | None,
     text: str,
     *,
     policy: Policy,
     clock: Clock,
 ) -> None:
     """The hook started a job: it belongs to the lineage, and its end may be stored already."""
-    lineage.add_resubmitted_job(work, stored, new_job_id)
+    lineage.add_resubmitted_job(work, stored, answered.new_job_id)
     work.outbox.add([notifications.of_request("resubmission.done", answered, text)])
     outcome_matching.match_stored_end(work, answered, policy=policy, clock=clock)
 

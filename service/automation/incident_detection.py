@@ -9,7 +9,7 @@ from service.automation.job_ends import DiagnosedAttempt
 from service.automation.time_limits import INCIDENT_FAILURE_AGE
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident, NewIncident, NewSignal, Signal
-from service.incidents.repository.incident_signals import LATEST
+from service.incidents.repository.incident_signals import MOST_SIGNALS
 from service.incidents.shared_resources import RESOURCE_ORDER, SharedResource
 from service.recommend.incident_rules import RecentFailure, SharedFailures, detect_incidents
 from service.recommend.policy import Policy
@@ -146,7 +146,7 @@ def _not_among(
 
     Without them, these failures would open further incidents over their racks, nodes and messages.
     """
-    if len(read) < LATEST:
+    if len(read) < MOST_SIGNALS:
         return []
     ends = {one.failure_id: one.event for one in attempts if min(one.event.ended_at, now) >= since}
     for one in read:

@@ -33,7 +33,7 @@ from service.recommend import recent_activity
 from service.recommend.advise import advise
 from service.recommend.facts import Facts
 from service.recommend.policy import Policy
-from service.resubmissions.records import AckResult, Lease, NewRequest, Request, Switch
+from service.resubmissions.records import HookAnswer, Lease, NewRequest, Request, Switch
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -191,26 +191,9 @@ class Automation:
             self._store, self._policy, self._clock, hook=hook, cluster=cluster, limit=limit, seconds=seconds
         )
 
-    def ack(
-        self,
-        request_id: str,
-        token: str,
-        result: AckResult,
-        *,
-        new_job_id: str | None = None,
-        detail: str | None = None,
-    ) -> Request:
+    def ack(self, request_id: str, token: str, answer: HookAnswer) -> Request:
         """Record a hook's answer; see `hook_answers.acknowledge` for the errors."""
-        return hook_answers.acknowledge(
-            self._store,
-            request_id,
-            token,
-            result,
-            new_job_id=new_job_id,
-            detail=detail,
-            clock=self._clock,
-            policy=self._policy,
-        )
+        return hook_answers.acknowledge(self._store, request_id, token, answer, clock=self._clock, policy=self._policy)
 
     def fail(self, request_id: str, token: str, error: str, retry_after_s: float | None) -> Request:
         """Record that a hook could not act; see `hook_answers.fail` for the errors."""

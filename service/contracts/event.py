@@ -97,10 +97,11 @@ class Status(StrEnum):
 
 
 # Counted in the numerator of the failure rate; `preempted` is shown separately, `cancelled` is not counted at all.
-FAILURE_STATUSES = frozenset(
-    {Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.NODE_FAIL, Status.EVICTED, Status.HUNG}
+# In order, so that the statements that ask for them are always the same.
+FAILURE_STATUSES = tuple(
+    sorted((Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.NODE_FAIL, Status.EVICTED, Status.HUNG))
 )
-CLASSIFIED_STATUSES = FAILURE_STATUSES | {Status.PREEMPTED, Status.CANCELLED}
+CLASSIFIED_STATUSES = frozenset(FAILURE_STATUSES) | {Status.PREEMPTED, Status.CANCELLED}
 
 
 class _Open(BaseModel):

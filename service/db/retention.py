@@ -1,13 +1,13 @@
 """Retention: removes old rows in batches; the keys of events are kept for ever."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Select, and_, delete, exists, literal, select, tuple_, update
 
 from service.db import log_months
+from service.db.log_months import Transaction
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import deliveries, outbox
 from service.drift.tables import input_measures
@@ -52,9 +52,6 @@ class PurgeResult:
     outbox: int = 0
     log_objects: int = 0
     nodes: int = 0
-
-
-Transaction = Callable[[], AbstractContextManager[Connection]]
 
 
 def purge(

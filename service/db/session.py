@@ -62,7 +62,7 @@ from service.resubmissions.repository.outcomes import OutcomeReader, OutcomeRepo
 from service.resubmissions.repository.requests import RequestReader, RequestRepository
 from service.resubmissions.repository.storms import StormReader, StormRepository
 from service.second_reader.repository import SecondReadingReader, SecondReadingRepository
-from service.statistics.kept_counts import KeptCounts
+from service.statistics.count_cache import CountCache
 from service.statistics.repository.rollups import RollupRepository
 from service.statistics.repository.statistics import StatisticsReader
 
@@ -88,13 +88,13 @@ class ReadSession:
         clock: Clock,
         audit_key: bytes | None = None,
         log_bodies: LogBodies | None = None,
-        kept_counts: KeptCounts | None = None,
+        count_cache: CountCache | None = None,
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._audit_key = audit_key
         self._log_bodies = log_bodies
-        self._kept_counts = kept_counts
+        self._count_cache = count_cache
 
     jobs = _part(JobReader)
     good_runs = _part(GoodRunReader)
@@ -119,7 +119,7 @@ class ReadSession:
     audit_log = cached_property(lambda self: AuditLogReader(self._connection, self._clock, self._audit_key))
     verdict_seals = _part(VerdictSealReader)
     signature_hits = _part(SignatureHitReader)
-    statistics = cached_property(lambda self: StatisticsReader(self._connection, self._kept_counts))
+    statistics = cached_property(lambda self: StatisticsReader(self._connection, self._count_cache))
     goodput = _part(GoodputReader)
     node_events = _timed_part(NodeEventReader)
     suspicion = _part(SuspicionReader)
@@ -218,7 +218,7 @@ class Store:
         self._clock = clock or SystemClock()
         self.log_bodies = log_bodies or DatabaseLogs()
         self._audit_key = audit_key
-        self._kept_counts = KeptCounts()
+        self._count_cache = CountCache()
         self._engine = connect(url, pool_size=pool_size)
         self._writing = self._engine
         self._reading = self._engine.execution_options(
@@ -254,7 +254,7 @@ class Store:
             Unavailable: the database does not answer.
         """
         with self._connection(self._reading) as connection:
-            yield ReadSession(connection, self._clock, self._audit_key, self.log_bodies, self._kept_counts)
+            yield ReadSession(connection, self._clock, self._audit_key, self.log_bodies, self._count_cache)
 
     def upgrade(self) -> tuple[str | None, str | None]:
         """Create the database file (SQLite) and upgrade the schema; returns the revisions before and after.

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from sqlalchemy import Column, Connection, String, Table, or_, select, update
+from sqlalchemy import Column, String, Table, or_, select, update
 
-from service.clock import Clock
 from service.sql import bulk
+from service.sql.reader import TimedReader
 from service.sql.types import UtcDateTime, metadata, utc
 
 CLOCKS_DIFFER = timedelta(minutes=5)  # between the machines of a service, at most
@@ -21,12 +21,8 @@ task_leases = Table(
 )
 
 
-class TaskLeaseReader:
+class TaskLeaseReader(TimedReader):
     """Reads leases of periodic tasks."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def last(self, name: str) -> str | None:
         """The last completed turn."""

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Row, select, update
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.dead_letters.records import DeadLetter, StoredDeadLetter
 from service.dead_letters.tables import dead_letters
@@ -13,18 +12,15 @@ from service.errors import NotFound
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 _PLACE = 500  # characters
 _REASON = 2_000
 
 
-class DeadLetterReader:
+class DeadLetterReader(TimedReader):
     """Reads dead letters."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def page(self, *, limit: int = 50, cursor: str | None = None) -> Page[StoredDeadLetter]:
         """Newest first.

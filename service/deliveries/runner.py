@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from typing import Self
 
 from service.deliveries.drain import ROUTE_BATCH, Drain
 from service.errors import Unavailable
@@ -16,7 +17,10 @@ JOIN_S = 5.0
 
 
 class Runner:
-    """Runs the deliveries until closed; errors are logged and retried, and never reach the caller."""
+    """Runs the deliveries during a `with` block; errors are logged and retried, and never reach the caller.
+
+    A request that is under way at the end gets a moment; an interrupted one is sent again when its lease has expired.
+    """
 
     def __init__(self, drain: Drain, *, look_every_s: float = LOOK_EVERY_S) -> None:
         self._drain = drain
@@ -29,17 +33,13 @@ class Runner:
             for name in drain.targets
         ]
 
-    def start(self) -> None:
-        """Start the threads."""
+    def __enter__(self) -> Self:
         self._search.start()
         for thread in self._threads:
             thread.start()
+        return self
 
-    def close(self) -> None:
-        """Stop the threads.
-
-        A current request gets a moment; an interrupted one is sent again when its lease has expired.
-        """
+    def __exit__(self, *_exc: object) -> None:
         self._stop.set()
         for wake in self._wake.values():
             wake.set()

@@ -15,6 +15,7 @@ from service.errors import FaultlineError
 from service.feedback.records import FeedbackInput
 from service.groups.records import GroupFilter
 from service.groups.service import GroupService
+from service.resubmissions.records import HookAnswer
 
 ARRIVAL = timedelta(seconds=4)  # from the end of a job to its event
 BATCH = 50  # successful jobs stored at once
@@ -124,7 +125,7 @@ class Month:
         automation.tick()
         for lease in automation.lease(HOOK, CLUSTER, limit=LEASES, seconds=LEASE_S):
             started = self._simulation.resubmit(lease.job_id, lease.exclude_nodes, self._clock.now())
-            automation.ack(lease.request_id, lease.lease_token, "done" if started else "already_done")
+            automation.ack(lease.request_id, lease.lease_token, HookAnswer("done" if started else "already_done"))
 
     def _of_people(self, story: Story) -> list[Moment]:
         return [

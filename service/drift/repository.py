@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, and_, case, delete, func, insert, or_, select
+from sqlalchemy import Row, and_, case, delete, func, insert, or_, select
 
 from classifiers.contracts import InputMeasures
-from service.clock import Clock
 from service.drift.records import AuditedAnswer, ClusterDrift, DriftReport, Example, GroupCounts, VersionCount
 from service.drift.tables import drift_reports, input_measures
 from service.failures.tables import failures, verdicts
@@ -15,6 +14,7 @@ from service.feedback.tables import audit_samples, feedback
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 KEPT_REPORTS: Final = 100
@@ -24,12 +24,8 @@ _SEPARATOR: Final = ";"
 _CORRECTING: Final = ("correct", "audit", "import")
 
 
-class DriftReader:
+class DriftReader(TimedReader):
     """Reads counts and reports."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def latest(self) -> DriftReport | None:
         """The newest report."""

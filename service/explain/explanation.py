@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from classifiers.contracts import FLIGHT_RECORDER, LogStream
+from classifiers.diagnostic_files.streams import TITLES
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.scan import ERROR_WORDS, tidy
 from classifiers.taxonomy import Role
 from service.contracts.event import JobCompletion, NodeEventIn, Status
 from service.contracts.verdict import EvidenceLine, VerdictBody
-from service.explain import job_facts, log_files
+from service.explain import job_facts
 from service.explain.file_names import Writer, writers
 from service.explain.job_facts import JobEnd
 from service.explain.read_logs import ReadLog
@@ -87,11 +88,7 @@ class Explanation:
         return self.end.status is not Status.FAILED or any(
             line.role != "context"
             and not _is_fact(line)
-            and (
-                line.signature is not None
-                or line.stream in log_files.TITLES
-                or contains_any(line.text.lower(), ERROR_WORDS)
-            )
+            and (line.signature is not None or line.stream in TITLES or contains_any(line.text.lower(), ERROR_WORDS))
             for line in self.body.evidence
         )
 
@@ -257,7 +254,7 @@ def _shown_lines(evidence: Sequence[EvidenceLine], sources: Sequence[LogSource])
         number = line.line
         if line.stream in _NO_LOG:
             name, log = "node event" if line.stream == "node" else line.stream, None
-        elif line.stream in log_files.TITLES:  # what several files show together, or not as they write it
+        elif line.stream in TITLES:  # what several files show together, or not as they write it
             name, log, number = _diagnostic_name(line, sources), None, None
         else:
             log = _log_of(line, sources)
@@ -271,7 +268,7 @@ def _diagnostic_name(line: EvidenceLine, sources: Sequence[LogSource]) -> str:
     """Return the file that shows a finding; where several may, what they are."""
     files = [one for one in sources if one.log.kind == line.stream and one.writer.rank in {line.rank, None}]
     is_joint = line.stream == FLIGHT_RECORDER or len(files) != 1
-    return log_files.TITLES[line.stream] if is_joint else files[0].log.name
+    return TITLES[line.stream] if is_joint else files[0].log.name
 
 
 def _is_fact(line: EvidenceLine) -> bool:

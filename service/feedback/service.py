@@ -283,7 +283,7 @@ class Feedback:
                 f"failure {failure_id} has version {row.version} meanwhile, not {feedback.version}: reload it",
                 (FieldError("version", str(row.version), str(feedback.version)),),
             )
-        changed, version, labels, said, held = False, row.version, Labels(), feedback.labels, None
+        changed, version, labels, stated, held = False, row.version, Labels(), feedback.labels, None
         if feedback.kind in JUDGING:
             current, event = _read(detail)
             given = replace(feedback.labels, side=None, cause=None) if feedback.kind == "confirm" else feedback.labels
@@ -292,8 +292,8 @@ class Feedback:
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = facts(made) != facts(current)
             held = label_review.held_because(work, row, detail.verdict or {}, labels, who=who, at_once=at_once)
-            said = _given(labels, given)
-            protected = (before is not None and before.golden) or _waits(held, before, who, said)
+            stated = _given(labels, given)
+            protected = (before is not None and before.golden) or _waits(held, before, who, stated)
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
         if feedback.fixed_by is not None:
@@ -307,7 +307,7 @@ class Feedback:
                 row.version,
                 row.side,
                 row.cause,
-                said,
+                stated,
                 (feedback.note or "").strip() or None,
                 feedback.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],

@@ -2,9 +2,8 @@
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, select
+from sqlalchemy import ColumnElement, delete, exists, func, select
 
-from service.clock import Clock
 from service.contracts.advice import HELPED
 from service.failures.records import FailureRow
 from service.failures.tables import failures
@@ -13,17 +12,14 @@ from service.fixes.tables import applied_fixes
 from service.jobs.tables import jobs
 from service.resubmissions.tables import requests
 from service.sql.bulk import upsert
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 NEAR = 200  # failures of the fingerprint, or of the cause, that are searched, newest first
 
 
-class AppliedFixReader:
+class AppliedFixReader(TimedReader):
     """Reads applied fixes."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def of(self, failure_id: int) -> ReportedFix | None:
         """What fixed a failure; None if it was not reported."""

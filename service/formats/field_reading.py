@@ -1,4 +1,7 @@
-"""Reads typed fields of external JSON (each error names the field and the expected value), and records to skip."""
+"""Reads typed fields of external JSON, and records to skip.
+
+Each reader raises `UnreadableRecord` for a wrong value; the error names the field and the expected value.
+"""
 
 import re
 from collections.abc import Mapping

@@ -10,6 +10,8 @@ from service.formats.field_reading import Skipped
 
 STATES = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Status.CANCELLED}
 NO_END = frozenset({"PENDING", "RUNNING"})
+# Fields without which a record is read all the same, with all that is below them.
+OPTIONAL = frozenset({"driver_exit_code", "entrypoint", "error_type", "message", "metadata", "start_time"})
 _LOG_MARK = "last available logs"
 _NEGATIVE_LEAST = -64
 

@@ -14,13 +14,15 @@ import orjson
 from classifiers.case_builder import nests_deeper
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, from_object
 from service.errors import FieldError, UnreadableRecord
-from service.formats import cloud_event, field_reading, ray, tolerant_reading
+from service.formats import cloud_event, field_reading, ray
 from service.formats.field_reading import Skipped
 from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import kubeflow, rayjob
+from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes import pod as kubernetes_pod
 from service.formats.slurm import epilog as slurm_epilog
 from service.formats.slurm import job as slurm_job
+from service.formats.tolerant_reading import tolerant
 
 __all__ = ["Skipped", "parse"]
 
@@ -181,8 +183,7 @@ def _kubernetes(obj: Mapping[str, Any], cluster: str | None, *, deleted: bool = 
     kind = field_reading.text(obj, "kind")
     if kind in _KINDS and not (kind == "Job" and _group(obj) not in {"", "batch"}):
         read = _KINDS[kind]
-        reading = tolerant_reading.tolerant(lambda rest, name: read(rest, name, deleted), tolerant_reading.KUBERNETES)
-        return reading(obj, cluster)
+        return tolerant(lambda rest, name: read(rest, name, deleted), kubernetes_meta.OPTIONAL)(obj, cluster)
     if kind == "Event":
         return Skipped("Kubernetes: an Event is not a job's end")
     raise field_reading.unreadable(
@@ -212,14 +213,11 @@ _FORMATS: tuple[
     tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]], ...
 ] = (
     (lambda obj: "schema" in obj, _native),
-    (lambda obj: "jobid" in obj, tolerant_reading.tolerant(slurm_job.read, tolerant_reading.SLURM)),
-    (
-        lambda obj: "SLURM_JOB_ID" in obj,
-        tolerant_reading.tolerant(slurm_epilog.read, tolerant_reading.SLURM_EPILOG),
-    ),
+    (lambda obj: "jobid" in obj, tolerant(slurm_job.read, slurm_job.OPTIONAL)),
+    (lambda obj: "SLURM_JOB_ID" in obj, tolerant(slurm_epilog.read, slurm_epilog.OPTIONAL)),
     (lambda obj: isinstance(obj.get("object"), dict) and str(obj.get("type")) in _WATCH_TYPES, _watched),
     (lambda obj: "kind" in obj and ("metadata" in obj or "apiVersion" in obj), _kubernetes),
     (lambda obj: "involvedObject" in obj, lambda _, __: Skipped("Kubernetes: an Event is not a job's end")),
-    (_is_ray, tolerant_reading.tolerant(ray.read, tolerant_reading.RAY)),
+    (_is_ray, tolerant(ray.read, ray.OPTIONAL)),
     (lambda obj: any(sign in obj for sign in _NATIVE_SIGNS), _native),
 )

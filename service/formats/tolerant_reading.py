@@ -14,22 +14,6 @@ from service.formats.field_reading import Skipped
 
 Read = Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]
 
-# Optional fields of external records, with all that is below them.
-SLURM = frozenset(
-    {"account", "container", "exit_code", "failed_node", "features", "job_name", "nodes", "partition", "qos"}
-    | {"reservation_name", "script", "std_err", "std_in", "std_out", "time_limit", "total_cpus", "tres_alloc"}
-    | {"tres_req", "user_id", "username", "work_dir", "@start", "@submit"}
-)
-SLURM_EPILOG = frozenset(
-    {"SLURM_JOB_ACCOUNT", "SLURM_JOB_DERIVED_EC", "SLURM_JOB_NAME", "SLURM_JOB_NODELIST", "SLURM_JOB_PARTITION"}
-    | {"SLURM_JOB_USER", "SLURM_JOB_UID"}
-)
-KUBERNETES = frozenset(
-    {"metadata.annotations", "metadata.creationTimestamp", "metadata.labels", "spec.activeDeadlineSeconds"}
-    | {"spec.entrypoint", "spec.nodeName", "spec.nodeSelector", "status.message", "status.restarts", "status.startTime"}
-)
-RAY = frozenset({"driver_exit_code", "entrypoint", "error_type", "message", "metadata", "start_time"})
-
 
 def tolerant(read: Read, optional: frozenset[str]) -> Read:
     """A reader that leaves out wrong fields of `optional` and what is below them.

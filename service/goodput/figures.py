@@ -25,7 +25,7 @@ from service.goodput.records import (
     SizeRow,
     TrendPart,
 )
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 
 _TAIL = 0.025
 _LEAST_PARTS = 7  # with fewer days the dispersion is not estimated
@@ -70,7 +70,6 @@ def mean_time(found: Estimate | None, factor: float = 1.0) -> Estimate | None:
     )
 
 
-UNKNOWN = "unknown"
 HARDWARE = "hardware"
 INTERRUPTING = (HARDWARE, "system")
 PROJECTED = (1_024, 4_096, 16_384, 131_072)  # GPUs, as in Kokolis et al. 2024

@@ -4,7 +4,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
 
@@ -14,11 +14,10 @@ from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
 from service.nodes.records import DaySums, FailureWeights, FleetPrior, JudgedFailure, NodeDay, NodeRow, RanJob
 from service.nodes.repository.suspicion import Key
 from service.nodes.settings import FleetSettings
-from service.times import bounded
+from service.times import EPOCH, bounded
 
 NODES_MOST = 20_000  # nodes of one job
 LONGEST = timedelta(days=60)  # days of one attempt, so that a wrong clock does not flood a node with rows
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 _FAILED = frozenset({"failed", "timeout", "out_of_memory", "node_fail", "evicted", "hung"})
 
@@ -27,12 +26,12 @@ Sums = defaultdict[tuple[str, str, int], DaySums]
 
 def day_of(at: datetime) -> int:
     """Whole days since 1970-01-01."""
-    return (at - _EPOCH) // DAY
+    return (at - EPOCH) // DAY
 
 
 def start_of(day: int) -> datetime:
     """The start of a day."""
-    return _EPOCH + day * DAY
+    return EPOCH + day * DAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,18 +110,18 @@ class NodeStatisticsUpdater:
         counted = count(work, jobs, failures)
         again = {one.id: now + self._settings.later for one in counted.failures}
         windows = [_window(row) for piece in taken if piece.kind == "events" for row in piece.body]
-        told: set[Key] = {(window.cluster, window.name) for window in windows}
+        with_events: set[Key] = {(window.cluster, window.name) for window in windows}
         since = min((window.since for window in windows), default=now)
         for number in work.failure_facts.ids_on_nodes(windows):
             again[number] = now
         work.node_work.recheck(again)
         refresh(
             work,
-            {*counted.nodes, *told},
+            {*counted.nodes, *with_events},
             now=now,
             settings=self._settings,
             last_failure=counted.nodes,
-            last_event=work.node_events.latest(told, since=since, until=now),
+            last_event=work.node_events.latest(with_events, since=since, until=now),
         )
         work.suspicion.set_places(
             {

@@ -10,7 +10,6 @@ from service.people.identity import ClaimNames
 from service.people.roles import RoleMap
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-SCOPES = ("openid", "profile", "email")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 
 from service.errors import Forbidden, Unavailable
-from service.people.config import SCOPES, PendingLogin, is_safe_address
+from service.people.config import PendingLogin, is_safe_address
+from service.people.records import OIDC_SCOPES
 
 TIMEOUT_S = 10  # for the connection, and for each piece of an answer
 WHOLE_S = 20  # for an answer
@@ -66,7 +67,7 @@ class Provider:
         client_id: str,
         client_secret: str | None,
         redirect_uri: str,
-        scopes: Sequence[str] = SCOPES,
+        scopes: Sequence[str] = OIDC_SCOPES,
     ) -> None:
         self._issuer = issuer.rstrip("/")
         self._client_id = client_id

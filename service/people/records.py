@@ -1,9 +1,12 @@
 """Records of people: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+OIDC_SCOPES = ("openid", "profile", "email")  # what an identity provider is asked for
+COMMAND_LINE = "the command line"  # who acts, in the audit log and in records, where a command does
 Scope = Literal["ingest", "publish", "labels", "hook", "read", "act", "admin"]
 
 
@@ -54,3 +57,23 @@ class SessionRow:
     address: str
     agent: str
     current: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginOptions:
+    """How people log in besides local accounts and API tokens; see the settings FAULTLINE_OIDC_*, _PROXY_*, _ROLES.
+
+    `client_secret` and `proxy_secret` are not shown in its text.
+    """
+
+    roles: Sequence[str] = ()
+    user_claim: str = "preferred_username"
+    groups_claim: str = "groups"
+    teams_claim: str | None = None
+    issuer: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    scopes: Sequence[str] = OIDC_SCOPES
+    public_url: str | None = None
+    proxy_secret: str | None = field(default=None, repr=False)
+    one_time_codes_required: bool = False

@@ -11,13 +11,13 @@ from service.reports import intervals, scope
 from service.reports.document import Cell, Section, Table
 from service.reports.records import Amount
 from service.reports.weekly_facts import Facts
+from service.statistics.records import UNKNOWN
 
 # Zhang et al., ICSE 2020, abstract: shares of 4,960 failures.
 INTERACTION, INTERACTION_SHARE = "Execution Environment", 0.480
 SPECIFIC, SPECIFIC_SHARE = "Deep Learning Specific", 0.135
 # The numbers of cases that the papers' shares are of: Gao et al. 2023, Zhang et al. 2020, Liu et al. 2023.
 CASES = {"cause": 360, "category": 4_960, "symptom": 637}
-UNKNOWN = "unknown"  # the cause of verdicts that are not conclusive
 _CHANCE = 0.05
 _COLUMNS = ("attempts", "share (95 %)", "GPU-hours", "paper", "note")
 _NUMERIC = (True, True, True, True, False)

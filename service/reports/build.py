@@ -12,10 +12,10 @@ from service.reports import breakdowns, chart, comparison, goodput_section, inte
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Point, Report, Section
-from service.reports.sections import UNKNOWN, side_order
+from service.reports.sections import side_order
 from service.reports.top_actions import follow_ups
 from service.reports.weekly_facts import Facts, WeekCounts
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 
 _HALF = 0.5
 _LEAST_POINTS = 0.05  # of goodput: a smaller change is shown as 0.0

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from service.formatting import gpu_hours
 from service.reports.document import Point
+from service.statistics.records import SIDES
 
 WIDTH, HEIGHT = 720.0, 160.0
-SIDES = ("hardware", "system", "user", "unknown")
 _GAP = 0.3  # of a week's width
 _ROOM = 1.3  # times the highest bar
 _FAR = 100  # times the total; a number beyond that would look known

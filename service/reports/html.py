@@ -7,6 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from service.formatting import gpu_hours
 from service.reports import chart
 from service.reports.document import Report
+from service.statistics.records import SIDES
 
 
 @cache
@@ -34,5 +35,5 @@ def template_context(report: Report) -> dict[str, object]:
         "bars": chart.bars(report.chart),
         "chart": (chart.WIDTH, chart.HEIGHT),
         "chart_height": chart.height(report.chart),
-        "chart_sides": [side for side in chart.SIDES if any(side in point.by_side for point in report.chart)],
+        "chart_sides": [side for side in SIDES if any(side in point.by_side for point in report.chart)],
     }

@@ -11,8 +11,8 @@ from service.reports import intervals, top_actions
 from service.reports.comparison import ARROWS, COMPARED, LEAST_WEEKS, Comparison
 from service.reports.document import Cell, Section, Table
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
+from service.statistics.records import UNKNOWN
 
-UNKNOWN = "unknown"
 QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed
 LISTED = 10
 Texts = Mapping[str, Any]  # of wording.toml

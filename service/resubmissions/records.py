@@ -29,6 +29,15 @@ Mark = Literal["never", "hold"]
 
 
 @dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """A hook's answer to its lease. `new_job_id`: of a submission; None for a requeue of the same job."""
+
+    result: AckResult
+    new_job_id: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewRequest:
     """A resubmission request to be stored.
 

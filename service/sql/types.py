@@ -13,6 +13,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
+from service.times import MAX_TIME, MIN_TIME
+
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
@@ -26,9 +28,8 @@ metadata = MetaData(
 
 # SQLite makes only a column of type INTEGER an alias of the row id.
 BigId = BigInteger().with_variant(Integer(), "sqlite")
+HIGHEST_ID = 2**63 - 1
 
-EARLIEST = datetime.min.replace(tzinfo=UTC)
-LATEST = datetime.max.replace(tzinfo=UTC)
 
 CHAIN_START = b"\0" * 32  # what the first row of a chain of hashes (SHA-256) includes as the hash of the previous one
 
@@ -40,7 +41,7 @@ def utc(at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)
     except OverflowError:
-        return EARLIEST if at.year == EARLIEST.year else LATEST
+        return MIN_TIME if at.year == MIN_TIME.year else MAX_TIME
 
 
 def clean(text: str) -> str:

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from classifiers import taxonomy
+
+UNKNOWN = "unknown"  # stands for side and cause of undecided verdicts
+SIDES = (*taxonomy.SIDES, UNKNOWN)  # in the order in which charts stack them, from the bottom up
 # What `Stats` holds: counts by status, also shares by side and cause, also the hourly series. Each takes more queries.
 StatsDetail = Literal["status", "shares", "hours"]
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
@@ -12,6 +11,7 @@ from service.formats.kubernetes import containers as kubernetes_containers
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.kubernetes.paths import Object, collection, named
+from service.times import MIN_TIME
 from service.watch import job_end_mapper, node_watch
 from service.watch.node_watch import NodeStates
 from service.watch.pod_history import PodEnd, PodEndHistory, root, with_root
@@ -28,7 +28,6 @@ BENIGN = frozenset({
 })  # fmt: skip
 # Every pod is briefly in these waiting states.
 STARTING = frozenset({"ContainerCreating", "PodInitializing"})
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Api(Protocol):
@@ -79,7 +78,7 @@ class EvidenceCollector:
         whole = job_end_mapper.with_evidence(
             event,
             lost=node is not None and self._nodes.lost(node),
-            lines=sorted(lines, key=lambda line: line.at or _LONG_AGO),
+            lines=sorted(lines, key=lambda line: line.at or MIN_TIME),
             logs=tails,
         )
         if meta.uid is not None:

@@ -16,6 +16,7 @@ from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import kubeflow, rayjob
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes import pod as kubernetes_pod
+from service.formats.kubernetes.job import retrier
 from service.formats.kubernetes.meta import Meta
 from service.watch.reflector import Collection
 
@@ -82,7 +83,7 @@ def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any
     """
     meta = kubernetes_meta.read_meta(job)
     labels = {**meta.labels, **event.labels}
-    if (who := kubernetes_meta.retrier(job, pod)) is not None:
+    if (who := retrier(job, pod)) is not None:
         labels[RETRIER] = who
     limit = field_reading.whole(field_reading.mapping(job, "spec"), "activeDeadlineSeconds", "spec.")
     return event.model_copy(

@@ -28,8 +28,10 @@ class WatcherMetrics:
         self.logs_missing = Counter(
             "faultline_watch_logs_missing", "Containers whose log could not be read", registry=self.registry
         )
-        self.notes = Counter("faultline_watch_node_events", "Events of nodes that were sent", registry=self.registry)
-        self.notes_dropped = Counter(
+        self.node_events = Counter(
+            "faultline_watch_node_events", "Events of nodes that were sent", registry=self.registry
+        )
+        self.node_events_dropped = Counter(
             "faultline_watch_node_events_dropped", "Events of nodes that could not be sent", registry=self.registry
         )
         self.last_message = Gauge(

@@ -93,7 +93,7 @@ class Watcher:
         api: the cluster.
         options: what is watched.
         sender: sends job completions.
-        tell_nodes: sends changed Nodes and their Events, which are dropped on failure; None: they are not sent.
+        send_nodes: sends changed Nodes and their Events, which are dropped on failure; None: they are not sent.
         evidence: completes a failed pod's event.
         node_states: the current states of the nodes; updated by the watcher.
     """
@@ -103,22 +103,22 @@ class Watcher:
         api: Api,
         options: WatchOptions,
         sender: Sender,
-        tell_nodes: Callable[[Sequence[Object]], None] | None,
+        send_nodes: Callable[[Sequence[Object]], None] | None,
         evidence: EvidenceCollector,
         node_states: NodeStates,
         clock: Clock,
-        measures: WatcherMetrics,
+        metrics: WatcherMetrics,
     ) -> None:
         self._api = api
         self._cluster = options.cluster
         self._following = tuple(options.following)
         self._sender = sender
-        self._tell_nodes = tell_nodes
+        self._send_nodes = send_nodes
         self._evidence = evidence
         self._nodes = node_states
         self._path = options.path
         self._clock = clock
-        self._measures = measures
+        self._metrics = metrics
         self._state = states.load(options.path, options.cluster)
         self._saved_at = float("-inf")
         self._listing: dict[str, set[str]] = {}
@@ -167,7 +167,7 @@ class Watcher:
             return False
         self._note(found.notes)
         for event in found.events:
-            self._measures.ends.labels(event.key().split(":")[1], event.status.value).inc()
+            self._metrics.ends.labels(event.key().split(":")[1], event.status.value).inc()
         self._state.remember(event.key() for event in found.events)
         for event_id in found.forget:
             self._state.sent_ids.pop(event_id, None)
@@ -180,7 +180,7 @@ class Watcher:
         now = self._clock.now()
         states.save(self._path, self._state, now)
         self._saved_at = self._clock.monotonic()
-        self._measures.saved.set(now.timestamp())
+        self._metrics.saved.set(now.timestamp())
 
     def _follow(self, of: Collection, stop: ShutdownFlag) -> None:
         """Watch a collection; an unexpected error ends the whole watcher, which would else miss this one silently."""
@@ -196,7 +196,7 @@ class Watcher:
         if of.kind != _NODE:
             self._nodes_listed.wait(NODES_FIRST_S)
         for seen in follow(self._api, of, version, stop):
-            self._measures.last_message.labels(of.name).set(self._clock.now().timestamp())
+            self._metrics.last_message.labels(of.name).set(self._clock.now().timestamp())
             while not stop.is_set():
                 try:
                     self._waiting.put(seen, timeout=IDLE_S)
@@ -228,7 +228,7 @@ class Watcher:
                     self._one(seen, found, sent_ids)
                     break
                 except UnreadableRecord as error:
-                    self._measures.unreadable.labels(seen.of.kind).inc()
+                    self._metrics.unreadable.labels(seen.of.kind).inc()
                     name = (seen.object.get("metadata") or {}).get("name")
                     log.warning("the %s %r can't be read: %s", seen.of.kind, name, error.reason)
                     break
@@ -280,7 +280,7 @@ class Watcher:
         failed = event.status not in {Status.SUCCEEDED, Status.CANCELLED}
         if failed or (kind == "Pod" and event.status is Status.CANCELLED):
             event = self._completed(kind, event, obj)
-            self._measures.logs_missing.inc(sum(ref.missing is not None for ref in event.logs))
+            self._metrics.logs_missing.inc(sum(ref.missing is not None for ref in event.logs))
         if topology := self._nodes.topology(event.nodes):
             event = event.model_copy(update={"topology": topology})
         sent_ids.add(event.key())
@@ -311,7 +311,7 @@ class Watcher:
         since = (self._state.at or now).isoformat()
         for uid, one in gone.items():
             log.warning("%s ended or was deleted while the watcher was down; its outcome is not known", one.shown)
-            self._measures.vanished.labels(one.kind).inc()
+            self._metrics.vanished.labels(one.kind).inc()
             event = job_end_mapper.vanished(
                 one.kind, one.namespace, one.name, uid, self._cluster, since=since, now=now.isoformat()
             )
@@ -358,19 +358,19 @@ class Watcher:
             log.warning("%s; %s is sent without its logs", why, event.key())
             return [[cut]]
         log.error("%s; %s can't be sent", why, event.key())
-        self._measures.dropped.inc()
+        self._metrics.dropped.inc()
         return []
 
     def _note(self, notes: Sequence[Object]) -> None:
-        if not notes or self._tell_nodes is None:
+        if not notes or self._send_nodes is None:
             return
         try:
-            self._tell_nodes(notes)
+            self._send_nodes(notes)
         except (Unavailable, TooLarge, ConfigurationError) as error:
-            self._measures.notes_dropped.inc(len(notes))
+            self._metrics.node_events_dropped.inc(len(notes))
             log.warning("%s; %d node events were dropped", error.detail, len(notes))
         else:
-            self._measures.notes.inc(len(notes))
+            self._metrics.node_events.inc(len(notes))
 
 
 def without_logs(event: JobCompletion) -> JobCompletion:

@@ -40,6 +40,7 @@ from service.web.api.people import account
 from service.web.api.people import audit_log as audit_log_api
 from service.web.error_responses import answers
 from service.web.exception_handler import respond
+from service.web.limits.request_body import BodyMemory, IntakeTurns
 from service.web.pages import account as account_page
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
@@ -58,12 +59,10 @@ from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import site_layers as site_layer_pages
-from service.web.request_body import BodyMemory, IntakeTurns
-from service.web.request_gate import HeadRequests, RequestGate
+from service.web.request_gate import API_PREFIX, HeadRequests, RequestGate
 from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
 
-PREFIX = "/api/v1"
 PIECE_BYTES = 32 * 1024  # of a long document that is sent without a login
 MAX_CONCURRENT_INTAKE = 4  # request bodies handled concurrently; others wait
 # Exports before failures: otherwise `export.csv` would match the failure id.
@@ -159,10 +158,10 @@ def _routes() -> Sequence[BaseRoute]:
     for part in API:
         api.include_router(part.router)
     every = APIRouter(generate_unique_id_function=_operation)
-    every.include_router(api, prefix=PREFIX)
-    every.include_router(health.router, prefix=PREFIX)
+    every.include_router(api, prefix=API_PREFIX)
+    every.include_router(health.router, prefix=API_PREFIX)
     every.include_router(health.router, include_in_schema=False)
-    every.add_api_route(f"{PREFIX}/openapi.json", _openapi, include_in_schema=False)
+    every.add_api_route(f"{API_PREFIX}/openapi.json", _openapi, include_in_schema=False)
     for page in PAGES:
         every.include_router(page.router, include_in_schema=False)
     return every.routes

@@ -10,6 +10,7 @@ from service.errors import FieldError, InvalidInput
 from service.goodput import figures
 from service.goodput.records import ComparedGoodput, Goodput, TrendPart
 from service.statistics.records import Scope, Stats
+from service.times import MIN_TIME
 from service.web.services import Services
 from service.web.url_times import instant
 from service.web.views import default_since
@@ -99,7 +100,7 @@ def _earlier(since: datetime, until: datetime) -> datetime:
     try:
         return since - (until - since)
     except OverflowError:
-        return datetime.min.replace(tzinfo=UTC)
+        return MIN_TIME
 
 
 def step(since: datetime, until: datetime) -> timedelta:

@@ -20,15 +20,15 @@ from service.web.body_redaction import UNCHANGED_PATHS, without_secrets
 from service.web.same_origin import SAFE_METHODS
 from service.web.services import Services
 
-API = "/api/v1"
+API_PREFIX = "/api/v1"
 # Routes that answer without a login. They contain no data of jobs.
-PUBLIC = frozenset({"/login", "/login/oidc", "/login/oidc/callback", "/favicon.ico", f"{API}/openapi.json"}) | {
-    f"{prefix}/health/{probe}" for prefix in ("", API) for probe in ("live", "ready")
+PUBLIC = frozenset({"/login", "/login/oidc", "/login/oidc/callback", "/favicon.ico", f"{API_PREFIX}/openapi.json"}) | {
+    f"{prefix}/health/{probe}" for prefix in ("", API_PREFIX) for probe in ("live", "ready")
 }
 STATIC = "/static/"
 UNSUBSCRIBE = "/unsubscribe/"  # the rest of the path is a secret that the receiver of a report has
-# Routes that read their body in pieces, with their own limit (service.web.request_body).
-STREAMED = frozenset({f"{API}/events", f"{API}/node-events", f"{API}/labels"})
+# Routes that read their body in pieces, with their own limit (service.web.limits.request_body).
+STREAMED = frozenset({f"{API_PREFIX}/events", f"{API_PREFIX}/node-events", f"{API_PREFIX}/labels"})
 PUBLIC_BODY_BYTES = 64 * 1024
 BODY_BYTES = 1024 * 1024
 STREAMED_BODY_BYTES = 64 * 1024 * 1024

@@ -21,7 +21,7 @@ from service.hooks.options import PREFIX as HOOK_PREFIX
 from service.setting_texts import PREFIX
 from service.settings import SECRETS, Settings
 from service.web.app import API
-from service.web.app import PREFIX as API_PREFIX
+from service.web.request_gate import API_PREFIX
 from tests.architecture import documents
 from tests.architecture.documents import ROOT
 

@@ -13,7 +13,8 @@ import pytest
 from fastapi import FastAPI
 
 from service.web.api.schemas import schema
-from service.web.app import API, PREFIX
+from service.web.app import API
+from service.web.request_gate import API_PREFIX
 from tests.architecture.documents import ROOT
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -71,7 +72,7 @@ def described() -> dict[str, Any]:
     """The OpenAPI description of the API."""
     app = FastAPI()
     for module in API:
-        app.include_router(module.router, prefix=PREFIX)
+        app.include_router(module.router, prefix=API_PREFIX)
     return app.openapi()
 
 

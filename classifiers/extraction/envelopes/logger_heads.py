@@ -5,6 +5,9 @@ The head is a time, a name, a level and a place, some of them, in the usual orde
 behind it stands what no program logs at that level: the frames of a traceback, a level or time of its own, the
 complaint of a shell. The level says nothing of a line then; nor does it where all of several lines are errors. Logs of
 one line are read so too, since the evidence is in the line.
+
+A workflow engine relays lines behind a fixed head among lines of its own. Its log begins and ends with many of those,
+and a short program prints few, so that no prefix is common to most lines. The level in such a head is the engine's.
 """
 
 import re
@@ -13,7 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from classifiers.extraction.envelopes import prefixes
-from classifiers.extraction.line_headers import time_of
 from classifiers.loose_patterns import without_upper_bounds
 from classifiers.signatures import LinePattern
 
@@ -60,12 +62,40 @@ _MAY_BE_RAW: Final = LinePattern(
 )
 _SHARE: Final = 0.9  # of the lines (judgement, as for prefixes: others are the runner's own)
 _FEWEST_ERRORS: Final = 4  # judgement: fewer lines may all be errors
-_SHARE_WITH_TIME: Final = 0.3  # of the lines behind the heads (judgement, as for other envelopes)
 _PROBES: Final = 3
 _BLANKS: Final = re.compile(r" *")
+# Airflow: the output of a container, with the container's name, and that of a command.
+_RELAY_HEAD: Final = re.compile(
+    rf"\[(?P<time>{prefixes.TIME.pattern})\] "
+    r"\{(?:pod_manager\.py:\d{1,5}\} INFO - \[[\w.-]{1,63}\] |subprocess\.py:\d{1,5}\} INFO - )"
+)
+_RELAY_PARTS: Final = ("{pod_manager.py:", "{subprocess.py:")
+_FEWEST_RELAYED: Final = 2  # judgement: one line alone may be quoted
+
+Unwrap = Callable[[str], str | None]
+"""The line without its envelope; None for a line without one, which is of the runner itself."""
 
 
-def of_text(text: str) -> Callable[[str], str | None] | None:
+def of_relay(text: str) -> Unwrap | None:
+    """What takes the heads of relayed lines off, but their times where the program writes none; None for other logs."""
+    if not any(part in text for part in _RELAY_PARTS):
+        return None
+    rests = [line[head.end() :] for line in text.split("\n") if (head := _RELAY_HEAD.match(line)) is not None]
+    if len(rests) < _FEWEST_RELAYED:
+        return None
+    with_time = not prefixes.have_own_times(rests)
+
+    def unwrap(line: str) -> str | None:
+        head = _RELAY_HEAD.match(line)
+        if head is None:
+            return None
+        rest = line[head.end() :]
+        return f"{head['time']} {rest}" if with_time and rest else rest
+
+    return unwrap
+
+
+def of_runner(text: str) -> Unwrap | None:
     """What takes the heads of a runner's logger off the lines of a log, None for a log without them."""
     if not _may_have_heads(text) or _is_of_programs_own(text):
         return None
@@ -88,7 +118,7 @@ def of_text(text: str) -> Callable[[str], str | None] | None:
     is_one_level = len(rests) == len(lines) >= _FEWEST_ERRORS and _BELOW_ERROR.search(key) is None
     if not is_one_level and not _is_raw(rests, key):
         return None
-    with_time = sum(time_of(rest) is not None for rest in rests) <= _SHARE_WITH_TIME * len(rests)
+    with_time = not prefixes.have_own_times(rests)
 
     def unwrap(line: str) -> str | None:
         head = _HEAD.match(line)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from classifiers.extraction.line_headers import time_of
+
 # A time of a line, in the forms of ISO 8601, syslog, glog, seconds since the start or since 1970. Container runtimes
 # write the stream behind it, and whether the line is whole.
 TIME: Final[re.Pattern[str]] = re.compile(
@@ -48,7 +50,7 @@ _OF_GLOG: Final = re.compile(r"[EWIFD](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OWN_TIME_WITHIN: Final = 40  # characters (judgement: a rank, a host or a level stands before it)
 # In all envelopes: so many of the lines have a time of their own (judgement: the others are tracebacks).
-SHARE_WITH_OWN_TIME: Final = 0.3
+_SHARE_WITH_OWN_TIME: Final = 0.3
 
 
 def common_prefix(sample: Sequence[str], text: str) -> str | None:
@@ -95,10 +97,15 @@ def _time_of_collector(lines: Sequence[str], heads: Sequence[str], median: str, 
     if first is None or sum(head.startswith(first[0]) for head in heads) < share * len(heads):
         return None
     with_own = sum(0 <= head.find(_MARK, first.end()) < first.end() + _OWN_TIME_WITHIN for head in heads)
-    if with_own > SHARE_WITH_OWN_TIME * len(heads):
+    if with_own > _SHARE_WITH_OWN_TIME * len(heads):
         return first[0]
     of_runtime = sum(_OF_RUNTIME.match(line) is not None for line in lines)
     return first[0] if of_runtime >= share * len(lines) else None
+
+
+def have_own_times(lines: Sequence[str]) -> bool:
+    """Whether the lines of a program, without their envelope, have times that the program wrote."""
+    return sum(time_of(line) is not None for line in lines) > _SHARE_WITH_OWN_TIME * len(lines)
 
 
 def _with_marks(line: str) -> str:

@@ -1,7 +1,7 @@
 """Takes the envelopes of log lines off, and progress bars before them, so that only what a program printed is left."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -9,14 +9,14 @@ from typing import Final
 from classifiers.contracts import LogStream
 from classifiers.extraction.envelopes import (
     elastic_events,
-    ignored_exceptions,
     logger_heads,
     prefixes,
     records,
-    relays,
 )
-from classifiers.extraction.line_headers import parse_header, time_of
+from classifiers.extraction.envelopes.logger_heads import Unwrap
+from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.line_prefixes import LINE_PREFIX, detect_style, sample_lines
+from classifiers.extraction.tracebacks import ignored_lines, may_have_ignored
 
 _FEWEST_LINES: Final = 4  # judgement: fewer may look alike by chance
 _SAMPLED: Final = 30  # lines at most
@@ -35,8 +35,6 @@ _BAR_SIGN: Final = "%|"
 _BAR: Final = re.compile(r"\d%\|[^\n\r|]{0,200}\|[^\n\r\[]{0,60}\[[^\n\r\]]{1,120}\](?=\S)")
 _BAR_RANGE: Final = 200  # characters before its number
 
-Unwrap = Callable[[str], str | None]
-
 
 def unwrapped(stream: LogStream) -> LogStream:
     """The stream without the envelopes of its lines; the same object where they have none.
@@ -54,9 +52,9 @@ def unwrapped(stream: LogStream) -> LogStream:
         stream = _rewritten(stream, elastic_events.as_lines)
     if _BAR_SIGN in stream.text and _BAR.search(stream.text) is not None:
         stream = _rewritten(stream, _without_bar)
-    if not ignored_exceptions.may_be_in(stream.text):
+    if not may_have_ignored(stream.text):
         return stream
-    ignored = ignored_exceptions.ignored_lines(stream.text.split("\n"))
+    ignored = ignored_lines(stream.text.split("\n"))
     place = count()
     return _rewritten(stream, lambda line: "" if next(place) in ignored else line)
 
@@ -105,10 +103,10 @@ def _reader_of(text: str, *, of_one_rank: bool) -> Unwrap | None:
         text: the log.
         of_one_rank: whether it is known which rank printed it.
     """
-    found: Unwrap | None = relays.of_text(text)
+    found = logger_heads.of_relay(text)
     if found is None and _may_have_envelopes(text):
         found = _envelope_reader(text, of_one_rank=of_one_rank)
-    found = logger_heads.of_text(text) if found is None else found
+    found = logger_heads.of_runner(text) if found is None else found
     return _reader_behind_ranks(text) if found is None else found
 
 
@@ -171,7 +169,7 @@ def _may_have_envelopes(text: str) -> bool:
 def _record_reader(sample: list[records.Record]) -> Unwrap:
     # Where levels differ, the program set them, and not what collects its lines.
     with_level = len({record.level for record in sample}) > 1
-    with_time = not _have_times([record.text for record in sample])
+    with_time = not prefixes.have_own_times([record.text for record in sample])
 
     def unwrap(line: str) -> str | None:
         record = records.read(line)
@@ -188,7 +186,7 @@ def _record_reader(sample: list[records.Record]) -> Unwrap:
 
 def _prefix_reader(sample: list[str], prefix: str) -> Unwrap:
     inner = [line[at:] for line in sample if (at := prefixes.length_of(line, prefix)) is not None]
-    with_time = not _have_times(inner)
+    with_time = not prefixes.have_own_times(inner)
 
     def unwrap(line: str) -> str | None:
         length = prefixes.length_of(line, prefix)
@@ -198,10 +196,6 @@ def _prefix_reader(sample: list[str], prefix: str) -> Unwrap:
         return line[length:] if time is None else f"{time} {line[length:]}"
 
     return unwrap
-
-
-def _have_times(lines: list[str]) -> bool:
-    return sum(time_of(line) is not None for line in lines) > prefixes.SHARE_WITH_OWN_TIME * len(lines)
 
 
 def _names_writer(sample: list[str], prefix: str, *, of_one_rank: bool) -> bool:

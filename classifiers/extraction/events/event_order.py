@@ -13,11 +13,13 @@ from classifiers.relevance.words_in_text import is_word_in
 
 _LEADING: Final = frozenset({"ends", "stalls", "changes"})  # effects of events that come before what they explain
 _TRACES: Final = frozenset({"follows"})  # of events that only repeat what a process reports itself
+# By how much an event is put before a line that it explains, and which part of their distance events keep among
+# themselves: both smaller than any difference of two times in logs.
 _JUST_BEFORE_S: Final = 0.001
 _ORDER_KEPT: Final = 1e-9
 
 
-def lead(
+def put_causes_first(
     used: Sequence[EvidenceItem],
     seen: Mapping[int, MatchedEvent],
     of_logs: Sequence[EvidenceItem],
@@ -26,7 +28,7 @@ def lead(
     """Let the events that are used come before what they explain: lines, and other events that a change explains."""
     for item in used:
         event, judgement = seen[item.offset], judgements[item.offset]
-        _lead_what_it_explains(item, event, of_logs, judgement.support)
+        _put_before_explained_lines(item, event, of_logs, judgement.support)
         if traits_of(event.entries).effects == _TRACES and judgement.support is Support.LOG:
             item.role = "cascade" if item.role == "initiating" else item.role
         for other in used:
@@ -34,17 +36,17 @@ def lead(
                 other.role = "cascade"
         if "changes" in traits_of(event.entries).effects and judgement.support is Support.LOG:
             explained = explained_by(event.entries) - frozenset(event.entries)
-            _subordinate([one for one in [*of_logs, *used] if one is not item], explained)
+            _demote_explained([one for one in [*of_logs, *used] if one is not item], explained)
 
-    _lead_effects(used, judgements)
+    _put_before_effects(used, judgements)
     for item in used:
         judgement = judgements[item.offset]
         is_shown = judgement.leads or judgement.support in {Support.LOG, Support.SCHEDULER, Support.TIME}
         if item.role == "initiating" and is_shown:
-            _lead_reports_of_effects(leads_to(seen[item.offset].entries), of_logs)
+            _demote_reports_of_effects(leads_to(seen[item.offset].entries), of_logs)
 
 
-def _lead_effects(used: Sequence[EvidenceItem], judgements: Mapping[int, Judgement]) -> None:
+def _put_before_effects(used: Sequence[EvidenceItem], judgements: Mapping[int, Judgement]) -> None:
     """Let the events that others caused be their consequences."""
     latest_first = sorted(used, key=lambda item: -(item.time or 0.0))  # an effect may be a cause itself
     begins = {item.offset: item for item in latest_first if item.role == "initiating"}
@@ -62,7 +64,7 @@ def _lead_effects(used: Sequence[EvidenceItem], judgements: Mapping[int, Judgeme
         effect.role = "cascade"
 
 
-def _lead_reports_of_effects(effects: frozenset[str], of_logs: Sequence[EvidenceItem]) -> None:
+def _demote_reports_of_effects(effects: frozenset[str], of_logs: Sequence[EvidenceItem]) -> None:
     """Make consequences of the lines that report what an event caused, as the log and the scheduler do too."""
     for line in of_logs:
         begins = [hit.id for hit in line.hits if hit.role == "initiating"]
@@ -70,7 +72,7 @@ def _lead_reports_of_effects(effects: frozenset[str], of_logs: Sequence[Evidence
             line.role = "cascade"
 
 
-def _subordinate(items: Sequence[EvidenceItem], explained: frozenset[str]) -> None:
+def _demote_explained(items: Sequence[EvidenceItem], explained: frozenset[str]) -> None:
     """Make consequences of what a change explains, and of what the same process says after it."""
     first: dict[int, int] = {}
     for one in items:
@@ -82,7 +84,7 @@ def _subordinate(items: Sequence[EvidenceItem], explained: frozenset[str]) -> No
             one.role = "cascade"
 
 
-def _lead_what_it_explains(
+def _put_before_explained_lines(
     item: EvidenceItem, event: MatchedEvent, of_logs: Sequence[EvidenceItem], support: Support | None
 ) -> None:
     """Let an event come before the lines that it explains: a cause comes before its effects, whatever clocks say."""

@@ -10,7 +10,7 @@ from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.clocks import ClockOfLogs
 from classifiers.extraction.demotion import survival
-from classifiers.extraction.events.event_order import lead
+from classifiers.extraction.events.event_order import put_causes_first
 from classifiers.extraction.events.read_events import NodeHit, ReadEvent, causes_of
 from classifiers.extraction.evidence_items import STRENGTH_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
@@ -89,10 +89,10 @@ def judge_node_events(
     judgements: dict[int, Judgement] = {}
     if suspects:
         clock = ClockOfLogs(raw, streams)
-        job = _job_seen(raw, streams, items, attributions, clock, present)
+        job = _job_evidence(raw, streams, items, attributions, clock, present)
         if _are_of_another_clock(raw, clock, job):
             clock.forget()
-        seen = _EventsSeen(raw, clock, events, suspects)
+        seen = _MatchedEvents(raw, clock, events, suspects)
         matched = [seen.at(hit.index) for hit in suspects]
         judged = node_events.judge(matched, seen.all(), job, explained=MOST_SET_ASIDE)
         for hit, event, judgement in zip(suspects, matched, judged, strict=True):
@@ -112,7 +112,7 @@ def judge_node_events(
                 item.uncorroborated = judgement.support is Support.ALONE
                 judgements[item.offset] = judgement
                 used.append(item)
-        lead(used, {item.offset: seen.at(item.offset) for item in used}, items, judgements)
+        put_causes_first(used, {item.offset: seen.at(item.offset) for item in used}, items, judgements)
     if not used and sum(bool(one.text) for one in raw.streams) <= 1:
         for item in items:  # the places in the one log are order enough, as without any event
             item.time = None
@@ -127,7 +127,7 @@ def _most_serious_first(hits: Sequence[NodeHit]) -> list[NodeHit]:
     return [hit for some in by_seriousness for hit in some]
 
 
-class _EventsSeen:
+class _MatchedEvents:
     """The node events of a case as they are judged; each is made once."""
 
     def __init__(
@@ -181,7 +181,7 @@ def _are_of_another_clock(raw: RawCase, clock: ClockOfLogs, job: JobEvidence) ->
     return is_known
 
 
-def _job_seen(
+def _job_evidence(
     raw: RawCase,
     streams: Sequence[StreamText],
     of_logs: Sequence[EvidenceItem],

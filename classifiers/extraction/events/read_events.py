@@ -1,15 +1,23 @@
-"""Node events as they are read: what a text says by itself is found once, however many cases have the event."""
+"""Node events as they are read, and the catalogue entries of each and of all events of a node.
+
+What a text says by itself is found once, however many cases have the event.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from classifiers.contracts import RawCase
 from classifiers.extraction.clocks import clock_ahead
+from classifiers.extraction.events.memory_tables import KILLED_WORDS, holds_more_than_killed, is_held_by_stranger
 from classifiers.extraction.evidence_items import NODE, STRENGTH_ORDER, EvidenceItem, strongest
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.stream_reader import StreamText
+from classifiers.observation_names import MEMORY_HELD_BY_OTHERS
 from classifiers.relevance.entry_groups import node_operations
 from classifiers.relevance.event_rules import ANY_CHANGE, CHANGES, MANY_AFFECTED, NAMED_OBJECT
 from classifiers.relevance.event_times import blocked_for
+from classifiers.relevance.own_names import is_of_foreign_pod
 from classifiers.signatures import Signature
 
 _LIKELY: Final = 0.2  # judgement: the weight from which an entry of an event stands for a cause
@@ -124,6 +132,65 @@ class NodeHit:
             hits=self.entries.hits,
             error_words=frozenset() if line is None else line.error_words,
         )
+
+
+class EntriesOfNodes:
+    """The entries that match events of the nodes of a case; each node is read when it is asked for first.
+
+    Args:
+        raw: the case.
+        streams: its texts.
+        events: its node events, in order.
+        present: the entries that match a line of its texts.
+    """
+
+    def __init__(
+        self, raw: RawCase, streams: Sequence[StreamText], events: Sequence[ReadEvent], present: frozenset[str]
+    ) -> None:
+        self._raw = raw
+        self._events = events
+        self._present = present
+        self._texts = [one.text for one in streams]
+        self._own = [*self._texts, raw.job.name or ""]
+        self._by_node: dict[str | None, list[ReadEvent]] = {}
+        self._of_node: dict[str | None, frozenset[str]] = {}
+
+    def beside(self, node: str | None, hits: Sequence[Signature]) -> frozenset[str]:
+        """Ids of the entries that match an event, another event of its node or a text of the case."""
+        found = self._of_node.get(node)
+        if found is None:
+            found = self._of_node[node] = self._present | self._entries_of(self._events_of(node))
+        ids = [hit.id for hit in hits]
+        return found if found.issuperset(ids) else found.union(ids)
+
+    def _events_of(self, node: str | None) -> Sequence[ReadEvent]:
+        if not self._by_node:
+            for event, one in zip(self._raw.node_events, self._events, strict=True):
+                self._by_node.setdefault(event.node, []).append(one)
+        return self._by_node[node]
+
+    def _entries_of(self, own: Sequence[ReadEvent]) -> set[str]:
+        """Ids of all entries that match an event of a node, but those of pods of other jobs."""
+        found: set[str] = set()
+        of_pods: list[tuple[str, list[str]]] = []
+        is_killed = False
+        for one in own:
+            text = one.text
+            is_killed = is_killed or KILLED_WORDS in text
+            if one.hits:
+                ids = [hit.id for hit in one.hits]
+                if "pod" in text:
+                    of_pods.append((text, ids))
+                else:
+                    found.update(ids)
+        for text, ids in of_pods:  # whose pod it is takes a search of the logs
+            if not found.issuperset(ids) and not is_of_foreign_pod(text, self._own):
+                found.update(ids)
+        if is_killed:
+            texts = [one.text for one in own]
+            if holds_more_than_killed(texts) or is_held_by_stranger(texts, self._texts):
+                found.add(MEMORY_HELD_BY_OTHERS)
+        return found
 
 
 def of_one_kind(hits: tuple[Signature, ...], *, is_change: bool) -> tuple[Signature, ...]:

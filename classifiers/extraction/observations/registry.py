@@ -10,14 +10,14 @@ from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
 from classifiers.contracts import JobFacts
-from classifiers.extraction.observations.asked_to_end import ASKED_TO_END, is_asked_to_end_first
-from classifiers.extraction.observations.device_memory import (
+from classifiers.extraction.observations.memory import (
+    ENDED_FOR_MEMORY,
     OUT_OF_MEMORY,
     OUT_OF_NODE_MEMORY,
+    grew_without_end,
     is_held_by_others,
     is_held_by_self,
 )
-from classifiers.extraction.observations.memory_growth import ENDED_FOR_MEMORY, grew_without_end
 from classifiers.extraction.observations.other_nodes import (
     NOT_INSTALLED,
     NOT_THERE,
@@ -26,10 +26,12 @@ from classifiers.extraction.observations.other_nodes import (
     versions_differ,
 )
 from classifiers.extraction.observations.other_ranks import (
+    ASKED_TO_END,
     MEMORY_FAULTS,
     NOT_FINITE,
     collectives_differ,
     fault_on_several_ranks,
+    is_asked_to_end_first,
     left_early,
     one_rank_not_finite,
 )

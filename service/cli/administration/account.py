@@ -10,12 +10,11 @@ from service.cli import output
 from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.people import one_time_codes, passwords
+from service.people.records import COMMAND_LINE
 from service.people.repository.accounts import ROLES
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-BY = "the command line"
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -61,7 +60,7 @@ def _create(store: Store, args: argparse.Namespace) -> None:
     with store.unit_of_work() as work:
         made = work.accounts.create(args.name, args.role, password=hashed, users=args.user or (), teams=args.team or ())
         work.audit_log.append(
-            BY, "account.made", f"account/{made.name}", after={"role": made.role, "teams": made.teams}
+            COMMAND_LINE, "account.made", f"account/{made.name}", after={"role": made.role, "teams": made.teams}
         )
     output.line(f'account "{made.name}" created, role {made.role}')
 
@@ -80,7 +79,7 @@ def _change(store: Store, args: argparse.Namespace) -> None:
         before = work.accounts.named(args.name)
         after = work.accounts.change(args.name, **values)
         was = {"role": before.role, "teams": before.teams}
-        work.audit_log.append(BY, "account.changed", f"account/{args.name}", before=was, after=recorded)
+        work.audit_log.append(COMMAND_LINE, "account.changed", f"account/{args.name}", before=was, after=recorded)
     output.line(f'account "{after.name}": role {after.role}; its sessions ended')
     if secret is not None:
         output.line("key for an authenticator app, shown only once:", error=True)
@@ -90,7 +89,7 @@ def _change(store: Store, args: argparse.Namespace) -> None:
 def _disable(store: Store, args: argparse.Namespace) -> None:
     with store.unit_of_work() as work:
         work.accounts.disable(args.name)
-        work.audit_log.append(BY, "account.disabled", f"account/{args.name}")
+        work.audit_log.append(COMMAND_LINE, "account.disabled", f"account/{args.name}")
     output.line(f'account "{args.name}" disabled')
 
 

@@ -9,6 +9,7 @@ import orjson
 from service import compose, settings, weeks
 from service.cli import output
 from service.cli.files import check_writable, write_output
+from service.people.records import COMMAND_LINE
 from service.reports import html, markdown, pdf, summary
 from service.reports.document import Report
 from service.reports.scope import scope_of
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         services.store.check()
         week = chosen or weeks.last_complete(services.clock.now(), services.zone)
         reports = services.reports
-        by = "the command line"
+        by = COMMAND_LINE
         report = reports.publish(week, by, scope) if args.publish else reports.read(week, scope=scope)
     finally:
         services.close()

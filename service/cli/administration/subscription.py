@@ -8,13 +8,13 @@ from service.cli import output
 from service.cli.argument_types import between
 from service.cli.output import add_json_option, json_document
 from service.deliveries.config import report_receivers
+from service.people.records import COMMAND_LINE
 from service.reports.scope import scope_of
 from service.reports.subscriptions import Subscriptions, described
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-BY = "the command line"
 LARGEST = 2**62  # of an id, as in the API
 
 
@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
         receivers = report_receivers(services.delivery)
         subscriptions = Subscriptions(services.store, services.zone, services.clock, receivers)
         if args.action == "add":
-            added = subscriptions.add(args.endpoint, args.user, scope_of(args.cluster, args.team), BY)
+            added = subscriptions.add(args.endpoint, args.user, scope_of(args.cluster, args.team), COMMAND_LINE)
             output.line(f"{added.id}: the weekly report is sent to {described(added)}")
         elif args.action == "end":
-            ended = subscriptions.remove(args.number, BY)
+            ended = subscriptions.remove(args.number, COMMAND_LINE)
             output.line(f"{ended.id}: the weekly report is no longer sent to {described(ended)}")
         else:
             _list(subscriptions, as_json=args.format == "json")

@@ -14,12 +14,10 @@ from service.cli.classifier import retrain
 from service.cli.files import check_readable, opened_output, read_input
 from service.errors import InvalidInput
 from service.feedback import label_export, withdrawal
+from service.people.records import COMMAND_LINE
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-
-BY = "the command line"
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -82,7 +80,7 @@ def _undo(services: compose.Services, who: str, since: str, *, learn: bool) -> i
         raise InvalidInput(f"--since: expected an ISO 8601 date or time, got {since[:40]}") from None
     start = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
     done = withdrawal.withdraw_labels(
-        services.store, who, start, by=BY, revised=services.automation.withdraw_unsupported
+        services.store, who, start, by=COMMAND_LINE, revised=services.automation.withdraw_unsupported
     )
     if done.golden:
         output.line(f"labels of {who} that stay, since they are part of the golden set: {done.golden}")
@@ -97,7 +95,7 @@ def _undo(services: compose.Services, who: str, since: str, *, learn: bool) -> i
 
 
 def _import(services: compose.Services, file: str) -> int:
-    done = label_export.import_labels(services.store, services.feedback, _lines(file), who=BY)
+    done = label_export.import_labels(services.store, services.feedback, _lines(file), who=COMMAND_LINE)
     for problem in done.wrong:
         output.problem(problem)
     for place in done.elsewhere:

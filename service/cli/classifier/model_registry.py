@@ -10,12 +10,13 @@ from classifiers.model.keyed_seal import seal_of
 from classifiers.model.site.layer import SiteLayer, parse
 from service import compose
 from service.cli import output
-from service.cli.classifier.retrain import BY, gate_data, shadow_lines
+from service.cli.classifier.retrain import gate_data, shadow_lines
 from service.cli.output import json_document
 from service.errors import ConfigurationError, FaultlineError
 from service.learning import retraining
 from service.learning.promotion import BY_A_PERSON
 from service.learning.records import PACKAGED
+from service.people.records import COMMAND_LINE
 from service.settings import Settings
 
 PREFIX = "site-"
@@ -89,7 +90,7 @@ def seal(services: compose.Services, layer_id: str) -> None:
     key = key_of(services.settings)
     with services.store.unit_of_work() as work:
         work.site_layers.seal(layer_id, seal_of(work.site_layers.get(layer_id).text.encode(), key))
-        work.audit_log.append(BY, "model.sealed", f"model/{layer_id}")
+        work.audit_log.append(COMMAND_LINE, "model.sealed", f"model/{layer_id}")
     output.line(f"sealed: {layer_id}")
 
 
@@ -128,7 +129,7 @@ def promote(services: compose.Services, layer_id: str) -> None:
         Conflict: the gate refused it, or it is of another model.
     """
     services.store.check_for_changes()
-    services.retraining.promotions.promote(layer_id, BY, reason=BY_A_PERSON)
+    services.retraining.promotions.promote(layer_id, COMMAND_LINE, reason=BY_A_PERSON)
     output.line(f"{layer_id} is in use in all processes within ten seconds")
 
 
@@ -139,7 +140,7 @@ def rollback(services: compose.Services) -> None:
         Conflict: there was none before.
     """
     services.store.check_for_changes()
-    active, before = services.retraining.promotions.rollback(BY)
+    active, before = services.retraining.promotions.rollback(COMMAND_LINE)
     output.line(f"{before} is in use again instead of {active}")
 
 

@@ -11,11 +11,11 @@ from service.learning import gate
 from service.learning.records import GateResult
 from service.learning.retraining import Candidate
 from service.learning.shadow_figures import ShadowFigures
+from service.people.records import COMMAND_LINE
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-BY = "the command line"
 _REVIEWED = 10
 
 
@@ -50,7 +50,7 @@ def learn(services: compose.Services, *, promote: bool = True, as_json: bool = F
     Raises:
         FaultlineError: the database does not answer, or there is no model.
     """
-    made = services.retraining.retrain(BY, promote=promote, progress=output.progress)
+    made = services.retraining.retrain(COMMAND_LINE, promote=promote, progress=output.progress)
     if as_json:
         json_document(
             {

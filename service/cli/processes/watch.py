@@ -65,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
     output.log_to_stderr()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     logging.getLogger("urllib3").setLevel(logging.ERROR)
-    sender, tell_nodes = _sender(args)
-    measures, known, clock = WatcherMetrics(), NodeStates(), SystemClock()
+    sender, send_nodes = _sender(args)
+    metrics, known, clock = WatcherMetrics(), NodeStates(), SystemClock()
     api = connect(args.kubeconfig, args.context)
     watcher = Watcher(
         api,
@@ -79,14 +79,14 @@ def run(args: argparse.Namespace) -> int:
             args.state,
         ),
         sender,
-        tell_nodes,
+        send_nodes,
         EvidenceCollector(api, known, None if args.no_logs else PodLogReader(api, known.silent)),
         known,
         clock,
-        measures,
+        metrics,
     )
     try:
-        with _metrics(args.metrics, measures):
+        with _metrics(args.metrics, metrics):
             stop = SignalShutdownFlag()
             stop.listen()
             watcher.run(stop)
@@ -158,13 +158,13 @@ def _token(path: Path) -> Callable[[], str]:
 
 
 @contextmanager
-def _metrics(place: str | None, measures: WatcherMetrics) -> Iterator[None]:
+def _metrics(place: str | None, metrics: WatcherMetrics) -> Iterator[None]:
     if place is None:
         yield
         return
     host, _, port = place.rpartition(":")
     try:
-        server = serve_metrics(host.strip("[]") or "127.0.0.1", int(port), measures.registry)
+        server = serve_metrics(host.strip("[]") or "127.0.0.1", int(port), metrics.registry)
     except (OSError, ValueError, OverflowError) as error:
         raise ConfigurationError(f"--metrics: {place} can't be used: {error}") from None
     try:

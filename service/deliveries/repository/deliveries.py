@@ -7,9 +7,8 @@ due again then.
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, literal_column, or_, select, update
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.deliveries.records import DeliveryState, DueDelivery, FailureFacts, NewDelivery, StoredDelivery
 from service.deliveries.tables import deliveries, outbox
@@ -19,6 +18,7 @@ from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.packing import unpack
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 _COLUMNS = ("message_id", "endpoint", "state", "available_at", "attempts", "detail", "done_at")
@@ -27,12 +27,8 @@ DETAIL = 300
 WAITING: ColumnElement[str] = literal_column("'waiting'")
 
 
-class DeliveryReader:
+class DeliveryReader(TimedReader):
     """Reads deliveries."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def due(self, endpoint: str) -> bool:
         """Whether a delivery of the endpoint is due."""

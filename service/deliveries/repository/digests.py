@@ -4,20 +4,16 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from hashlib import blake2b
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import delete, select
 
-from service.clock import Clock
 from service.deliveries.tables import digests
 from service.sql import bulk
+from service.sql.reader import TimedReader
 from service.sql.types import utc
 
 
-class DigestReader:
+class DigestReader(TimedReader):
     """Reads digests."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def last(self, endpoint: str, keys: Collection[str]) -> Mapping[str, datetime]:
         """When a message of each digest was last sent; absent: never."""

@@ -3,24 +3,20 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, and_, or_, select, update
+from sqlalchemy import and_, or_, select, update
 
-from service.clock import Clock
 from service.deliveries.records import OutboxMessage, StoredMessage
 from service.deliveries.tables import outbox
 from service.sql import bulk
 from service.sql.packing import dump, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 _COLUMNS = ("type", "key", "payload", "created_at", "available_at", "attempts")
 
 
-class OutboxReader:
+class OutboxReader(TimedReader):
     """Reads outbox messages."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def waiting(self) -> bool:
         """Whether a message can be leased now."""

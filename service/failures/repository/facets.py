@@ -14,7 +14,7 @@ from service.failures.records import FailureFilter, GroupShare, GroupShares
 from service.failures.repository import list_parts, listing
 from service.failures.tables import failures
 from service.groups.tables import group_fingerprints
-from service.sql.types import LATEST
+from service.times import MAX_TIME
 
 OVER = 1_000  # failures that are counted
 OVER_SEARCHED = 500  # for a search of common words, which examines every row
@@ -59,7 +59,7 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
     searched = listing.look_up_words(connection, filters)
     over = min(over, OVER_SEARCHED) if searched.common else over
     for part in list_parts.parts(connection, filters):
-        rows_found = listing.row_search(connection, part, searched, now=filters.until or LATEST)
+        rows_found = listing.row_search(connection, part, searched, now=filters.until or MAX_TIME)
         newest = rows_found.found(over + 1)
         rows = connection.execute(select(*_READ).join(newest, newest.c.id == failures.c.id)).all()
         found.update((row.id, row) for row in rows)
@@ -95,7 +95,7 @@ def _most_common(values: Iterable[str | None]) -> tuple[FacetValue, ...]:
 
 def group_shares(connection: Connection, filters: FailureFilter, *, most: int) -> GroupShares:
     """The `most` most frequent groups among the newest failures that match a filter without words and group."""
-    search = listing.row_search(connection, filters, listing.SearchedWords(()), now=filters.until or LATEST)
+    search = listing.row_search(connection, filters, listing.SearchedWords(()), now=filters.until or MAX_TIME)
     newest = search.found(OVER)
     group_id = group_fingerprints.c.group_id
     rows = connection.execute(

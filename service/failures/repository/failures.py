@@ -43,9 +43,8 @@ from service.log_storage.records import LogsToStore
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import unpack
-from service.sql.types import clean, names_of, short, utc
+from service.sql.types import HIGHEST_ID, clean, names_of, short, utc
 
-_HIGHEST_ID = 2**63 - 1
 _JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")
 
 
@@ -70,7 +69,7 @@ class FailureReader:
 
     def details(self, failure_ids: Sequence[int]) -> dict[int, FailureDetail]:
         """Everything that is stored about failures, by id, with one query a table; unknown ids are left out."""
-        rows = self.rows([one for one in failure_ids if 0 < one <= _HIGHEST_ID])
+        rows = self.rows([one for one in failure_ids if 0 < one <= HIGHEST_ID])
         if not rows:
             return {}
         versions = self._versions(list(rows))

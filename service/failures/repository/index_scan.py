@@ -30,7 +30,6 @@ _EQUAL = {
 
 _Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
 _NamedTest = tuple[str, _Test]  # with the name of the column that it tests
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 _NO_INDEX = ("suspect_node", "counted")
 
 
@@ -187,7 +186,7 @@ def equality_tests(filters: FailureFilter) -> list[_NamedTest]:
     ]
     if filters.status == COUNTED_AS_FAILED:  # several statuses: no index yields them in the order of the list
         found.append(("counted", lambda column: column))
-        found.append(("status", lambda column: column.in_(_FAILED)))
+        found.append(("status", lambda column: column.in_(FAILURE_STATUSES)))
     if filters.abstained is not None:
         found.append(("abstained", (lambda column: column) if filters.abstained else (lambda column: ~column)))
     if filters.suspect is not None:  # the rule of classifiers.suspected_place

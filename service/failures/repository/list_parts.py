@@ -13,9 +13,9 @@ from service.contracts.page import Page
 from service.failures.records import FailureFilter, FailureRow, FailureSort, Visibility
 from service.failures.repository import listing
 from service.groups.tables import group_fingerprints
+from service.sql.types import HIGHEST_ID
 
 GROUP_FINGERPRINTS = 50  # of one manually merged group
-_HIGHEST = 2**63 - 1
 
 
 def parts(connection: Connection, filters: FailureFilter) -> list[FailureFilter]:
@@ -29,7 +29,7 @@ def parts(connection: Connection, filters: FailureFilter) -> list[FailureFilter]
 def _of_group(connection: Connection, filters: FailureFilter) -> list[FailureFilter]:
     if filters.group is None or not (filters.group.isascii() and filters.group.isdigit()):
         return [filters]
-    number = min(int(filters.group), _HIGHEST)
+    number = min(int(filters.group), HIGHEST_ID)
     prints = connection.execute(
         select(group_fingerprints.c.fingerprint).where(group_fingerprints.c.group_id == number)
     ).scalars()

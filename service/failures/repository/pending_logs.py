@@ -3,24 +3,20 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import delete, select, update
 
-from service.clock import Clock
 from service.failures.records import PendingLog
 from service.failures.tables import pending_logs
 from service.sql import bulk
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import utc
 
 _COLUMNS = ("attempt_id", "failure_id", "refs", "tries", "next_at", "until")
 
 
-class PendingLogRepository:
+class PendingLogRepository(TimedReader):
     """Writes pending logs."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def add(self, entries: Sequence[PendingLog]) -> None:
         """Store them; an entry for the same attempt is replaced."""

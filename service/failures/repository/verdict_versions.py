@@ -15,7 +15,7 @@ from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.bulk import chunks
 from service.sql.packing import pack
-from service.sql.types import clean, short, utc
+from service.sql.types import HIGHEST_ID, clean, short, utc
 from service.statistics.repository import rollups
 
 HEADLINE: Final = 300  # characters
@@ -25,7 +25,6 @@ VERDICT_COLUMNS = (
 )
 VERSION_COLUMNS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
 DELTA_COLUMNS = ("failure_id", "fingerprint", "sign")
-_HIGHEST_ID = 2**63 - 1
 _IDS_OF_WORK_ITEM = 100  # failures of one work item, so that its transaction is short
 
 
@@ -52,7 +51,7 @@ class NewVersion:
 def lock(connection: Connection, failure_ids: Sequence[int]) -> dict[int, CurrentVersion]:
     """The current version of each failure that is stored, locked until the transaction ends."""
     found: dict[int, CurrentVersion] = {}
-    for some in chunks(sorted(one for one in failure_ids if 0 < one <= _HIGHEST_ID)):
+    for some in chunks(sorted(one for one in failure_ids if 0 < one <= HIGHEST_ID)):
         wanted = (
             select(
                 *(failures.c[name] for name in ("id", "version", "source", "ended_at", "fingerprint")),

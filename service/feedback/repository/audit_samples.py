@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, case, select, update
+from sqlalchemy import ColumnElement, Row, case, select, update
 
-from service.clock import Clock
 from service.failures.tables import failures, verdicts
 from service.feedback.records import Audit, AuditResult
 from service.feedback.tables import audit_samples, feedback
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import unpack
+from service.sql.reader import TimedReader
 from service.sql.types import utc
 
 JUDGED: Final = "judged"  # the stratum of failures that a person judged before the draw
@@ -25,12 +25,8 @@ _UNSURE: Final = "unsure"
 _DRAW_LOCK: Final = 0x64726177  # "draw"
 
 
-class AuditReader:
+class AuditReader(TimedReader):
     """Reads samples."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def audit(self, week: str) -> tuple[Audit, ...]:
         """The sample of a week, in the order of the ids, without the machine's answers."""

@@ -5,10 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, delete, func, insert, literal, or_, select, tuple_, update
+from sqlalchemy import Row, case, delete, func, insert, literal, or_, select, tuple_, update
 
 from classifiers.data.labelled_cases import AXES
-from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.failures.tables import failures
@@ -17,6 +16,7 @@ from service.feedback.tables import audit_samples, feedback, labels, saved_views
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack
+from service.sql.reader import TimedReader
 from service.sql.types import UtcDateTime, clean, short, utc
 
 _WORDS = 200  # judgements of one failure, and as many votes
@@ -24,12 +24,8 @@ _HELD = 200  # characters
 MOST_VIEWS = 200  # of one person, of all pages (judgement): more are no help, and a script could fill the database
 
 
-class FeedbackReader:
+class FeedbackReader(TimedReader):
     """Reads feedback."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def of(self, failure_id: int) -> tuple[StoredFeedback, ...]:
         """The feedback on a failure that was not withdrawn, oldest first: the newest judgements and the newest votes.

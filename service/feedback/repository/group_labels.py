@@ -5,24 +5,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Row, delete, select
 
-from service.clock import Clock
 from service.feedback.records import GroupLabel
 from service.feedback.tables import group_labels
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 MOST = 20  # labels of one group; older ones can't be withdrawn
 
 
-class GroupLabelReader:
+class GroupLabelReader(TimedReader):
     """Reads labels of groups."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def of(self, group_id: int) -> tuple[GroupLabel, ...]:
         """The labels of a group that were not withdrawn, the latest first; at most 20."""

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from classifiers.contracts import NotDiagnostic
 from classifiers.diagnostic_files.torchrun_error import read_error_file
 from service.formats import field_reading
+from service.times import MAX_TIME
 
 _MESSAGE_CHARS = 4096  # as much as the kubelet keeps of a termination message
-_LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Containe
 def first_failed(containers: Iterable[ContainerEnd]) -> ContainerEnd | None:
     """Return the container that failed first, ignoring sidecars that were stopped at the end."""
     failed = [one for one in containers if one.exit_code]
-    return min(failed, key=lambda one: (one.ended_at or _LATEST, not one.init), default=None)
+    return min(failed, key=lambda one: (one.ended_at or MAX_TIME, not one.init), default=None)
 
 
 def started_at(containers: Iterable[ContainerEnd]) -> datetime | None:

@@ -8,14 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service.contracts.event import JobCompletion, Status
+from service.contracts.event import JobCompletion
 from service.formats import field_reading
 from service.formats.field_reading import Skipped
 from service.formats.kubernetes import meta as kubernetes_meta
-
-_GOOD = ("Succeeded", "Complete", "Completed")
-# A PyTorchJob has the reason PyTorchJobFailed for every failure (`pkg/controller.v1/common/job.go`).
-_PAST_DEADLINE = "was active longer than specified deadline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,47 +33,23 @@ def read(
     """
     meta = kubernetes_meta.read_meta(job)
     status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
-    conditions = kubernetes_meta.true_conditions(status)
-    good = next((conditions[name] for name in _GOOD if name in conditions), None)
-    suspended = conditions.get("Suspended")
-    midway = ""
-    if (failed := conditions.get("Failed")) is not None:
-        outcome = Status.TIMEOUT if _past_deadline(failed) else Status.FAILED
-        cause, ended_at = failed, failed.at
-    elif good is not None:
-        outcome, cause = Status.SUCCEEDED, good
-        ended_at = good.at
-    elif deleted:
-        outcome, cause, ended_at = Status.CANCELLED, None, kubernetes_meta.last_change(job, meta)
-    elif suspended is not None and kubernetes_meta.stopped_midway(meta, suspended):
-        outcome, cause, ended_at = Status.CANCELLED, suspended, suspended.at
-        midway = f":suspended:{ended_at}"
-    else:
+    end = kubernetes_meta.end_of(job, meta, kind, deleted=deleted)
+    if end is None:
         return Skipped(f"Kubernetes: a {kind} that has not ended")
-    ended_at = field_reading.instant(status, "completionTime", "status.") or ended_at
-    if ended_at is None:
-        raise field_reading.unreadable("status.conditions", f"a time on the condition that ended the {kind}")
     shape = _SHAPES[kind](spec)
     started_at = field_reading.instant(status, "startTime", "status.") or meta.created_at
     values = kubernetes_meta.common(meta, cluster, job) | {
-        "event_id": kubernetes_meta.event_id(meta, kind, ended_at) + midway,
+        "event_id": kubernetes_meta.event_id(meta, kind, end.at) + end.id_suffix,
         **kubernetes_meta.attempt_facts(meta, kind),
         "framework": shape.framework,
-        "status": outcome,
-        "reason": cause.reason if cause else "Deleted",
-        "message": cause.message if cause else None,
+        **end.facts(),
         "submitted_at": meta.created_at,
         "started_at": started_at,
-        "ended_at": ended_at,
         "time_limit_s": shape.time_limit_s,
         "restart_count": field_reading.whole(status, "restarts", "status."),
         **shape.facts,
     }
     return field_reading.build(values)
-
-
-def _past_deadline(failed: kubernetes_meta.Condition) -> bool:
-    return failed.reason == "DeadlineExceeded" or _PAST_DEADLINE in (failed.message or "")
 
 
 def _job_set(spec: Mapping[str, Any]) -> _Shape:

@@ -10,8 +10,14 @@ from typing import Any
 
 import orjson
 
+from service.contracts.event import Status
 from service.formats import field_reading
 
+# Fields without which a record is read all the same, with all that is below them.
+OPTIONAL = frozenset(
+    {"metadata.annotations", "metadata.creationTimestamp", "metadata.labels", "spec.activeDeadlineSeconds"}
+    | {"spec.entrypoint", "spec.nodeName", "spec.nodeSelector", "status.message", "status.restarts", "status.startTime"}
+)
 # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 _SUFFIXES: dict[str, Decimal | int] = {
     "": 1, "m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15,
@@ -28,6 +34,9 @@ JOB_OWNERS = {
     "PyTorchJob": ("kubeflow.org/v1", "pytorchjobs"),
     "RayJob": ("ray.io/v1", "rayjobs"),
 }
+_SUCCEEDED = ("Succeeded", "Complete", "Completed")
+# A PyTorchJob has the reason PyTorchJobFailed for every failure (`pkg/controller.v1/common/job.go`).
+_PAST_DEADLINE = "was active longer than specified deadline"
 _POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 _OWN_PREFIX = "faultline/"
 # A queueing controller creates jobs suspended; a suspension later than this after creation stopped a running job.
@@ -190,6 +199,68 @@ def condition_times(status: Mapping[str, Any]) -> list[datetime]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an object ended, and when. Without a condition it was deleted; one that is suspended may end again."""
+
+    status: Status
+    at: datetime
+    condition: Condition | None
+    suspended: bool = False
+
+    @property
+    def id_suffix(self) -> str:
+        """What distinguishes this end from later ones of the same object, in the event's id."""
+        return f":suspended:{self.condition.at}" if self.suspended and self.condition is not None else ""
+
+    def facts(self) -> dict[str, Any]:
+        """The event fields that follow from it."""
+        reason, message = (
+            ("Deleted", None) if self.condition is None else (self.condition.reason, self.condition.message)
+        )
+        return {"status": self.status, "reason": reason, "message": message, "ended_at": self.at}
+
+
+def end_of(obj: Mapping[str, Any], meta: Meta, kind: str, *, deleted: bool) -> End | None:
+    """How an object ended by its conditions, None if it has not ended.
+
+    Args:
+        obj: the object.
+        meta: its metadata.
+        kind: its kind, for the error.
+        deleted: whether a watch has just reported its deletion.
+
+    Raises:
+        UnreadableRecord: it has ended, but says no time.
+    """
+    status = field_reading.mapping(obj, "status")
+    conditions = true_conditions(status)
+    failed, suspended = conditions.get("Failed"), conditions.get("Suspended")
+    succeeded = next((conditions[name] for name in _SUCCEEDED if name in conditions), None)
+    condition: Condition | None = None
+    is_suspended = False
+    if failed is not None:
+        outcome, condition = Status.TIMEOUT if _is_past_deadline(failed) else Status.FAILED, failed
+    elif succeeded is not None:
+        outcome, condition = Status.SUCCEEDED, succeeded
+    elif deleted:
+        outcome = Status.CANCELLED
+    elif suspended is not None and stopped_midway(meta, suspended):
+        outcome, condition, is_suspended = Status.CANCELLED, suspended, True
+    else:
+        return None
+    at = last_change(obj, meta) if condition is None else condition.at
+    at = field_reading.instant(status, "completionTime", "status.") or at
+    if at is None:
+        expected = f"a time (lastTransitionTime) on the condition that ended the {kind}"
+        raise field_reading.unreadable("status.conditions", expected)
+    return End(outcome, at, condition, suspended=is_suspended)
+
+
+def _is_past_deadline(failed: Condition) -> bool:
+    return failed.reason == "DeadlineExceeded" or _PAST_DEADLINE in (failed.message or "")
+
+
 def stopped_midway(meta: Meta, suspended: Condition | None) -> bool:
     """Return whether `Suspended` stopped a running job, as opposed to a job that waits in a queue."""
     if suspended is None or suspended.at is None or meta.created_at is None:
@@ -267,45 +338,3 @@ def _command(container: Mapping[str, Any]) -> str | None:
         if isinstance(value, Sequence) and not isinstance(value, str):
             parts += [part for part in value if isinstance(part, str)]
     return " ".join(parts) or None
-
-
-# A pod has this finalizer until its Job has counted its end.
-TRACKED = "batch.kubernetes.io/job-tracking"
-# Default of Kubernetes.
-BACKOFF_LIMIT = 6
-# It starts the next run at its scheduled time, independent of the result of this one.
-CRON_JOB = "CronJob"
-
-
-def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str | None:
-    """Describe what retries this work automatically; None if nothing does.
-
-    A Job retries until its backoffLimit is reached, including the end of `pod` if the Job has not counted it yet. The
-    controller of a Job may retry it too.
-    https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
-    """
-    meta = read_meta(job)
-    if meta.owner is not None and meta.owner[0] != CRON_JOB:
-        return f"{meta.owner[0]} {meta.owner[1]} controls this Job"
-    spec, status = field_reading.mapping(job, "spec"), field_reading.mapping(job, "status")
-    conditions = true_conditions(status)
-    if not {"Complete", "Failed", "FailureTarget"}.isdisjoint(conditions):
-        return None
-    if field_reading.whole(spec, "backoffLimitPerIndex", "spec.") is not None:
-        return _index_retrier(spec, pod)
-    failed = field_reading.whole(status, "failed", "status.") or 0
-    if pod is not None and TRACKED in (field_reading.mapping(pod, "metadata").get("finalizers") or ()):
-        failed += 1
-    limit = field_reading.whole(spec, "backoffLimit", "spec.")
-    limit = BACKOFF_LIMIT if limit is None else limit
-    if failed > limit:
-        return None
-    return f"the Job's own backoffLimit: {failed} of {limit} retries are used"
-
-
-def _index_retrier(spec: Mapping[str, Any], pod: Mapping[str, Any] | None) -> str | None:
-    limit = field_reading.whole(spec, "backoffLimitPerIndex", "spec.") or 0
-    tried = retry_index(read_meta(pod)) if pod is not None else None
-    if pod is not None and (tried or 0) >= limit:
-        return None
-    return f"the Job's own backoffLimitPerIndex: {tried or 0} of {limit} retries are used"

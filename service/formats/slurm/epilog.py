@@ -14,6 +14,11 @@ from service.formats.field_reading import Skipped
 from service.formats.slurm.job import NO_END, STATES, base_state, exit_and_signal
 from service.formats.slurm.nodes import expand_nodes
 
+# Fields without which a record is read all the same, with all that is below them.
+OPTIONAL = frozenset(
+    {"SLURM_JOB_ACCOUNT", "SLURM_JOB_DERIVED_EC", "SLURM_JOB_NAME", "SLURM_JOB_NODELIST", "SLURM_JOB_PARTITION"}
+    | {"SLURM_JOB_USER", "SLURM_JOB_UID"}
+)
 _OUT_OF_MEMORY = "0:125"  # measured on Slurm 24.11
 _NODE_FAIL = "0:1"  # as above: what Slurm writes for a lost node, no SIGHUP; a script that gets SIGHUP is very rare
 _TIME_EXPECTED = "seconds since 1970 (Slurm sets it from 23.02 on; the script may add it)"

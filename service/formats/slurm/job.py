@@ -18,6 +18,12 @@ from service.formats.field_reading import Skipped
 from service.formats.slurm.nodes import expand_nodes
 from service.formats.slurm.paths import log_refs
 
+# Fields without which a record is read all the same, with all that is below them.
+OPTIONAL = frozenset(
+    {"account", "container", "exit_code", "failed_node", "features", "job_name", "nodes", "partition", "qos"}
+    | {"reservation_name", "script", "std_err", "std_in", "std_out", "time_limit", "total_cpus", "tres_alloc"}
+    | {"tres_req", "user_id", "username", "work_dir", "@start", "@submit"}
+)
 # Base states, https://slurm.schedmd.com/job_state_codes.html.
 STATES = {
     "COMPLETED": Status.SUCCEEDED,

@@ -10,10 +10,9 @@ from service.goodput.records import AttemptSum
 from service.goodput.repository import expressions
 from service.jobs.tables import jobs
 from service.sql import portable
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository.scope_conditions import ended_within
 
-UNKNOWN = "unknown"
 _HOUR_S, _DAY_S = 3_600.0, 86_400.0
 
 

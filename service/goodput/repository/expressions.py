@@ -23,13 +23,12 @@ from sqlalchemy import (
 from service.goodput.records import GPUS_PER_NODE, Quantiles
 from service.jobs.tables import jobs
 from service.sql import bulk
-from service.sql.types import utc
+from service.sql.types import HIGHEST_ID, utc
 from service.statistics.records import Scope
 from service.statistics.repository.scope_conditions import ended_within
 
 LARGEST = 1 << 20  # GPUs; the last size
 SIZES = tuple(1 << power for power in range(21))
-_HIGHEST_ID = 2**63 - 1
 
 
 def node_count(connection: Connection) -> ColumnElement[int]:
@@ -62,7 +61,7 @@ def ids_of_failures(connection: Connection, since: datetime, until: datetime, sc
     has more than some percent of them. SQLite looks each failure up in any case, so its range holds every id.
     """
     if not bulk.is_postgres(connection):
-        return 0, _HIGHEST_ID
+        return 0, HIGHEST_ID
     wanted = select(func.min(jobs.c.failure_id), func.max(jobs.c.failure_id))
     low, high = connection.execute(wanted.where(*ended_within(jobs, since, until, scope))).one()
     return (0, -1) if low is None else (low, high)

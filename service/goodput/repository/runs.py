@@ -19,7 +19,6 @@ from service.statistics.repository.scope_conditions import ended_within
 
 LONG_S = 86_400.0  # Kokolis et al. 2024 give ETTR of runs of a day or more
 _HOUR_S = 3_600.0
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 
 
 def sums(connection: Connection, since: datetime, until: datetime, scope: Scope) -> RunSums:
@@ -76,7 +75,7 @@ def times_to_restart(connection: Connection, since: datetime, until: datetime, s
     attempts = attempts_of_runs(connection, ended_within(jobs, since, until, scope))
     pause = portable.seconds(connection, attempts.c.started_at, attempts.c.previous_end)
     values = select(case((pause > 0, pause), else_=0.0).label("value")).where(
-        attempts.c.previous_status.in_(_FAILED), attempts.c.started_at.is_not(None)
+        attempts.c.previous_status.in_(FAILURE_STATUSES), attempts.c.started_at.is_not(None)
     )
     return expressions.quantiles(connection, values)
 

@@ -20,7 +20,6 @@ from service.times import instant_of
 # Events that arrive later are imported history or repaired queues: their delay is not the service's.
 LATEST_ARRIVAL = timedelta(days=1)
 HANGS_READ = 1_000  # the newest hangs of a period whose verdicts are read
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 
 
 def to_verdict(connection: Connection, since: datetime, until: datetime, scope: Scope) -> Quantiles:
@@ -33,7 +32,7 @@ def to_verdict(connection: Connection, since: datetime, until: datetime, scope: 
         .where(
             *ended_within(jobs, since, until, scope),
             verdicts.c.failure_id.between(*expressions.ids_of_failures(connection, since, until, scope)),
-            jobs.c.status.in_(_FAILED),
+            jobs.c.status.in_(FAILURE_STATUSES),
             arrival <= LATEST_ARRIVAL.total_seconds(),
         )
     )

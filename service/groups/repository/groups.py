@@ -4,9 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from sqlalchemy import Connection, and_, bindparam, func, insert, select, update
+from sqlalchemy import and_, bindparam, func, insert, select, update
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.groups.records import (
@@ -38,22 +37,18 @@ from service.groups.tables import (
     groups,
 )
 from service.sql import bulk, paging
-from service.sql.types import clean, utc
+from service.sql.reader import TimedReader
+from service.sql.types import HIGHEST_ID, clean, utc
 from service.times import bounded
 
 SHOWN = timedelta(days=28)
 NOTES = 100
 _BY_ID = select(*ROW).where(groups.c.id.in_(bindparam("ids", expanding=True)))
-_HIGHEST = 2**63 - 1
 _BY_STATE = paging.bounded_counts(groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None))
 
 
-class GroupReader:
+class GroupReader(TimedReader):
     """Reads groups."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def page(
         self,
@@ -85,7 +80,7 @@ class GroupReader:
             NotFound: no such group.
         """
         found = None
-        if 0 < group_id <= _HIGHEST:
+        if 0 < group_id <= HIGHEST_ID:
             found = self._connection.execute(select(*ROW).where(groups.c.id == group_id)).first()
         if found is None:
             raise NotFound(f"no group {group_id}")

@@ -28,7 +28,8 @@ from service.groups.records import GroupFilter, GroupRow, GroupSort, GroupState
 from service.groups.tables import group_facets, group_fingerprints, group_hours, group_mutes, groups
 from service.sql import bulk
 from service.sql import paging as cursors
-from service.sql.types import LATEST, UtcDateTime, clean, utc
+from service.sql.types import UtcDateTime, clean, utc
+from service.times import MAX_TIME
 
 FEW = 500  # groups with a name: up to this number they are looked up by it
 WINDOW = 5_000  # the most groups that a page reads
@@ -161,7 +162,7 @@ def _hit(connection: Connection, filters: GroupFilter) -> tuple[list[int] | None
 
 
 def _conditions(
-    filters: GroupFilter, of: Any, hits: Sequence[tuple[str, str | BindParameter[Any]]], now: datetime = LATEST
+    filters: GroupFilter, of: Any, hits: Sequence[tuple[str, str | BindParameter[Any]]], now: datetime = MAX_TIME
 ) -> list[ColumnElement[bool]]:
     conditions = [of[name] == clean(value) for name in _EQUAL if (value := getattr(filters, name)) is not None]
     for kind, name in hits:

@@ -18,7 +18,7 @@ from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
 from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers
 from service.formats.kubernetes import meta as kubernetes_meta
-from service.formats.kubernetes.meta import retrier
+from service.formats.kubernetes.job import retrier
 from service.hooks.kubernetes import manifest
 from service.hooks.kubernetes.manifest import ManifestError
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection

@@ -15,7 +15,7 @@ from service.sql.bulk import upsert
 from service.sql.reader import Reader
 from service.sql.types import short, utc
 
-LATEST = 200  # per resource
+MOST_SIGNALS = 200  # per resource
 _COLUMNS = ("fold_key", "failure_id", "at", "user_name")
 
 
@@ -35,7 +35,7 @@ class IncidentSignalReader(Reader):
                 "SELECT wanted.key, one.failure_id, one.at, one.user_name FROM unnest(%s::text[]) AS wanted (key) "
                 "CROSS JOIN LATERAL (SELECT failure_id, at, user_name FROM signals "
                 "WHERE fold_key = wanted.key AND at >= %s ORDER BY at DESC LIMIT %s) AS one",
-                (list(names), earliest, LATEST),
+                (list(names), earliest, MOST_SIGNALS),
             ).all()
         else:
             query = (
@@ -47,7 +47,7 @@ class IncidentSignalReader(Reader):
                 )
                 .where(incident_signals.c.fold_key == bindparam("key"), incident_signals.c.at >= earliest)
                 .order_by(incident_signals.c.at.desc())
-                .limit(LATEST)
+                .limit(MOST_SIGNALS)
             )
             rows = [row for name in names for row in self._connection.execute(query, {"key": name})]
         for key, failure_id, at, user in rows:

@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, or_, select, update
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.failures.tables import failures
@@ -18,6 +17,7 @@ from service.jobs.tables import jobs
 from service.resubmissions.tables import lineages, requests
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 
@@ -55,12 +55,8 @@ def count_members(connection: Connection, incident_id: int) -> MemberCounts:
 JOBS_SHOWN = 500
 
 
-class IncidentReader:
+class IncidentReader(TimedReader):
     """Reads incidents."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def opened(self, cluster: str | None = None) -> list[Incident]:
         """The open incidents, oldest first."""

@@ -2,24 +2,20 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
-from service.clock import Clock
 from service.learning.records import ReclassificationRun, Reclassified
 from service.learning.tables import reclassification_runs, reclassified_ranges
 from service.sql import bulk
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import utc
 
 LOCK = 0x6661756C_72756E73
 
 
-class ReclassificationRunReader:
+class ReclassificationRunReader(TimedReader):
     """Reads runs."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def unfinished(self, name: str) -> ReclassificationRun | None:
         """The run of this name that is not done."""

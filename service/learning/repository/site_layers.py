@@ -4,9 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Row, delete, func, insert, select, update
 
-from service.clock import Clock
 from service.errors import NotFound
 from service.learning.records import PACKAGED, ROLLBACK_FROM, GateResult, Promotion, StoredLayer
 from service.learning.shadow_figures import ShadowFigures
@@ -14,6 +13,7 @@ from service.learning.tables import model_promotions, site_layers
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 LOCK = 0x6661756C_6D6F6465
@@ -21,12 +21,8 @@ _REASON = 500  # characters
 _REFUSALS = 100  # the newest layers among which a refused one is looked for: more than are kept
 
 
-class SiteLayerReader:
+class SiteLayerReader(TimedReader):
     """Reads site layers and promotions."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def get(self, layer_id: str) -> StoredLayer:
         """One layer.

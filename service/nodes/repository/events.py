@@ -4,15 +4,15 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, exists, func, or_, select, text, tuple_
+from sqlalchemy import Row, delete, exists, func, or_, select, text, tuple_
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
 from service.nodes.tables import node_events
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
 from service.sql.portable import KeyJoin
+from service.sql.reader import TimedReader
 from service.sql.types import clean, short, utc
 
 TEXT_MOST = 2_000  # characters
@@ -20,12 +20,8 @@ _CHUNK = 200
 _BATCH = 500
 
 
-class NodeEventReader:
+class NodeEventReader(TimedReader):
     """Reads node events."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def any_since(self, at: datetime) -> bool:
         """Whether there is an event at or after `at`, or a window that reaches it; one query."""

@@ -3,22 +3,18 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
-from service.clock import Clock
 from service.nodes.records import Repair
 from service.nodes.repository.suspicion import Key, SuspicionReader
 from service.nodes.tables import nodes
 from service.sql.bulk import upsert
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 
-class RepairReader:
+class RepairReader(TimedReader):
     """Reads node repairs."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def last(self, keys: Collection[Key]) -> Mapping[Key, datetime]:
         """The last repair of each of these nodes (cluster, node); nodes without one are absent."""

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, select
 
-from service.clock import Clock
 from service.nodes.tables import node_rechecks, node_work
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import utc
 
 WorkKind = Literal["jobs", "failures", "events", "places"]
@@ -33,12 +33,8 @@ class Work:
     body: Sequence[Any]
 
 
-class NodeWorkReader:
+class NodeWorkReader(TimedReader):
     """Reads background work on nodes."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def any(self) -> bool:
         """Whether there is any work."""

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 import orjson
-from sqlalchemy import Connection, Row, delete, or_, select, update
+from sqlalchemy import Row, delete, or_, select, update
 
-from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
 from service.people.tables import accounts, sessions
 from service.sql import bulk
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 Role = Literal["viewer", "owner", "operator", "admin"]
@@ -51,12 +51,8 @@ class Credentials:
     totp_secret: str | None
 
 
-class AccountReader:
+class AccountReader(TimedReader):
     """Reads accounts."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def named(self, name: str) -> Account:
         """The account of this name, including disabled ones.

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 
 from classifiers.redaction import redact
-from service.clock import Clock
 from service.errors import NotFound
 from service.people.records import Client, SessionRow
 from service.people.repository.accounts import Account, account_of_row
 from service.people.repository.tokens import hashed
 from service.people.tables import accounts, sessions
+from service.sql.reader import TimedReader
 from service.sql.types import UtcDateTime, clean, utc
 
 last_used = func.coalesce(sessions.c.used_at, sessions.c.created_at, type_=UtcDateTime)
@@ -23,12 +23,8 @@ _MOST = 100  # sessions of one account or token; beyond it its oldest are remove
 _ID = 16  # characters of the hash that identify a session; they say nothing about the cookie's value
 
 
-class SessionReader:
+class SessionReader(TimedReader):
     """Reads sessions."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def of_account(
         self, account_id: int, current: str = "", *, idle: timedelta | None = None

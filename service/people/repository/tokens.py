@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any, get_args
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
+from sqlalchemy import ColumnElement, Row, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
 from service.people.records import Scope, Token
 from service.people.tables import tokens
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 PREFIX = "flt_"  # so that secret scanners recognise a token
@@ -26,12 +26,8 @@ _ANY = select(tokens.c.id).where(tokens.c.revoked_at.is_(None)).limit(1)
 _NAME = 200  # characters
 
 
-class TokenReader:
+class TokenReader(TimedReader):
     """Reads API tokens."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def find(self, secret: str) -> Token | None:
         """The unrevoked token with this secret, if it has not expired."""

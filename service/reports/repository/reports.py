@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, and_, func, select, tuple_
+from sqlalchemy import ColumnElement, Row, Table, and_, func, select, tuple_
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.reports.records import EVERYTHING, PublishedReport
 from service.reports.tables import reports, scoped_reports
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 from service.statistics.records import Scope
 
@@ -31,12 +31,8 @@ class Published:
     body: Mapping[str, Any]
 
 
-class ReportReader:
+class ReportReader(TimedReader):
     """Reads weekly reports."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def latest(self, week: str, scope: Scope = EVERYTHING) -> Published | None:
         """The newest version of a week; None if it was never published."""

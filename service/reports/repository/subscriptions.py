@@ -3,22 +3,18 @@
 import secrets
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Row, delete, select, update
 
-from service.clock import Clock
 from service.reports.records import NewSubscription, Subscription
 from service.reports.tables import report_subscriptions as subscriptions
 from service.sql import bulk
+from service.sql.reader import TimedReader
 from service.sql.types import clean, short, utc
 from service.statistics.records import Scope
 
 
-class SubscriptionReader:
+class SubscriptionReader(TimedReader):
     """Reads subscriptions."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def all(self) -> tuple[Subscription, ...]:
         """All subscriptions, in the order of endpoint, recipient and scope."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -32,14 +32,12 @@ from service.reports.weekly_facts import GroupFacts
 from service.sql import bulk
 from service.sql.reader import Reader
 from service.sql.types import clean, utc
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository.scope_conditions import in_scope
+from service.times import EPOCH
 
-UNKNOWN = "unknown"
 Breakdown = Literal["cause", "category", "symptom"]
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 _STATUS = func.coalesce(failures.c.status, "")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
 _LOST = failures.c.gpu_hours_lost
 
@@ -122,7 +120,7 @@ class WeeklyCountReader(Reader):
                     jobs.c.ended_at >= utc(since),
                     jobs.c.ended_at < utc(until),
                     jobs.c.counted,
-                    jobs.c.status.in_(_FAILED),
+                    jobs.c.status.in_(FAILURE_STATUSES),
                     jobs.c.gpu_hours_lost > 0,
                     *in_scope(jobs, scope),
                 )
@@ -209,8 +207,8 @@ class WeeklyCountReader(Reader):
                 .distinct()
             ).scalars()
         )
-        first, last = -((_EPOCH - since) // _HOUR), (until - _EPOCH) // _HOUR
-        return tuple(_EPOCH + number * _HOUR for number in range(first, last) if number not in seen)
+        first, last = -((EPOCH - since) // _HOUR), (until - EPOCH) // _HOUR
+        return tuple(EPOCH + number * _HOUR for number in range(first, last) if number not in seen)
 
     def seconds_to_verdict(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> list[float]:
         """Seconds from each event's arrival to its first verdict, ascending."""
@@ -345,6 +343,6 @@ def _failed(since: datetime, until: datetime, scope: Scope) -> list[ColumnElemen
         failures.c.ended_at >= since,
         failures.c.ended_at < until,
         failures.c.counted,
-        _STATUS.in_(_FAILED),
+        _STATUS.in_(FAILURE_STATUSES),
         *in_scope(failures, scope),
     ]

@@ -14,12 +14,10 @@ from service.jobs.repository import neighbours
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
 from service.sql.types import utc
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository.scope_conditions import ended_within
 
-UNKNOWN = "unknown"
-_FAILED = tuple(sorted(FAILURE_STATUSES))
-_FINISHED = (*_FAILED, Status.SUCCEEDED.value)
+_FINISHED = (*FAILURE_STATUSES, Status.SUCCEEDED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class WeeklyJobReader:
     def counts(self, bounds: Sequence[datetime], scope: Scope = EVERYTHING) -> PeriodJobs:
         """The jobs of consecutive days; day n lasts from `bounds[n]` to `bounds[n + 1]`."""
         ended = _ended(self._connection, [utc(bound) for bound in bounds], scope)
-        failed = case((ended.c.status.in_(_FAILED), ended.c.is_last), else_=0)
+        failed = case((ended.c.status.in_(FAILURE_STATUSES), ended.c.is_last), else_=0)
         days = self._connection.execute(
             select(
                 ended.c.day,
@@ -75,7 +73,7 @@ class WeeklyJobReader:
                 func.sum(ended.c.gpu_hours_lost).label("lost"),
             )
             .select_from(ended.outerjoin(failures, failures.c.id == ended.c.failure_id))
-            .where(ended.c.status.in_(_FAILED))
+            .where(ended.c.status.in_(FAILURE_STATUSES))
             # By position: an expression with parameters is another one to PostgreSQL.
             .group_by(literal_column("1"), literal_column("2"), literal_column("3"))
             .order_by(literal_column("1"), literal_column("2"), literal_column("3"))

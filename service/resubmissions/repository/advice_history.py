@@ -4,24 +4,20 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
-from service.clock import Clock
 from service.resubmissions.records import NewAdvice
 from service.resubmissions.tables import advice_history
 from service.sql import bulk
 from service.sql.packing import pack, unpack
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 _COLUMNS = ("failure_id", "version", "at", "policy", "decision", "mode", "step", "facts")
 
 
-class AdviceReader:
+class AdviceReader(TimedReader):
     """Reads advice."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def of(self, failure_id: int) -> list[tuple[int, datetime, str, str, str, Any]]:
         """Version, time, policy, decision, mode and facts of each advice on a failure, newest first."""

@@ -1,12 +1,12 @@
 """The kill switch: one row that every lease reads in its own transaction."""
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import select, update
 
-from service.clock import Clock
 from service.resubmissions.records import Switch
 from service.resubmissions.tables import kill_switches
 from service.sql import bulk
 from service.sql.bulk import upsert
+from service.sql.reader import TimedReader
 from service.sql.types import short
 
 NAME = "automation"
@@ -14,12 +14,8 @@ _POSITION = select(kill_switches).where(kill_switches.c.name == NAME)
 _LOCK = 0x737769746368  # "switch": a shared lock for leases, an exclusive one for changing the switch
 
 
-class KillSwitchReader:
+class KillSwitchReader(TimedReader):
     """Reads the kill switch."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def get(self) -> Switch:
         """The current position."""

@@ -10,16 +10,25 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-from sqlalchemy import Connection, and_, exists, func, or_, select, update
+from sqlalchemy import and_, exists, func, or_, select, update
 
-from service.clock import Clock
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.incidents.tables import incidents
-from service.resubmissions.records import AckResult, Lease, Mark, RecentResubmit, Request, RequestState, StoredRequest
+from service.resubmissions.records import (
+    AckResult,
+    HookAnswer,
+    Lease,
+    Mark,
+    RecentResubmit,
+    Request,
+    RequestState,
+    StoredRequest,
+)
 from service.resubmissions.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
 from service.resubmissions.tables import lineage_marks, requests, storms
 from service.sql import bulk
 from service.sql.bulk import chunks
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 _STATE_OF: Mapping[AckResult, RequestState] = {
@@ -30,12 +39,8 @@ _STATE_OF: Mapping[AckResult, RequestState] = {
 }
 
 
-class LeaseReader:
+class LeaseReader(TimedReader):
     """Reads leases."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def probed_lineages(self, incident_id: int) -> set[str]:
         """The lineages that were probes of an incident."""
@@ -199,23 +204,18 @@ class LeaseRepository(LeaseReader):
             leases.append(_lease(request, token, until))
         return leases
 
-    def record_result(
-        self,
-        request: StoredRequest,
-        result: AckResult,
-        *,
-        new_job_id: str | None = None,
-        detail: str | None = None,
-        state: RequestState | None = None,
+    def record_answer(
+        self, request: StoredRequest, answer: HookAnswer, *, state: RequestState | None = None
     ) -> Request:
         """Store a hook's answer; `state` overrides the state that the answer implies."""
+        detail = answer.detail
         changed = self._connection.execute(
             update(requests)
             .where(requests.c.id == request.id)
             .values(
-                state=state or _STATE_OF[result],
-                result=result,
-                new_job_id=short(new_job_id),
+                state=state or _STATE_OF[answer.result],
+                result=answer.result,
+                new_job_id=short(answer.new_job_id),
                 detail=short(detail, DETAIL_CHARACTERS) if detail is not None else request.detail,
                 ended_at=self._clock.now(),
                 leased_until=None,

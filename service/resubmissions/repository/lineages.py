@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 
-from sqlalchemy import Connection, and_, delete, exists, or_, select, update
+from sqlalchemy import and_, delete, exists, or_, select, update
 
-from service.clock import Clock
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.resubmissions.records import OPEN_STATES, LineageMember, Mark, PastAttempt
 from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
+from service.sql.reader import TimedReader
 from service.sql.types import clean, short
 
 Job = tuple[str, str]  # cluster, job_id
@@ -28,12 +28,8 @@ def key_of(cluster: str, job_id: str) -> str:
     return "l" + digest.hexdigest()
 
 
-class LineageReader:
+class LineageReader(TimedReader):
     """Reads lineages."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def find(self, wanted: Collection[Job]) -> dict[Job, LineageMember]:
         """The lineage of each of these jobs; roots and unknown jobs are absent."""

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_column, or_, select, text, update
 
-from service.clock import Clock
 from service.contracts.advice import FAILED, HELPED, Outcome, Plan
 from service.resubmissions.records import AwaitedRequest, Demotion, Request, TallyRow
 from service.resubmissions.repository.request_rows import request_of
@@ -15,6 +14,7 @@ from service.resubmissions.tables import AWAITED as AWAITED_SQL
 from service.resubmissions.tables import demotions, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
+from service.sql.reader import TimedReader
 from service.sql.types import UtcDateTime, clean, utc
 
 # The same condition as that of the partial index.
@@ -34,12 +34,8 @@ def _awaited_rows(connection: Connection, columns: str) -> str:
     return f"SELECT {columns} FROM requests{own} WHERE {AWAITED_SQL}"  # noqa: S608 - texts of ours
 
 
-class OutcomeReader:
+class OutcomeReader(TimedReader):
     """Reads outcomes of requests."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def any_awaited(self) -> bool:
         """Whether the end of any resubmitted job is expected."""

@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast, get_args
 
-from sqlalchemy import Connection, Row, Select, func, select, update
+from sqlalchemy import Row, Select, func, select, update
 
-from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import FieldError, NotFound
 from service.resubmissions.records import HOLD_TIME, NewRequest, Request, RequestState, StoredRequest
@@ -23,6 +22,7 @@ from service.resubmissions.tables import requests
 from service.sql import bulk, paging
 from service.sql import paging as cursors
 from service.sql.bulk import chunks
+from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
 # Every page reads the second. A statement that is made once is cheaper to execute.
@@ -35,12 +35,8 @@ _STARTS = bulk.BulkStatement(
 )
 
 
-class RequestReader:
+class RequestReader(TimedReader):
     """Reads requests."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def get(self, request_id: str) -> Request:
         """One request.

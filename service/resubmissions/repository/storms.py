@@ -2,21 +2,17 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import delete, select, update
 
-from service.clock import Clock
 from service.resubmissions.records import HeldStorm
 from service.resubmissions.tables import storms
 from service.sql.bulk import upsert
+from service.sql.reader import TimedReader
 from service.sql.types import short
 
 
-class StormReader:
+class StormReader(TimedReader):
     """Reads storms."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
 
     def held(self, cluster: str | None = None) -> dict[str, HeldStorm]:
         """The held keys of one cluster or of all."""

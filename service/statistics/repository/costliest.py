@@ -7,10 +7,10 @@ from functools import lru_cache
 from sqlalchemy import Connection, Executable, Integer, bindparam, literal_column, select, union_all
 
 from service.failures.tables import failures
-from service.sql.types import LATEST
 from service.statistics.records import Scope
 from service.statistics.repository.rollups import HOUR, PeriodParts
 from service.statistics.repository.scope_conditions import in_numbered_range, range_values
+from service.times import MAX_TIME
 
 MOST_SPANS = 3  # of hours that are over, between stale ones: each is a question of its own
 Costly = tuple[float, int]  # the GPU-hours that a failure lost, and its id
@@ -36,11 +36,11 @@ def read(
         after: failures that ended after this time count as well.
     """
     spans = _between(parts)
-    if parts.kept is None or len(spans) > MOST_SPANS:
+    if parts.cache is None or len(spans) > MOST_SPANS:
         return None
     key = (parts.first, parts.last, parts.noted, parts.version, "costliest", scope, most)
-    of_hours = parts.kept.get(key, lambda: [one for since, until in spans for one in of_span(since, until)])
-    ranges = [*parts.ranges, *([] if after is None else [(after, LATEST)])]
+    of_hours = parts.cache.get(key, lambda: [one for since, until in spans for one in of_span(since, until)])
+    ranges = [*parts.ranges, *([] if after is None else [(after, MAX_TIME)])]
     found = {*of_hours, *_of_rows(connection, ranges, scope, most)}
     return [failure_id for _, failure_id in sorted(found, reverse=True)[:most]]
 

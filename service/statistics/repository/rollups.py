@@ -9,7 +9,7 @@ no hour of their days is counted again (see versions.py).
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -44,26 +44,27 @@ from service.sql import bulk
 from service.sql.bulk import chunks
 from service.sql.reader import Reader
 from service.sql.types import UtcDateTime, clean, utc
-from service.statistics.kept_counts import KeptCounts
-from service.statistics.records import Scope
+from service.statistics.count_cache import CountCache
+from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository import sums, versions
 from service.statistics.repository.sums import FAILURES, JOBS
 from service.statistics.tables import day_counts, hour_counts, stale_hours
+from service.times import EPOCH
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
 SHORT = timedelta(hours=3)  # for shorter periods the rows themselves are read
-UNKEPT = timedelta(hours=48)  # for shorter periods too, where counts are not kept: reading counts takes more statements
+UNCACHED = timedelta(
+    hours=48
+)  # for shorter periods too, where counts are not kept: reading counts takes more statements
 MOST_TIMES = 3_000  # hours or days of a question that sums may answer; their list is part of the statement
 MANY = 48  # if a period has more stale hours, the rows are read
 SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
 FOLD_LOCK = 0x6661756C_686F7572
-UNKNOWN = "unknown"
 SCOPES = ("cluster", "queue", "team")
 _Spans = tuple[tuple[datetime, datetime], ...]
 _NOTES = 20_000  # read at a time
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class PeriodParts:
 
     Of these, the whole days in [first_day, last_day) except `broken` may be read from the sums of days. `summed` keeps
     which hours and days have sums over all jobs, by table and spans, as several questions about the period ask for it.
-    `kept` has the counts that were read before, of `version`; None: they are read from the database.
+    `cache` has the counts that were read before, of `version`; None: they are read from the database.
     """
 
     ranges: tuple[tuple[datetime, datetime], ...]
@@ -81,12 +82,12 @@ class PeriodParts:
     noted: tuple[datetime, ...]
     summed: dict[tuple[str, _Spans], set[datetime]] = field(default_factory=dict, compare=False)
     version: int | None = None
-    kept: KeptCounts | None = field(default=None, compare=False)
+    cache: CountCache | None = field(default=None, compare=False)
 
     @property
     def first_day(self) -> datetime:
         """The start of the first whole day."""
-        return -(-(self.first - _EPOCH) // DAY) * DAY + _EPOCH
+        return -(-(self.first - EPOCH) // DAY) * DAY + EPOCH
 
     @property
     def last_day(self) -> datetime:
@@ -112,18 +113,18 @@ def floor(at: datetime) -> datetime:
 
 def start_of_day(at: datetime) -> datetime:
     """The start of the day (UTC)."""
-    return (at - _EPOCH) // DAY * DAY + _EPOCH
+    return (at - EPOCH) // DAY * DAY + EPOCH
 
 
-def split(connection: Connection, since: datetime, until: datetime, kept: KeptCounts | None = None) -> PeriodParts:
+def split(connection: Connection, since: datetime, until: datetime, cache: CountCache | None = None) -> PeriodParts:
     """Split a period into parts; `kept`: where the counts of its hours are kept, for a session that does not write."""
     whole = PeriodParts(((since, until),), until, until, ())
-    if until - since <= (UNKEPT if kept is None else SHORT):
+    if until - since <= (UNCACHED if cache is None else SHORT):
         return whole
-    first, last = -(-(since - _EPOCH) // HOUR) * HOUR + _EPOCH, floor(until)
+    first, last = -(-(since - EPOCH) // HOUR) * HOUR + EPOCH, floor(until)
     noted, version = _state(connection, first, last)
-    kept = None if version is None else kept
-    if len(noted) > MANY or (kept is None and until - since <= UNKEPT):
+    cache = None if version is None else cache
+    if len(noted) > MANY or (cache is None and until - since <= UNCACHED):
         return whole
     ranges: list[tuple[datetime, datetime]] = []
     for begin, end in ((since, first), *((hour, hour + HOUR) for hour in noted), (last, until)):
@@ -133,7 +134,7 @@ def split(connection: Connection, since: datetime, until: datetime, kept: KeptCo
             ranges[-1] = (ranges[-1][0], end)
         else:
             ranges.append((begin, end))
-    return PeriodParts(tuple(ranges), first, last, noted, version=version, kept=kept)
+    return PeriodParts(tuple(ranges), first, last, noted, version=version, cache=cache)
 
 
 def _state(connection: Connection, first: datetime, last: datetime) -> tuple[tuple[datetime, ...], int | None]:
@@ -141,7 +142,7 @@ def _state(connection: Connection, first: datetime, last: datetime) -> tuple[tup
 
     The version changes whenever one of them is counted again; None: a process of an earlier release counted some.
     """
-    number = -(-(last - _EPOCH) // DAY) - (first - _EPOCH) // DAY
+    number = -(-(last - EPOCH) // DAY) - (first - EPOCH) // DAY
     found = connection.execute(_states(), {"day": start_of_day(first), "first": first, "last": last}).all()
     version = next((row.greatest for row in found if row.number == number), None)
     return tuple(sorted(row.hour for row in found if row.number is None)), version
@@ -177,10 +178,10 @@ def rows(
     """
     if parts.first >= parts.last:
         return ()
-    if parts.kept is None:
+    if parts.cache is None:
         return _read_rows(connection, parts, kind, scope, by, step)
     key = (parts.first, parts.last, parts.noted, parts.version, kind, scope, by, step)
-    return parts.kept.get(key, lambda: _read_rows(connection, parts, kind, scope, by, step))
+    return parts.cache.get(key, lambda: _read_rows(connection, parts, kind, scope, by, step))
 
 
 def _read_rows(

@@ -28,13 +28,11 @@ from service.contracts.event import FAILURE_STATUSES
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.sql import bulk
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository import sums
 from service.statistics.repository.scope_conditions import in_numbered_range, range_values
 
-UNKNOWN = "unknown"
 MOST_STATEMENTS = 200  # one for each question, scope and number of ranges
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 
 
 def read(
@@ -77,7 +75,7 @@ def _of_range(
     conditions = [*in_numbered_range(table, number, names), table.c.counted]
     if table is failures:
         # As an expression, so that no planner uses the index on status: the index on time has all columns.
-        conditions.append(func.coalesce(failures.c.status, "").in_(_FAILED))
+        conditions.append(func.coalesce(failures.c.status, "").in_(FAILURE_STATUSES))
     part = [] if unit is None else [part_of(table.c.ended_at, unit, postgres=postgres).label("part")]
     keys = [table.c[name] if name == "status" else _known(name) for name in by]
     lost = func.sum(table.c.gpu_hours_lost).label("lost")

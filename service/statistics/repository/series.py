@@ -12,6 +12,7 @@ from service.contracts.event import FAILURE_STATUSES, Status
 from service.sql.types import utc
 from service.statistics.records import PeriodCount, Scope
 from service.statistics.repository import rollups, row_counts, sums
+from service.times import EPOCH
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -20,11 +21,10 @@ WEEK = 7 * DAY
 # periods are in weeks, as 365 bars are more than a page can show.
 STEPS = ((3 * HOUR, timedelta(minutes=5)), (48 * HOUR, HOUR), (9 * DAY, 6 * HOUR), (92 * DAY, DAY))
 MOST_PARTS = 400  # of a series; for longer periods the latest ones
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 # The calendar has no week before the first and after the last of these: a series begins and ends within it.
 _EARLIEST, _LATEST = datetime(1, 2, 1, tzinfo=UTC), datetime(9999, 12, 1, tzinfo=UTC)
-ENDED = (*sorted(FAILURE_STATUSES), Status.SUCCEEDED.value)
+ENDED = (*FAILURE_STATUSES, Status.SUCCEEDED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def count_jobs(connection: Connection, split: rollups.PeriodParts, scope: Scope,
     """
     unit = min(step, HOUR)
     for row in row_counts.read(connection, split.ranges, sums.JOBS, scope, "status", unit=unit):
-        yield Counted(_EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
+        yield Counted(EPOCH + row.part * unit, row.jobs, row.lost, status=row.status)
     for row in rollups.rows(connection, split, sums.JOBS, scope, "status", step=step):
         yield Counted(row.at, row.jobs, row.lost, status=row.status)
 
@@ -126,7 +126,7 @@ def count_failures(
     """Failed jobs by side and time, as `count_jobs`."""
     unit = min(step, HOUR)
     for row in row_counts.read(connection, split.ranges, sums.FAILURES, scope, "side", unit=unit):
-        yield Counted(_EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)
+        yield Counted(EPOCH + row.part * unit, row.jobs, row.lost, side=row.side)
     found: Iterable[Row[Any]] = rollups.rows(connection, split, sums.FAILURES, scope, "status", "side", step=step)
     for row in found:
         if row.status in FAILURE_STATUSES:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -25,15 +25,24 @@ from service.jobs.tables import jobs
 from service.sql import paging
 from service.sql.portable import values_by_set
 from service.sql.types import UtcDateTime, utc
-from service.statistics.kept_counts import KeptCounts
-from service.statistics.records import ALL_JOBS, Health, HourCount, PeriodCount, Scope, Share, Stats, StatsDetail
+from service.statistics.count_cache import CountCache
+from service.statistics.records import (
+    ALL_JOBS,
+    UNKNOWN,
+    Health,
+    HourCount,
+    PeriodCount,
+    Scope,
+    Share,
+    Stats,
+    StatsDetail,
+)
 from service.statistics.repository import costliest, failure_shares, rollups, row_counts, series, sums
 from service.statistics.repository.series import Counted
 from service.statistics.tables import day_counts
+from service.times import EPOCH
 
 SERIES = timedelta(hours=24)
-UNKNOWN = "unknown"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
 _NAMES = values_by_set(day_counts.c.name, {kind: day_counts.c.scope == kind for kind in rollups.SCOPES}, most=100)
 
@@ -41,9 +50,9 @@ _NAMES = values_by_set(day_counts.c.name, {kind: day_counts.c.scope == kind for 
 class StatisticsReader:
     """Reads statistics. `kept`: where counts of hours that are over are kept, for a session that does not write."""
 
-    def __init__(self, connection: Connection, kept: KeptCounts | None = None) -> None:
+    def __init__(self, connection: Connection, cache: CountCache | None = None) -> None:
         self._connection = connection
-        self._kept = kept
+        self._cache = cache
         self._split: dict[tuple[datetime, datetime], rollups.PeriodParts] = {}
         self._jobs: dict[tuple[rollups.PeriodParts, Scope], list[Counted]] = {}
 
@@ -60,7 +69,7 @@ class StatisticsReader:
         """The parts of a period. They stay the same while this object reads, as several questions of a page do."""
         found = self._split.get((since, until))
         if found is None:
-            found = self._split[since, until] = rollups.split(self._connection, since, until, self._kept)
+            found = self._split[since, until] = rollups.split(self._connection, since, until, self._cache)
         return found
 
     def stats(self, since: datetime, until: datetime, scope: Scope = ALL_JOBS, detail: StatsDetail = "hours") -> Stats:
@@ -174,9 +183,9 @@ class StatisticsReader:
     def _hours(self, since: datetime, until: datetime, scope: Scope) -> tuple[HourCount, ...]:
         if since >= until:
             return ()
-        last = (until - timedelta(microseconds=1) - _EPOCH) // _HOUR
+        last = (until - timedelta(microseconds=1) - EPOCH) // _HOUR
         if until - since > SERIES:
-            since = _EPOCH + last * _HOUR - (SERIES - _HOUR)
+            since = EPOCH + last * _HOUR - (SERIES - _HOUR)
         parts = self._parts(since, until)
         finished: Counter[datetime] = Counter()
         failed: Counter[datetime] = Counter()
@@ -188,7 +197,7 @@ class StatisticsReader:
                 finished[row.at] += row.jobs
         for row in series.count_failures(self._connection, parts, scope, _HOUR):
             sides[row.at][row.side] += row.jobs
-        hours = (_EPOCH + number * _HOUR for number in range((since - _EPOCH) // _HOUR, last + 1))
+        hours = (EPOCH + number * _HOUR for number in range((since - EPOCH) // _HOUR, last + 1))
         return tuple(HourCount(hour, finished[hour], failed[hour], dict(sides[hour])) for hour in hours)
 
 

@@ -35,7 +35,6 @@ JOBS, FAILURES = "jobs", "failures"
 SCOPE = "sums"  # of rows of `days`
 _KEYS = ("status", "side", "cause")
 # Another set of statuses needs a migration that sums the counts again, as 0025 does.
-_FAILED = tuple(sorted(FAILURE_STATUSES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ _EMPTY: ColumnElement[Any] = literal("")
 
 def _insert(table: Table, one: _Sum, fixed: dict[str, ColumnElement[Any]], where: list[ColumnElement[bool]]) -> Insert:
     """Insert a sum of the rows of a table that meet the conditions, `fixed` being its other columns."""
-    failed = [table.c.status.in_(_FAILED)] if one.of == FAILURES else []
+    failed = [table.c.status.in_(FAILURE_STATUSES)] if one.of == FAILURES else []
     rest = {"status": literal(Status.FAILED.value) if one.of == FAILURES else _EMPTY, "side": _EMPTY, "cause": _EMPTY}
     keys = {name: table.c[name] if name in one.by else rest[name] for name in _KEYS}
     added: Select[Any] = select(

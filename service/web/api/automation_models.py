@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.contracts.event import Key
 from service.incidents.records import Incident, IncidentJob, IncidentKind, IncidentNote, MemberCounts
 from service.resubmissions.records import AckResult, Rate, Request, RequestState, Switch
 
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
 Token = Annotated[str, Field(min_length=1, max_length=100)]
 Detail = Annotated[str, Field(max_length=4_000)]
 
@@ -20,8 +20,8 @@ class _RequestBody(BaseModel):
 class LeaseRequest(_RequestBody):
     """A lease request. `hook` identifies the hook (kind and host) and is shown to people."""
 
-    hook: Name
-    cluster: Name
+    hook: Key
+    cluster: Key
     max: Annotated[int, Field(ge=1, le=100, strict=True, description="maximum number of requests")] = 10
     seconds: Annotated[int, Field(ge=1, le=3_600, strict=True, description="duration of the lease in seconds")] = 60
 
@@ -31,7 +31,7 @@ class Ack(_RequestBody):
 
     lease_token: Token
     result: AckResult
-    new_job_id: Name | None = None
+    new_job_id: Key | None = None
     detail: Detail | None = None
 
 
@@ -58,9 +58,9 @@ class Comment(_RequestBody):
 class IncidentRequest(_RequestBody):
     """A new incident: a kind of shared resource and its name, such as file_system and /scratch."""
 
-    cluster: Name
+    cluster: Key
     kind: IncidentKind
-    value: Name
+    value: Key
     comment: Annotated[str, Field(max_length=2_000)] | None = None
 
 

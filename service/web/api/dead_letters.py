@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 
 from service.web import resending, views
 from service.web.api.models import DeadLettersPage
-from service.web.api.parameters import Cursor, Limit
+from service.web.api.parameters import Cursor, Id, Limit
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
 from service.web.resending import Resent
@@ -25,7 +25,7 @@ def get_dead_letters(services: InjectedServices, limit: Limit = 50, cursor: Curs
 @router.post("/dead-letters/{letter_id}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
 def resend_dead_letter(
     services: InjectedServices,
-    letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    letter_id: Id,
     cluster: Annotated[
         str | None, Query(min_length=1, max_length=200, description="the cluster of a record that names none")
     ] = None,

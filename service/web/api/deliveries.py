@@ -8,11 +8,10 @@ from pydantic import BaseModel
 
 from service.deliveries.records import DeliveryState, EndpointState, StoredDelivery
 from service.web import views
-from service.web.api.parameters import Cursor, Limit
+from service.web.api.parameters import Cursor, Id, Limit
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
-from service.web.views import LONGEST_ID
 
 router = APIRouter(tags=["deliveries"])
 
@@ -61,7 +60,7 @@ def get_deliveries(
 )
 def resend_delivery(
     services: InjectedServices,
-    message_id: Annotated[int, Path(ge=1, le=LONGEST_ID)],
+    message_id: Id,
     endpoint: Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")],
 ) -> SentAgain:
     """Retry an ended delivery with a fresh retry schedule."""

@@ -5,10 +5,11 @@ from typing import Annotated, Literal, cast
 from fastapi import APIRouter, Query, Request
 
 from service.formats.recognise import EXPECTED
-from service.web import event_intake, request_body
+from service.web import event_intake
 from service.web.api.models import EventsAnswer
 from service.web.auth import INGEST, Principal
 from service.web.error_responses import answers
+from service.web.limits import request_body
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["events"])

@@ -9,14 +9,13 @@ from service.failures.repository.facets import FacetCounts
 from service.statistics.records import Scope
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
-from service.web.api.parameters import ClusterInPath, Cursor, Limit, Since, Text, Until, failure_query
+from service.web.api.parameters import ClusterInPath, Cursor, Id, Limit, Since, Text, Until, failure_query
 from service.web.auth import OWN, READ
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
-from service.web.views import LONGEST_ID, FailureQuery, Job
+from service.web.views import FailureQuery, Job
 
 router = APIRouter(tags=["failures"])
-FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 
 @router.get("/failures", dependencies=[OWN], responses=answers(401, 403, 422, 503))
@@ -41,7 +40,7 @@ def get_facets(services: InjectedServices, filters: Annotated[FailureQuery, Depe
 @router.get("/failures/{failure_id}", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_failure(
     services: InjectedServices,
-    failure_id: FailureId,
+    failure_id: Id,
     logs: Annotated[bool, Query(description="include the text of the logs")] = False,  # noqa: FBT002 - a query parameter
 ) -> FailureAnswer:
     """One failure with its verdict, every version of it, its event, logs and attempts."""

@@ -10,7 +10,7 @@ from service.feedback.label_queue import LabelQueue
 from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
 from service.fixes import service as fix_service
 from service.web import group_views, views
-from service.web.api.parameters import Cursor, Limit
+from service.web.api.parameters import Cursor, Id, Limit
 from service.web.auth import ACT, ADMIN, OWN, READ, Principal
 from service.web.error_responses import answers
 from service.web.group_requests import (
@@ -29,15 +29,13 @@ from service.web.group_requests import (
     feedback_receipt,
 )
 from service.web.services import InjectedServices
-from service.web.views import LONGEST_ID
 
 router = APIRouter(tags=["feedback"])
-FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$", description="an ISO week, as in 2026-W47")]
 
 
 @router.get("/failures/{failure_id}/feedback", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
-def get_feedback(services: InjectedServices, failure_id: FailureId) -> FeedbackAnswer:
+def get_feedback(services: InjectedServices, failure_id: Id) -> FeedbackAnswer:
     """All feedback on one failure, and the resulting label."""
     views.failure(services, failure_id)
     with services.reading() as reading:
@@ -50,7 +48,7 @@ def get_feedback(services: InjectedServices, failure_id: FailureId) -> FeedbackA
 
 @router.post("/failures/{failure_id}/feedback", responses=answers(401, 403, 404, 409, 422, 429, 503))
 def post_feedback(
-    services: InjectedServices, principal: Annotated[Principal, OWN], failure_id: FailureId, given: FeedbackGiven
+    services: InjectedServices, principal: Annotated[Principal, OWN], failure_id: Id, given: FeedbackGiven
 ) -> FeedbackReceipt:
     """Confirm or correct a verdict (scope act), or vote on it: contest or agree (anybody who sees it, 30 an hour)."""
     if given.kind not in VOTES:
@@ -61,7 +59,7 @@ def post_feedback(
 
 @router.put("/failures/{failure_id}/fixed-by", responses=answers(401, 403, 404, 422, 503))
 def put_fixed_by(
-    services: InjectedServices, principal: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy
+    services: InjectedServices, principal: Annotated[Principal, ACT], failure_id: Id, given: FixedBy
 ) -> FixedBy:
     """Record the fix of a failure; later advice on failures of this cause takes it into account."""
     fix_service.check(given.code, "code")
@@ -95,7 +93,7 @@ def get_label_queue(services: InjectedServices) -> LabelQueue:
 
 @router.put("/failures/{failure_id}/golden", responses=answers(401, 403, 409, 422, 503))
 def put_golden(
-    services: InjectedServices, principal: Annotated[Principal, ADMIN], failure_id: FailureId, wanted: Protected
+    services: InjectedServices, principal: Annotated[Principal, ADMIN], failure_id: Id, wanted: Protected
 ) -> Protected:
     """Add the label of a failure to the golden set, which later feedback does not change, or remove it."""
     label_export.protect(services.store, failure_id, golden=wanted.golden, who=principal.name)
@@ -114,7 +112,7 @@ def post_audit(
     services: InjectedServices,
     principal: Annotated[Principal, ACT],
     week: Week,
-    failure_id: FailureId,
+    failure_id: Id,
     given: FeedbackGiven,
 ) -> FeedbackReceipt:
     """Label one failure of a weekly sample: side and cause without seeing the verdict, or kind `unsure`."""

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 
 from service.groups.records import GroupSort, GroupState
 from service.web import group_views, views
-from service.web.api.parameters import Cursor, GroupTexts, Limit, group_filter
+from service.web.api.parameters import Cursor, GroupTexts, Id, Limit, group_filter
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.group_requests import (
@@ -25,12 +25,11 @@ from service.web.group_requests import (
 )
 from service.web.services import InjectedServices, Services
 from service.web.url_times import When
-from service.web.views import LONGEST_ID, FailureQuery
+from service.web.views import FailureQuery
 
 router = APIRouter(tags=["groups"])
 FailedSince = Annotated[When | None, Query(description="a failure of the group ended at or after")]
 FailedUntil = Annotated[When | None, Query(description="a failure of the group ended before")]
-GroupId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 
 @router.get("/groups", responses=answers(401, 403, 422, 503))
@@ -56,14 +55,14 @@ def get_groups(
 
 
 @router.get("/groups/{group_id}", responses=answers(401, 403, 404, 422, 503))
-def get_group(services: InjectedServices, reader: Annotated[Principal, READ], group_id: GroupId) -> GroupAnswer:
+def get_group(services: InjectedServices, reader: Annotated[Principal, READ], group_id: Id) -> GroupAnswer:
     """One group: its kinds, affected clusters, users and nodes, times and history."""
     return _answer(services, group_id, reader.name)
 
 
 @router.post("/groups/{group_id}/actions", responses=answers(401, 403, 404, 409, 422, 503))
 def post_group_action(
-    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, action: GroupAction
+    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: Id, action: GroupAction
 ) -> GroupAnswer:
     """Resolve, reopen, mute, assign, link, comment, merge, take out or split; returns the updated group."""
     act(services, [group_id], actor.name, action)
@@ -72,7 +71,7 @@ def post_group_action(
 
 @router.post("/groups/{group_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
 def post_group_feedback(
-    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, given: FeedbackGiven
+    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: Id, given: FeedbackGiven
 ) -> BulkFeedbackResult:
     """Give the same feedback on the newest failures of a group (500 at most) and on the group."""
     taken = services.feedback.add_to_group(group_id, actor.name, feedback_input(given))
@@ -80,7 +79,7 @@ def post_group_feedback(
 
 
 @router.get("/groups/{group_id}/labels", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
-def get_group_labels(services: InjectedServices, group_id: GroupId) -> GroupLabels:
+def get_group_labels(services: InjectedServices, group_id: Id) -> GroupLabels:
     """The labels that people gave to a group, the latest first (20 at most), without withdrawn ones."""
     items = [
         GroupLabelItem(number=one.number, at=one.at, who=one.who, cause=one.cause, failures=len(one.judgements))
@@ -91,7 +90,7 @@ def get_group_labels(services: InjectedServices, group_id: GroupId) -> GroupLabe
 
 @router.post("/groups/{group_id}/labels/{number}:withdraw", responses=answers(401, 403, 404, 422, 503))
 def post_withdraw_group_label(
-    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, number: GroupId
+    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: Id, number: Id
 ) -> WithdrawnLabel:
     """Withdraw a label of a group, the latest or an earlier one; later labels, and verdicts from them, stay."""
     taken = services.feedback.withdraw_group_label(group_id, number, actor.name)

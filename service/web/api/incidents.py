@@ -2,21 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 
 from service.incidents.records import Incident
 from service.web.api.automation_models import IncidentAnswer, IncidentRequest, IncidentsPage
-from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
+from service.web.api.parameters import CommentedAction, Cursor, Id, Limit, Text
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
 from service.web.url_times import When
-from service.web.views import LONGEST_ID, FailureQuery, failure_filter
+from service.web.views import FailureQuery, failure_filter
 
 router = APIRouter(tags=["incidents"])
 OpenSince = Annotated[When | None, Query(description="open at this time or later")]
 OpenUntil = Annotated[When | None, Query(description="opened before")]
-IncidentId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 
 @router.get("/incidents", dependencies=[READ], responses=answers(401, 403, 422, 503))
@@ -44,7 +43,7 @@ def get_incidents(
 
 
 @router.get("/incidents/{incident_id}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
-def get_incident(services: InjectedServices, incident_id: IncidentId) -> IncidentAnswer:
+def get_incident(services: InjectedServices, incident_id: Id) -> IncidentAnswer:
     """One incident with its jobs and its history."""
     with services.reading() as reading:
         return IncidentAnswer.model_validate(reading.incidents.get(incident_id), from_attributes=True)
@@ -57,18 +56,18 @@ def open_incident(services: InjectedServices, body: IncidentRequest, principal: 
 
 
 @router.post("/incidents/{incident_id}:close", responses=answers(401, 403, 404, 409, 422, 503))
-def close_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
+def close_incident(incident_id: Id, action: CommentedAction) -> Incident:
     """Close an incident whose cause is fixed; the requests it held are released gradually."""
     return action.services.automation.close_incident(incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
-def hold_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
+def hold_incident(incident_id: Id, action: CommentedAction) -> Incident:
     """Hold all its requests until a person releases the incident: no probe is sent."""
     return action.services.automation.hold_incident(incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:release", responses=answers(401, 403, 404, 409, 422, 503))
-def release_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
+def release_incident(incident_id: Id, action: CommentedAction) -> Incident:
     """End a manual hold: a probe job runs next, and its outcome decides."""
     return action.services.automation.release_incident(incident_id, action.actor, action.comment)

@@ -8,10 +8,11 @@ import orjson
 from fastapi import APIRouter, Query, Request
 
 from service.feedback import label_export
-from service.web import event_intake, export, request_body
+from service.web import event_intake, export
 from service.web.auth import LABELS, READ, Principal
 from service.web.error_responses import answers
 from service.web.group_requests import ImportAnswer
+from service.web.limits import request_body
 from service.web.security_events import record
 from service.web.services import InjectedServices
 

@@ -14,10 +14,11 @@ from service.messaging import batching
 from service.messaging.dead_letters import dead_letter
 from service.nodes.records import KnownPlace, NewNodeEvent, NodeReport
 from service.people.token_binding import Binding
-from service.web import event_intake, request_body
+from service.web import event_intake
 from service.web.auth import INGEST, Principal
 from service.web.error_responses import answers
 from service.web.event_intake import Rejection
+from service.web.limits import request_body
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["nodes"])

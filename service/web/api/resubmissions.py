@@ -5,11 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from service.errors import FieldError, Forbidden, NotFound
-from service.resubmissions.records import Lease, Request, RequestState
+from service.resubmissions.records import HookAnswer, Lease, Request, RequestState
 from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
-from service.web.api.failures import FailureId
-from service.web.api.parameters import CommentedAction, Cursor, Limit, OwnersAction, OwnersDecision, Text
+from service.web.api.parameters import CommentedAction, Cursor, Id, Limit, OwnersAction, OwnersDecision, Text
 from service.web.auth import HOOK, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices, Services
@@ -78,9 +77,8 @@ def ack_resubmission(
     409: the request was withdrawn in the meantime (the result is recorded nevertheless), or another lease is active.
     """
     _check_cluster(services, principal, request_id)
-    return services.automation.ack(
-        request_id, body.lease_token, body.result, new_job_id=body.new_job_id, detail=body.detail
-    )
+    answer = HookAnswer(body.result, body.new_job_id, body.detail)
+    return services.automation.ack(request_id, body.lease_token, answer)
 
 
 @router.post("/resubmissions/{request_id}:fail", responses=answers(401, 403, 404, 409, 422, 503))
@@ -93,19 +91,19 @@ def fail_resubmission(
 
 
 @router.post("/failures/{failure_id}:resubmit", responses=answers(401, 403, 404, 409, 422, 503))
-def resubmit_failure(failure_id: FailureId, action: CommentedAction) -> Request:
+def resubmit_failure(failure_id: Id, action: CommentedAction) -> Request:
     """Resubmit this job now, by a person's decision; 409 if automation is stopped or a hook is already executing it."""
     return views.resubmit(action.services, failure_id, action.actor, action.comment)
 
 
 @router.post("/failures/{failure_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
-def hold_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
+def hold_failure(failure_id: Id, action: CommentedAction) -> list[Request]:
     """Hold this job and its resubmissions until a person requests `:resubmit`."""
     return views.hold(action.services, failure_id, action.actor, action.comment)
 
 
 @router.post("/failures/{failure_id}:never", responses=answers(401, 403, 404, 409, 422, 503))
-def never_failure(failure_id: FailureId, action: OwnersAction) -> list[Request]:
+def never_failure(failure_id: Id, action: OwnersAction) -> list[Request]:
     """Never resubmit this job or its resubmissions automatically; waiting requests are withdrawn.
 
     For operators (scope act), and for the owner of the job unless somebody else decided about it (403).
@@ -115,7 +113,7 @@ def never_failure(failure_id: FailureId, action: OwnersAction) -> list[Request]:
 
 
 @router.post("/failures/{failure_id}:lift", responses=answers(401, 403, 404, 422, 503))
-def lift_failure(failure_id: FailureId, action: OwnersDecision) -> list[Request]:
+def lift_failure(failure_id: Id, action: OwnersDecision) -> list[Request]:
     """Undo `:hold` or `:never` of this job: automation decides again, and a request that was held waits again.
 
     For operators (scope act), and for the owner of the job unless somebody else decided about it (403). Nothing changes

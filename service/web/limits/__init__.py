@@ -1,1 +1,1 @@
-"""Limits of the server: requests and exports of each caller, connections."""
+"""Limits of the server: requests and exports of each caller, connections, bodies of requests."""

@@ -11,6 +11,7 @@ from service.errors import FieldError, InvalidInput, NotFound
 from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
 from service.fixes import service as fix_service
 from service.web import group_views, views
+from service.web.api.parameters import Id
 from service.web.auth import ACT, READ
 from service.web.group_requests import FeedbackGiven, Saved, feedback_input
 from service.web.pages import display_names
@@ -29,7 +30,6 @@ from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
 router = APIRouter()
-Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$")]
 # A selected failure: its id and the version of the verdict that was shown.
 Ticked = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}\.[1-9][0-9]{0,8}$")]
@@ -203,7 +203,7 @@ def facts(event: object) -> list[tuple[str, str]]:
     if not isinstance(event, dict):
         return []
     names = ("status", "exit_code", "signal", "scheduler", "reason", "message", "framework", "command", "image")
-    said = {name: str(event[name]) for name in names if event.get(name) is not None}
-    if "status" in said:
-        said["status"] = display_names.word("status", said["status"])
-    return [(name.replace("_", " "), text) for name, text in said.items()]
+    facts = {name: str(event[name]) for name in names if event.get(name) is not None}
+    if "status" in facts:
+        facts["status"] = display_names.word("status", facts["status"])
+    return [(name.replace("_", " "), text) for name, text in facts.items()]

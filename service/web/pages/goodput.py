@@ -14,7 +14,8 @@ from fastapi.responses import HTMLResponse
 from service import formatting
 from service.goodput import definitions
 from service.goodput.records import ComparedGoodput, Goodput, TrendPart
-from service.reports.chart import SIDES, nice
+from service.reports.chart import nice
+from service.statistics.records import SIDES
 from service.web import goodput_views
 from service.web.auth import READ
 from service.web.pages.charts import figures, marks

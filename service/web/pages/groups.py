@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, cast, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Form, Path, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
@@ -17,7 +17,7 @@ from service.feedback.records import WithdrawnGroupLabel
 from service.groups.records import FACETS, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
 from service.times import bounded
 from service.web import group_views, views
-from service.web.api.parameters import GroupTexts, group_filter
+from service.web.api.parameters import GroupTexts, Id, group_filter
 from service.web.auth import READ, Principal
 from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input
 from service.web.pages.charts import figures, sparklines
@@ -48,7 +48,6 @@ PER_COLUMN = 12  # groups
 LATEST = 12
 CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
-GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
 def shown_filters(
@@ -125,7 +124,7 @@ def group(
     request: Request,
     services: InjectedServices,
     reader: Annotated[Principal, READ],
-    group_id: GroupId,
+    group_id: Id,
     notice: Text = None,
     undone: Annotated[str, Query(max_length=40)] = "",
     taken: Annotated[int, Query(ge=0, le=10_000)] = 0,
@@ -232,7 +231,7 @@ class ActionFields:
 
 
 @router.post("/groups/{group_id}/act")
-def act_on_one(form: ActForm, group_id: GroupId, fields: Annotated[ActionFields, Depends()]) -> RedirectResponse:
+def act_on_one(form: ActForm, group_id: Id, fields: Annotated[ActionFields, Depends()]) -> RedirectResponse:
     """Apply one action to one group."""
     given = fields.given(form.services)
     act(form.services, [group_id], form.actor, given)
@@ -251,7 +250,7 @@ def _notice(given: GroupAction) -> str:
 @router.post("/groups/{group_id}/feedback")
 def give_feedback(
     form: ActForm,
-    group_id: GroupId,
+    group_id: Id,
     kind: Annotated[Literal["confirm", "correct"], Form()],
     cause: Annotated[str, Form(max_length=40)] = "",
     note: Annotated[str, Form(max_length=4_000)] = "",
@@ -265,13 +264,13 @@ def give_feedback(
 
 
 @router.post("/groups/{group_id}/feedback/undo")
-def undo_label(form: ActForm, group_id: GroupId) -> RedirectResponse:
+def undo_label(form: ActForm, group_id: Id) -> RedirectResponse:
     """Withdraw the caller's label of the group; the verdicts before it are current again."""
     return _undone(group_id, form.services.feedback.undo_of_group(group_id, form.actor))
 
 
 @router.post("/groups/{group_id}/labels/{number}/undo")
-def undo_any_label(form: ActForm, group_id: GroupId, number: GroupId) -> RedirectResponse:
+def undo_any_label(form: ActForm, group_id: Id, number: Id) -> RedirectResponse:
     """Withdraw a label of the group, the latest or an earlier one; later labels stay."""
     return _undone(group_id, form.services.feedback.withdraw_group_label(group_id, number, form.actor))
 

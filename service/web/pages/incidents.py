@@ -6,19 +6,18 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Form, Path, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.incidents.records import Incident, IncidentKind
+from service.web.api.parameters import Id
 from service.web.auth import READ
 from service.web.pages.forms import DEFAULT_ROWS, CommentForm, PeriodOfUrl, RowLimit, Text, redirect
 from service.web.pages.navigation import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
-from service.web.views import LONGEST_ID
 
 router = APIRouter()
-Id = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 OTHERS = 5  # incidents over the same resource
 JOBS_SHOWN = 50
 LEAST_AROUND = timedelta(hours=3)  # shown before and after an incident

@@ -16,9 +16,9 @@ from service.errors import Forbidden, Unauthorized, Unavailable
 from service.failures.records import FailureFilter
 from service.incidents.records import Incident
 from service.web import automation_views, views
+from service.web.api.parameters import Id
 from service.web.auth import OWN, READ, Principal, bearer_of, identify
 from service.web.limits.caller_limits import CountedAnswer
-from service.web.pages.failure.page import Id
 from service.web.pages.forms import failure_query
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery

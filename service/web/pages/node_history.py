@@ -14,7 +14,6 @@ from service.web.pages.charts.sparklines import Sparkline
 from service.web.services import Services
 from service.web.views import FailureQuery
 
-SIDES = ("hardware", "system", "user", "unknown")  # unknown: undecided
 WEEKS = 4
 COUNTED = 500  # failures at most
 REASON = "Faultline: jobs fail here more often than elsewhere"

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.contracts.page import Page
 from service.nodes.records import NodeRow, NodeSort
+from service.statistics.records import SIDES
 from service.web import node_views, views
 from service.web.api.parameters import ClusterInPath
 from service.web.auth import READ
@@ -93,7 +94,7 @@ def node(
             "node_status": node_views.node_status(found.node),
             "cursor": cursor,
             "side": side or None,
-            "sides": node_history.SIDES,
+            "sides": SIDES,
             "wanted": in_url(wanted),
             "trend": node_history.trend(snapshot, wanted),
             "kind_title": node_views.kind_title,

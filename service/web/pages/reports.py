@@ -163,11 +163,11 @@ def _sent(services: Services, principal: Principal, sent: str | None) -> str | N
     if found is None:
         return None
     week = weeks.of(services.clock.now(), services.zone).earlier(1)
-    told = f"The report of week {week} is being sent to {described(found)}."
+    text = f"The report of week {week} is being sent to {described(found)}."
     receiver = services.subscriptions.receivers.get(found.endpoint)
     if receiver is not None and receiver.folder is not None and principal.may("admin"):
-        told += f" The mail is a file in the folder {receiver.folder}."
-    return told
+        text += f" The mail is a file in the folder {receiver.folder}."
+    return text
 
 
 def _own(services: Services, principal: Principal, number: str | None) -> Subscription | None:

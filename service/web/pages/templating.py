@@ -102,9 +102,9 @@ def names(request: Request, services: Services) -> Mapping[str, tuple[str, ...]]
         return reading.statistics.names()
 
 
-def not_again(said: str, text: str) -> str:
-    """A text without its first sentence if the page has just said the same."""
-    return text.removeprefix(f"{said}.").lstrip()
+def not_again(shown: str, text: str) -> str:
+    """A text without its first sentence if the page has just shown the same."""
+    return text.removeprefix(f"{shown}.").lstrip()
 
 
 @lru_cache(NAMES_KEPT)

@@ -18,7 +18,7 @@ import classifiers
 from classifiers import signatures
 from classifiers.data.labelled_cases import DatasetError, json_lines, parse
 from classifiers.extraction.evidence_items import ExtractedCase
-from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.extractor import SHORT_LOG_WITH_TIMES, Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.model import artifact
 from classifiers.model.fusion_input import FusionInput, fusion_input
@@ -28,7 +28,6 @@ from tests.faultlab import case_files
 
 FOLDER: Final = Path(classifiers.__file__).parent / "data" / "whole_runs"
 AXIS: Final = "symptom"
-LONG_LOGS: Final = 5_100  # characters: beyond what the extractor calls short, times at each line included
 _LONG: Final = 15  # characters; shorter lines are compared as a whole only (judgement)
 _FAILURE: Final = re.compile(
     r"(?i)error|fail|exception|traceback|timeout|timed out|abort|kill|oom|xid|lost|refused|reset|denied|cannot|unable"
@@ -119,12 +118,12 @@ def _cut(raw: dict[str, Any], kept: frozenset[str], cut: Cut) -> dict[str, Any]:
     shorter = copy.deepcopy(raw)
     logs = shorter["event"].get("logs") or []
     texts = [str(log.get("tail") or "") for log in logs]
-    is_long = sum(map(len, texts)) > LONG_LOGS
+    is_long = sum(map(len, texts)) > SHORT_LOG_WITH_TIMES
     last = cut.last
     while True:
         for log, text in zip(logs, texts, strict=True):
             log["tail"] = _cut_log(text, kept, cut, last)
-        if not is_long or sum(len(log["tail"]) for log in logs) > LONG_LOGS:
+        if not is_long or sum(len(log["tail"]) for log in logs) > SHORT_LOG_WITH_TIMES:
             break
         last += cut.last  # a long log stays one: short ones are read whole
     events = shorter["event"].get("node_events") or []

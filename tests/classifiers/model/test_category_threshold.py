@@ -6,7 +6,7 @@ import pytest
 from classifiers.contracts import JobFacts, RawCase
 from classifiers.data.labelled_cases import LabelledCase, Labels
 from classifiers.model import constants
-from classifiers.model.category_threshold import fit_category_threshold
+from classifiers.model.fusion_fitting import fit_category_threshold
 from classifiers.model.fusion_input import FusionInput
 from classifiers.model.samples import Sample
 

@@ -7,7 +7,7 @@ import pytest
 from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.relevance.event_candidates import Reason
-from classifiers.relevance.raised_limits import raises_limit
+from classifiers.relevance.event_words import raises_limit
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 

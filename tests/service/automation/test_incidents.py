@@ -10,6 +10,7 @@ from service.automation.incident_detection import add_missed_failures
 from service.db.session import Store
 from service.errors import Conflict
 from service.incidents.records import Incident
+from service.resubmissions.records import HookAnswer
 from tests.service.automation.world import World, job, outage, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
@@ -103,7 +104,7 @@ def test_a_probe_without_a_job_is_replaced(here: World, result: Any) -> None:
     here.tell(*outage(0, 8))
     here.wait(minutes=11)
     [probe] = here.lease()
-    here.automation.ack(probe.request_id, probe.lease_token, result)
+    here.automation.ack(probe.request_id, probe.lease_token, HookAnswer(result))
     here.automation.tick()
     here.wait(seconds=1)
     [other] = here.lease()

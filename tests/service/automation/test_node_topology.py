@@ -3,7 +3,7 @@
 import pytest
 
 from service.formats import node_events
-from service.incidents.repository.incident_signals import LATEST
+from service.incidents.repository.incident_signals import MOST_SIGNALS
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport
@@ -49,7 +49,7 @@ def test_places_of_another_cluster_do_not_count(here: World) -> None:
 
 def test_more_failures_of_a_batch_than_the_latest_that_are_read_are_one_incident(here: World) -> None:
     """A switch that fails hundreds of jobs at once is one incident, not one more for each of its racks."""
-    count = LATEST + 40
+    count = MOST_SIGNALS + 40
     line = "ncclRemoteError: connection reset by peer"
     places = {f"gpu{n}": {"switch": "core1", "rack": f"r{n % 4}"} for n in range(count)}
     here.tell(*(job(str(n), line, user=f"user{n}", nodes=[node], topology=places) for n, node in enumerate(places)))

@@ -7,6 +7,7 @@ import pytest
 from service.automation import incident_detection, leasing
 from service.db.session import Store
 from service.errors import Conflict, NotFound
+from service.resubmissions.records import HookAnswer
 from tests.service.automation.world import AUTO, World, job, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
@@ -124,9 +125,9 @@ def test_a_repeated_answer_is_accepted_and_a_different_one_rejected(here: World)
     [lease] = here.lease()
     assert here.done(lease, new_job_id="9") == here.done(lease, new_job_id="9")
     with pytest.raises(Conflict, match="answered with done"):
-        here.automation.ack(lease.request_id, lease.lease_token, "refused")
+        here.automation.ack(lease.request_id, lease.lease_token, HookAnswer("refused"))
     with pytest.raises(NotFound):
-        here.automation.ack("rnothing", lease.lease_token, "done")
+        here.automation.ack("rnothing", lease.lease_token, HookAnswer("done"))
 
 
 def test_a_hook_that_cannot_act_retries_or_fails(here: World) -> None:

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from service.db.session import Store
 from service.errors import Conflict
-from service.resubmissions.records import Lease
+from service.resubmissions.records import HookAnswer, Lease
 from tests.service.automation.world import AUTO, World, job, world
 from tests.service.databases import migrated_file
 from tests.service.frozen_clock import FrozenClock
@@ -137,7 +137,7 @@ class Automated(RuleBasedStateMachine):
             return
         lease = self.leases[which % len(self.leases)]
         try:
-            request = self.here.automation.ack(lease.request_id, lease.lease_token, result)
+            request = self.here.automation.ack(lease.request_id, lease.lease_token, HookAnswer(result))
         except Conflict:
             return
         assert request.result == result

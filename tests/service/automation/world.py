@@ -17,7 +17,7 @@ from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.recommend.policy import Policy
-from service.resubmissions.records import Lease, Request, RequestState
+from service.resubmissions.records import HookAnswer, Lease, Request, RequestState
 from service.sql.packing import unpack
 from service.telemetry import Telemetry
 from tests.service.databases import engine_of
@@ -82,7 +82,7 @@ class World:
         return self.automation.lease(hook, cluster, limit=limit, seconds=seconds)
 
     def done(self, lease: Lease, **answer: Any) -> Request:
-        return self.automation.ack(lease.request_id, lease.lease_token, "done", **answer)
+        return self.automation.ack(lease.request_id, lease.lease_token, HookAnswer("done", **answer))
 
     def requests(self, state: RequestState | None = None) -> list[Request]:
         with self.store.reading() as reading:

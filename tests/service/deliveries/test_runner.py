@@ -42,12 +42,11 @@ def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock:
         look_every_s=0.02,
     )
     put(store, 1, 2, 3)
-    runner.start()
-    assert all(result.acquire(timeout=60) for _ in range(3))
-    put(store, 4)
-    assert result.acquire(timeout=60)
-    let_go.set()
-    runner.close()
+    with runner:
+        assert all(result.acquire(timeout=60) for _ in range(3))
+        put(store, 4)
+        assert result.acquire(timeout=60)
+        let_go.set()
     assert good.closed
     store.close()
 
@@ -56,12 +55,10 @@ def test_a_database_that_is_away_is_tried_again(tmp_path: Path, clock: FrozenClo
     result = threading.Event()
     path = tmp_path / "later"
     store = Store(f"sqlite:///{path}/store.sqlite3", clock=clock)
-    runner = Runner(drain(store, clock, [target("good", Channel(result.set))]), look_every_s=0.02)
-    runner.start()
-    assert not result.wait(0.1)
-    path.mkdir()
-    store.upgrade()
-    put(store, 1)
-    assert result.wait(60)
-    runner.close()
+    with Runner(drain(store, clock, [target("good", Channel(result.set))]), look_every_s=0.02):
+        assert not result.wait(0.1)
+        path.mkdir()
+        store.upgrade()
+        put(store, 1)
+        assert result.wait(60)
     store.close()

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from classifiers.diagnostic_files.streams import kind_of
 from service.explain import explanation, log_files, read_logs
 from service.explain.file_names import Writer, writers
-from service.explain.log_files import kind_of
 
 
 def streams_of(folder: Path) -> list[tuple[str, int | None, str]]:

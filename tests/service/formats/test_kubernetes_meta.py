@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.kubernetes.meta import TRACKED, quantity, retrier
+from service.formats.kubernetes.job import TRACKED, retrier
+from service.formats.kubernetes.meta import quantity
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from service.groups import count_updater, states
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.records import GroupDetail, GroupFilter
 from service.groups.service import GroupService
-from service.sql.types import EARLIEST, LATEST
+from service.times import MAX_TIME, MIN_TIME
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
 
@@ -105,7 +105,7 @@ def test_an_end_by_a_clock_ahead_counts_when_it_arrived(store: Store, clock: Fro
     assert group(store).row.state == "resolved"
 
 
-@pytest.mark.parametrize("end", [EARLIEST, LATEST])
+@pytest.mark.parametrize("end", [MIN_TIME, MAX_TIME])
 def test_an_end_at_the_border_of_the_calendar_stops_no_group(store: Store, clock: FrozenClock, end: datetime) -> None:
     put(store, [job("e1", ended_at=end)], fingerprint="1:odd")
     put(store, [job("e2")])

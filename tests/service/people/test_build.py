@@ -1,14 +1,15 @@
+from dataclasses import replace
+
 import pytest
 
 from service.errors import ConfigurationError
 from service.people.build import build
 from service.people.config import LoginMethods
-from service.people.identity import ClaimNames
+from service.people.records import LoginOptions
 
 
 def made(**given: object) -> LoginMethods:
-    nothing = dict.fromkeys(("issuer", "client_id", "client_secret", "public_url", "proxy_secret"))
-    return build(**{"roles": ("*=viewer",), "claims": ClaimNames(), **nothing, **given})  # type: ignore[arg-type]  # by name
+    return build(replace(LoginOptions(roles=("*=viewer",)), **given))  # type: ignore[arg-type]  # by name
 
 
 def test_by_default_no_external_authentication_is_configured() -> None:

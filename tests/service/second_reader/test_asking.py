@@ -19,7 +19,7 @@ from service.second_reader.openai_endpoint import OpenAIEndpoint
 from service.second_reader.opinion import NoReply, Opinion, Reply
 from service.second_reader.question import Question
 from service.second_reader.records import SecondReading
-from service.web.pages.failure import second_reading
+from service.web.pages.failure.page import second_reading
 from tests.service.second_reader.chat_endpoint import chat_endpoint
 from tests.service.web.world import BY_WORD, HARDWARE, OPEN, SYSTEM, World, event, log, make_world
 
@@ -311,13 +311,13 @@ def test_the_reason_is_for_those_who_may_see_the_failure_that_was_read(world: Wo
     other = first if found.failure_id == second else second
     with world.store.reading() as session:
         row, own = session.failures.get(other).row, session.failures.get(found.failure_id).row
-    hidden = second_reading.find(world.services, row, all_failures=False)
+    hidden = second_reading(world.services, row, all_failures=False)
     assert hidden is not None
     assert (hidden.cause, hidden.reason) == ("SYS.5", None)
     for shown in (
-        second_reading.find(world.services, row, all_failures=True),
-        second_reading.find(world.services, own, all_failures=False),
+        second_reading(world.services, row, all_failures=True),
+        second_reading(world.services, own, all_failures=False),
     ):
         assert shown is not None
         assert shown.reason == "A service was down."
-    assert second_reading.find(world.services, replace(row, source="person"), all_failures=True) is None
+    assert second_reading(world.services, replace(row, source="person"), all_failures=True) is None

@@ -5,19 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
 
-from service.sql.types import EARLIEST, LATEST, UtcDateTime, clean, short, utc
+from service.sql.types import UtcDateTime, clean, short, utc
+from service.times import MAX_TIME, MIN_TIME
 
 
 @given(st.datetimes(timezones=st.timezones()))
 def test_the_instant_stays_the_same(at: datetime) -> None:
     found = utc(at)
     assert found.tzinfo is UTC
-    assert found.timestamp() == at.timestamp() or found in {EARLIEST, LATEST}
+    assert found.timestamp() == at.timestamp() or found in {MIN_TIME, MAX_TIME}
 
 
 def test_an_instant_outside_the_range_of_datetime_is_clamped() -> None:
-    assert utc(datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))) == EARLIEST
-    assert utc(datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))) == LATEST
+    assert utc(datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))) == MIN_TIME
+    assert utc(datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))) == MAX_TIME
 
 
 def test_a_naive_time_is_refused() -> None:

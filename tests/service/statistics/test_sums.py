@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from service.db import schema
 from service.db.session import Store
 from service.jobs.records import NewJob
-from service.statistics.kept_counts import KeptCounts
+from service.statistics.count_cache import CountCache
 from service.statistics.records import PeriodCount, Stats
 from service.statistics.repository import rollups, sums
 from service.statistics.tables import day_counts, hour_counts
@@ -81,7 +81,7 @@ def figures(store: Store) -> Figures:
 def from_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> Figures:
     with monkeypatch.context() as patched:
         patched.setattr(sums, "conditions", lambda *_: None)
-        patched.setattr(KeptCounts, "get", lambda _self, _key, read: tuple(read()))
+        patched.setattr(CountCache, "get", lambda _self, _key, read: tuple(read()))
         return figures(store)
 
 

@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.reports.chart import nice
-from service.statistics.records import PeriodCount
+from service.statistics.records import SIDES, PeriodCount
 from service.web.pages.charts import figures
 from service.web.pages.charts.marks import Mark, places
 
 WIDTH, HEIGHT = 600, 120  # of the drawing, in chart units
 GAP = 1.5
-SIDES = ("hardware", "system", "user", "unknown")  # from the bottom up
 MOST_LABELS = 5
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 

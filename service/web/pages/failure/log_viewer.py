@@ -18,6 +18,7 @@ from service.errors import FieldError, NotFound
 from service.failures.records import AttemptLogs, FailureDetail
 from service.formatting import escape_invisible, strip_colour, truncate
 from service.web import views
+from service.web.api.parameters import Id
 from service.web.auth import OWN
 from service.web.pages import display_names
 from service.web.pages.failure.log_excerpt import Line, numbered, roles_by_position
@@ -34,7 +35,6 @@ FOUND_BYTES = 64 * 1024  # of their text as it is sent
 FOUND_LONGEST = 400  # characters of a search result; the template cuts it
 LONGEST = 4_000  # characters of a line
 COMPRESSION = 5  # of gzip; six times smaller for usual lines, in a few milliseconds
-Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
 @dataclass(frozen=True, slots=True)

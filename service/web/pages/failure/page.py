@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -17,11 +18,14 @@ from service.formatting import escape_invisible
 from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
+from service.recommend.rule_chain import RESUBMITTING
+from service.second_reader.records import SecondReading
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, node_views, views
+from service.web.api.parameters import Id
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
-from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
+from service.web.pages.failure import feature_words, owner_message, related_failures
 from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import questions
@@ -46,9 +50,7 @@ from service.web.views import FailureQuery
 router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence alternative causes are shown
 RANKS_NAMED = 12
-RESUBMITS = frozenset({"resubmit_now", "resubmit_after"})
 NOT_APPLICABLE = ": does not apply"
-Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
 @router.get("/failures/{failure_id}")
@@ -114,7 +116,7 @@ def failure(
             "kept": kept,
             "came_from_list": came_from_list,
             "feedback": related_failures.feedback_of(snapshot, failure_id),
-            "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
+            "second_reading": second_reading(snapshot, detail.row, all_failures=reader.may("read")),
             "owner": owner_message.compose(detail),
             "causes": causes_by_side(),
             "categories": categories(),
@@ -130,7 +132,7 @@ def failure(
 def log(
     services: InjectedServices,
     failure_id: Id,
-    attempt_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    attempt_id: Id,
     index: Annotated[int, Path(ge=0, le=100_000)],
 ) -> PlainTextResponse:
     """A complete log stream as plain text; if the logs cannot be read, the reason with its status.
@@ -160,7 +162,7 @@ def by_hand(detail: FailureDetail, verdict: Mapping[str, Any]) -> str | None:
     """
     nodes = verdict.get("exclude_nodes") or ()
     slurm = any(logs.event.get("scheduler") == "slurm" for logs in detail.logs)
-    if not nodes or not slurm or detail.row.decision not in RESUBMITS or success_after(detail) is not None:
+    if not nodes or not slurm or detail.row.decision not in RESUBMITTING or success_after(detail) is not None:
         return None
     return f"sbatch --exclude={shlex.quote(','.join(nodes))} your-script.sh"
 
@@ -253,3 +255,18 @@ def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
         links.append((f"of {row.user}", {"user": row.user}))
     links.append(("with this cause", {"cause": row.cause}))
     return links
+
+
+def second_reading(services: Services, row: FailureRow, *, all_failures: bool) -> SecondReading | None:
+    """The answered reading of the failure's kind, None without one or where a person set the verdict.
+
+    `all_failures`: whether the reader may see other people's failures; else the reason, which is in words about one
+    failure, is left out where it is another one.
+    """
+    if row.source == "person":
+        return None
+    with services.reading() as reading:
+        found = reading.second_readings.of(row.fingerprint)
+    if found is None or found.status not in {"answered", "undecided"}:
+        return None
+    return found if all_failures or found.failure_id == row.id else replace(found, reason=None)

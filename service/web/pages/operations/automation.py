@@ -8,8 +8,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.resubmissions.records import RequestState
 from service.web import automation_views as views
+from service.web.api.parameters import Id
 from service.web.auth import READ
-from service.web.pages.failure.page import Id
 from service.web.pages.forms import (
     DEFAULT_ROWS,
     ActForm,

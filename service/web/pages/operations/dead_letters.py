@@ -1,12 +1,11 @@
 """GET /dead-letters: unreadable records, and resending them."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Conflict
 from service.web import resending, views
+from service.web.api.parameters import Id
 from service.web.auth import READ
 from service.web.pages.forms import DEFAULT_ROWS, ActForm, RowLimit, Text, redirect
 from service.web.pages.templating import render
@@ -45,7 +44,7 @@ def dead_letters(
 
 
 @router.post("/dead-letters/{letter_id}/resend")
-def resend(form: ActForm, letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)]) -> RedirectResponse:
+def resend(form: ActForm, letter_id: Id) -> RedirectResponse:
     """Resend a dead letter, then show the list."""
     try:
         outcome = resending.resend(form.services, letter_id).outcome

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.web import views
+from service.web.api.parameters import Id
 from service.web.auth import READ
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
@@ -36,7 +37,7 @@ def deliveries(request: Request, services: InjectedServices, cursor: Text = None
 @router.post("/deliveries/{message_id}/{endpoint}/resend")
 def resend(
     form: ActForm,
-    message_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    message_id: Id,
     endpoint: Annotated[str, Path(max_length=100)],
 ) -> RedirectResponse:
     """Make a delivery due again, then show the list."""

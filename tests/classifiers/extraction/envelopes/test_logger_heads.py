@@ -46,8 +46,8 @@ def test_one_line_shows_by_itself_that_no_program_logged_it(head: str) -> None:
 )  # fmt: skip
 def test_one_line_among_many_shows_that_no_program_logged_them(head: str, line: str) -> None:
     lines = [*(f"step {number} of 900 done" for number in range(30)), line, "ended"]
-    assert logger_heads.of_text("\n".join(head + one for one in lines)) is not None
-    assert logger_heads.of_text("\n".join(head + one for one in lines if one != line)) is None
+    assert logger_heads.of_runner("\n".join(head + one for one in lines)) is not None
+    assert logger_heads.of_runner("\n".join(head + one for one in lines if one != line)) is None
 
 
 @pytest.mark.parametrize(

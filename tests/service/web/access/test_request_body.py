@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.errors import Unavailable
-from service.web.request_body import MAX_BYTES, BodyMemory, IntakeTurns
+from service.web.limits.request_body import MAX_BYTES, BodyMemory, IntakeTurns
 from service.web.request_gate import STREAMED
 from tests.service.web.world import World, event, lines
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 
 from service.db.session import Store
-from service.statistics.kept_counts import KeptCounts
+from service.statistics.count_cache import CountCache
 from service.statistics.records import PeriodCount, Scope, Stats
 from service.statistics.repository import rollups, versions
 from service.statistics.tables import day_counts, hour_counts
@@ -161,7 +161,7 @@ def test_every_version_is_greater_than_all_before_it_even_if_those_were_removed(
 
 
 def test_the_least_recently_used_results_are_dropped() -> None:
-    kept = KeptCounts(most_rows=12)
+    cache = CountCache(most_rows=12)
     read: list[str] = []
 
     def rows(name: str, number: int) -> list[int]:
@@ -169,8 +169,8 @@ def test_the_least_recently_used_results_are_dropped() -> None:
         return list(range(number))
 
     for name in ("a", "b", "a", "c", "a", "b"):
-        assert kept.get(name, lambda name=name: rows(name, 4)) == (0, 1, 2, 3)  # type: ignore[misc]
+        assert cache.get(name, lambda name=name: rows(name, 4)) == (0, 1, 2, 3)  # type: ignore[misc]
     assert read == ["a", "b", "c", "b"]
-    assert kept.get("all", lambda: rows("all", 100)) == tuple(range(100))
-    assert kept.get("a", lambda: rows("a", 4)) == (0, 1, 2, 3)
+    assert cache.get("all", lambda: rows("all", 100)) == tuple(range(100))
+    assert cache.get("a", lambda: rows("a", 4)) == (0, 1, 2, 3)
     assert read == ["a", "b", "c", "b", "all", "a"]

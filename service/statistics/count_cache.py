@@ -1,14 +1,14 @@
-"""Counts of hours that are over, kept in memory: pages of the same period ask for them again and again."""
+"""A cache of counts of hours that are over: pages of the same period ask for them again and again."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-MOST_ROWS = 40_000  # of all kept results together; a row takes about 200 bytes
+MOST_ROWS = 40_000  # of all results together; a row takes about 200 bytes
 
 
-class KeptCounts:
+class CountCache:
     """Results of questions by key, the most recently used ones. Safe to share between threads.
 
     A key has to say which state of the database the result is of: nothing here becomes outdated.
@@ -21,7 +21,7 @@ class KeptCounts:
         self._rows = 0
 
     def get(self, key: Hashable, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
-        """The rows of a key; `read` gives them where they are not kept."""
+        """The rows of a key; `read` gives them where they are not in the cache."""
         with self._guard:
             if key in self._found:
                 self._found.move_to_end(key)
