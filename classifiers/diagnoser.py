@@ -183,7 +183,7 @@ class Diagnoser:
         shown = with_beginning(diagnosis.extracted, diagnosis.beginning.leading)
         case = shown.case
         confidence = diagnosis.confidence
-        abstained = confidence < self._model.calibration.threshold
+        abstained = confidence < self._model.calibration.least_confidence(has_events=bool(raw.node_events))
         cause = labels.causes[0][0]
         category = None if labels.category == NONE else labels.category
         symptom = None if labels.symptoms[0][0] == NONE else labels.symptoms[0][0]

@@ -8,6 +8,7 @@ sure it is, and none of its labels.
 """
 
 import math
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -215,7 +216,9 @@ def same_line(root: str, shown: Sequence[str]) -> bool:
 
 
 def fit(classifier: ScoresCases, cases: Sequence[LabelledCase], lines: LineWeights) -> Beginnings:
-    """Weights from the cases with a labelled first line, one of each kind; texts that people wrote are left out.
+    """Weights from cases with a labelled first line, one of each kind; texts that people wrote are left out.
+
+    Of many kinds some are taken (`constants.BEGINNING_KINDS`), the same ones whatever the other cases are.
 
     Args:
         classifier: reads the cases and gives them labels.
@@ -243,7 +246,8 @@ def _one_of_each_kind(cases: Sequence[LabelledCase]) -> list[LabelledCase]:
     for case in cases:
         if case.labels.root_line and case.provenance.get("medium") != _REPORT:
             first.setdefault(case.kind, case)
-    return list(first.values())
+    taken = sorted(first, key=lambda kind: zlib.crc32(kind.encode()))[: constants.BEGINNING_KINDS]
+    return [first[kind] for kind in taken]
 
 
 def _fitted(groups: Sequence[Sequence[Sequence[tuple[str, float]]]], is_root: Sequence[Sequence[bool]]) -> Beginnings:

@@ -32,7 +32,8 @@ _SCORE_LIMIT: Final = 30.0
 class Calibration:
     """A logistic curve over `CONFIDENCE_FEATURES`: the probability that the side is right.
 
-    A verdict whose confidence is below `threshold` abstains.
+    A verdict whose confidence is below `threshold` abstains; on a case with node events, below
+    `constants.EVENTS_ANSWERED_FROM` if that is lower.
     """
 
     weights: tuple[float, ...]
@@ -43,6 +44,14 @@ class Calibration:
         """Probability (0..1) that the side is right."""
         score = self.intercept + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
         return 1.0 / (1.0 + math.exp(-max(-_SCORE_LIMIT, min(_SCORE_LIMIT, score))))
+
+    def least_confidence(self, *, has_events: bool) -> float:
+        """The confidence below which a verdict abstains.
+
+        Args:
+            has_events: whether the case has node events.
+        """
+        return min(self.threshold, constants.EVENTS_ANSWERED_FROM) if has_events else self.threshold
 
 
 def with_agreement(confidence: float, agreement: float | None) -> float:

@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
     shown = dict(model.about)
     shown["features_known"] = len(model.text.names)
     shown["abstains_below"] = round(model.calibration.threshold, 4)
+    shown["abstains_below_with_node_events"] = round(model.calibration.least_confidence(has_events=True), 4)
     json_document(shown)
     return 0
 

@@ -3,9 +3,9 @@ import pytest
 
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
-from classifiers.model import training
+from classifiers.model import constants, training
 from classifiers.model.artifact import Model
-from classifiers.model.calibration import CONFIDENCE_FEATURES, fit_calibration
+from classifiers.model.calibration import CONFIDENCE_FEATURES, Calibration, fit_calibration, with_agreement
 from classifiers.model.fitting import rounded, with_site_prior
 from classifiers.model.line_weights import EQUAL
 from classifiers.model.samples import fold_of, samples
@@ -29,7 +29,7 @@ def test_the_report_names_classes_with_few_cases(cases: list[LabelledCase]) -> N
     assert report.weak["cause"]["HW.NODE.2"] == 0
     assert "HW.GPU.1" not in report.weak["cause"]
     assert set(report.held_out) == {"side", "cause", "category", "symptom", "retry", "answered"}
-    assert set(report.seconds) == {"reading", "fitting"}
+    assert set(report.seconds) == {"reading", "fitting", "first lines"}
 
 
 def test_an_operator_s_cases_set_the_prior_of_the_site(cases: list[LabelledCase], model: Model) -> None:
@@ -82,3 +82,19 @@ def test_a_model_keeps_its_weights_in_half_precision_and_drops_features_without_
     assert np.array_equal(text.weights, text.weights.astype(np.float16).astype(np.float32))
     assert text.weights.any(axis=1).all()
     assert again.names == text.names
+
+
+def test_what_a_failure_may_have_begun_with_makes_a_verdict_surer_or_less_sure() -> None:
+    against, half, for_it = (with_agreement(0.9, agreement) for agreement in (0.0, 0.5, 1.0))
+    assert against < half < for_it
+    assert against < 0.6
+    assert for_it > 0.85
+    assert with_agreement(0.9, None) == 0.9
+    assert [with_agreement(sure, 0.3) for sure in (0.0, 1.0)] == [0.0, 1.0]
+
+
+def test_a_verdict_with_node_events_abstains_below_a_threshold_of_its_own() -> None:
+    strict, lenient = (Calibration((), 0.0, threshold) for threshold in (0.9, 0.6))
+    assert strict.least_confidence(has_events=False) == 0.9
+    assert strict.least_confidence(has_events=True) == constants.EVENTS_ANSWERED_FROM
+    assert lenient.least_confidence(has_events=True) == lenient.least_confidence(has_events=False) == 0.6
