@@ -19,6 +19,7 @@ LEAST = {
     "industry_and_institutes_unread": 120,
     "startups_and_hospitals_unread": 120,
     "satellites_and_media_unread": 120,
+    "telecom_weather_robotics_unread": 180,
 }
 
 

@@ -23,6 +23,7 @@ AT: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)
 LABELS: Final = FusedLabels("user", (("USER.1", 0.9),), "none", (("none", 0.9),), "futile", (), None)
 VALVE, PUMP = "ValveError: the valve is stuck", "PumpError: the pump is dry"
 LINK_DOWN: Final = "mlx5_core 0000:3b:00.0 eth2: Link down"
+EVENT: Final = NodeEvent(text=LINK_DOWN, node="gpu-1", at=AT, source="kernel")
 
 
 class Reader:
@@ -32,9 +33,9 @@ class Reader:
         return [EXTRACTOR.extract(case) for case in cases], [LABELS for _ in cases]
 
 
-def _raw(lines: Sequence[str], *events: NodeEvent) -> RawCase:
+def _raw(lines: Sequence[str], events: Sequence[NodeEvent] = (EVENT,)) -> RawCase:
     job = JobFacts(status="failed", started_at=datetime(2026, 3, 2, 9, tzinfo=UTC), ended_at=AT, nodes=("gpu-1",))
-    return RawCase(job=job, streams=(LogStream(text="\n".join(lines), node="gpu-1"),), node_events=events)
+    return RawCase(job=job, streams=(LogStream(text="\n".join(lines), node="gpu-1"),), node_events=tuple(events))
 
 
 def _case(number: int, lines: Sequence[str], root: str, medium: str = "log") -> LabelledCase:
@@ -42,8 +43,8 @@ def _case(number: int, lines: Sequence[str], root: str, medium: str = "log") -> 
     return LabelledCase(f"case-{number}", "g", f"kind-{number}", _raw(lines), labels, {"medium": medium})
 
 
-def _shown(lines: Sequence[str], chosen: Beginnings, *events: NodeEvent) -> ExtractedCase:
-    extracted = EXTRACTOR.extract(_raw(lines, *events))
+def _shown(lines: Sequence[str], chosen: Beginnings, events: Sequence[NodeEvent] = (EVENT,)) -> ExtractedCase:
+    extracted = EXTRACTOR.extract(_raw(lines, events))
     return with_beginning(extracted, chosen.choice(extracted, LABELS, EQUAL).leading)
 
 
@@ -78,11 +79,9 @@ def test_a_small_lead_leaves_the_order_of_the_rules() -> None:
 
 
 def test_a_node_event_that_was_set_aside_may_be_the_beginning() -> None:
-    event = NodeEvent(text=LINK_DOWN, node="gpu-1", at=AT, source="kernel")
-    lines = [VALVE]
-    extracted = EXTRACTOR.extract(_raw(lines, event))
+    extracted = EXTRACTOR.extract(_raw([VALVE]))
     assert [item.text for item in extracted.set_aside] == [LINK_DOWN]
-    shown = _shown(lines, Beginnings({"word link": 20.0}), event)
+    shown = _shown([VALVE], Beginnings({"word link": 20.0}))
     first, second = shown.case.evidence[:2]
     assert (first.text, first.role, first.note) == (LINK_DOWN, "initiating", None)
     assert (second.text, second.role) == (VALVE, "initiating")
@@ -98,6 +97,11 @@ def test_few_other_beginnings_stay_beside_a_chosen_one() -> None:
     assert VALVE in shown.case.evidence[0].text
 
 
+def test_without_a_node_event_the_rules_choose(fitted: Beginnings) -> None:
+    assert _shown((PUMP, VALVE), fitted).case.evidence[0].text == VALVE
+    assert _shown((PUMP, VALVE), fitted, events=()).case.evidence[0].text == PUMP
+
+
 def test_lines_of_progress_are_no_candidates() -> None:
     extracted = EXTRACTOR.extract(_raw(["step 10 loss 2.5", "step 20 loss 2.4", VALVE]))
     assert [item.text for item in candidates(extracted)][:1] == [VALVE]
@@ -105,9 +109,8 @@ def test_lines_of_progress_are_no_candidates() -> None:
 
 
 def test_the_choice_changes_what_is_shown_and_no_label(model: Model) -> None:
-    event = NodeEvent(text=LINK_DOWN, node="gpu-1", at=AT, source="kernel")
     by_rules, chosen = (
-        Diagnoser(replace(model, beginnings=one), signatures.packaged()).diagnose([_raw([VALVE], event)])[0]
+        Diagnoser(replace(model, beginnings=one), signatures.packaged()).diagnose([_raw([VALVE])])[0]
         for one in (BY_RULES, Beginnings({"word link": 20.0}))
     )
     assert by_rules.evidence[0].text == VALVE
