@@ -98,7 +98,7 @@ def _confidence(
     of_curve: float, beginning: Choice, labels: FusedLabels, extracted: ExtractedCase, case: RawCase
 ) -> float:
     """The confidence of a verdict whose labels are the packaged model's."""
-    found = with_agreement(of_curve, beginning.agreement) if case.node_events else of_curve
+    found = with_agreement(of_curve, beginning.agreement)
     return min(found, UNKNOWN) if _is_only_a_guess(labels, extracted, case) else found
 
 
@@ -167,7 +167,10 @@ class Diagnoser:
         else:
             labels, confidences = self._site.labels(scores)
         choose = partial(self._model.beginnings.choice, lines=self._model.lines)
-        beginnings = [choose(one, label) for one, label in zip(scores.extracted, labels, strict=True)]
+        beginnings = [
+            choose(one, label) if case.node_events else Choice()
+            for one, label, case in zip(scores.extracted, labels, cases, strict=True)
+        ]
         confidences = [
             _confidence(confidence, beginning, label, one, case) if label is packaged else confidence
             for confidence, beginning, label, packaged, one, case in zip(

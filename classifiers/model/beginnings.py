@@ -4,8 +4,8 @@ Extraction orders lines by rules, before anything is known of the cause. Once a 
 line that speaks for the cause is more likely its beginning, and so is a node event that a rule set aside although it
 explains all that the log shows. The choice is a conditional logit over the candidates (McFadden's choice model): one
 weight for each feature, whatever the number of candidates. It changes what a verdict shows as the beginning and how
-sure it is, and none of its labels. Without a node event among the candidates the rules choose: on logs of programs
-alone they are right more often.
+sure it is, and none of its labels. It is made for cases with node events. Where none of these is a candidate, the rules
+choose: on logs of programs alone they are right more often.
 """
 
 import math
@@ -29,6 +29,7 @@ from classifiers.model import constants
 from classifiers.model.label_fusion import FusedLabels
 from classifiers.model.line_weights import LineWeights
 from classifiers.model.tokenizer import words
+from classifiers.relevance.event_candidates import Reason
 from classifiers.signatures import Signature
 
 _REPORT: Final = "report"
@@ -36,6 +37,7 @@ _FLAGS: Final = (
     "exception", "survived", "is_late", "reports_exit", "ends_process", "missing_ranks", "error_words", "raised_at",
     "uncorroborated", "explained",
 )  # fmt: skip
+_IMPOSSIBLE: Final = frozenset({Reason.OTHER_NODE, Reason.LATER})  # what an operator would never take for the beginning
 _CASES_AT_ONCE: Final = 500
 # Characters of a shown line that are compared, and the fewest that tell a line from others.
 _COMPARED: Final = 160
@@ -56,8 +58,8 @@ class Choice:
 
     Attributes:
         leading: the candidate to show as the beginning instead of the one that leads by the rules, None to leave that.
-        agreement: how much the candidates speak for the side of the verdict, each by its probability, 0..1; None where
-            no catalogue entry knows any of them.
+        agreement: how much the candidates speak for the side of the verdict, each by its probability, 0..1; None
+            without node events, and where no catalogue entry knows any candidate.
     """
 
     leading: EvidenceItem | None = None
@@ -100,14 +102,15 @@ BY_RULES: Final = Beginnings({})
 def candidates(extracted: ExtractedCase) -> list[EvidenceItem]:
     """The lines and node events of a case that its failure may have begun with.
 
-    Lines that the last good run printed as well are none, nor is what only stands near the beginning or end of a log.
+    Lines that the last good run printed as well are none, nor is what only stands near the beginning or end of a log,
+    nor are events of nodes that the job did not use, or of after the failure.
     """
     shown = [
         item
         for item in extracted.items
         if item.onset is not Onset.SAMPLED and (item.role in {"initiating", "cascade"} or item.onset < Onset.NEUTRAL)
     ]
-    return shown + [item for item in extracted.set_aside if item.is_node_event]
+    return shown + [item for item in extracted.set_aside if item.is_node_event and item.set_aside not in _IMPOSSIBLE]
 
 
 def _first(found: Sequence[EvidenceItem]) -> EvidenceItem | None:
