@@ -84,7 +84,7 @@ def test_a_model_keeps_its_weights_in_half_precision_and_drops_features_without_
     assert again.names == text.names
 
 
-def test_what_a_failure_may_have_begun_with_makes_a_verdict_surer_or_less_sure() -> None:
+def test_candidates_that_speak_for_the_side_raise_the_confidence() -> None:
     against, half, for_it = (with_agreement(0.9, agreement) for agreement in (0.0, 0.5, 1.0))
     assert against < half < for_it
     assert against < 0.6
