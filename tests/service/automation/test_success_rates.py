@@ -39,7 +39,7 @@ def test_the_next_advice_uses_the_success_rates(here: World, store: Store) -> No
         verdict = reading.failures.get(second or 0).verdict or {}
     worked = [one["text"] for one in verdict["mitigations"] if "on this cluster." in one["text"]]
     assert [text.endswith("This resolved one such failure on this cluster.") for text in worked] == [True]
-    assert verdict["reasons"][-1].endswith("M8 Node De-commission 1")
+    assert verdict["reasons"][-1].endswith("were resolved by Node De-commission (1).")
 
 
 def test_a_successful_resubmit_is_counted_once(here: World, store: Store) -> None:
