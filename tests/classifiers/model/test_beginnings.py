@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
@@ -100,6 +100,14 @@ def test_few_other_beginnings_stay_beside_a_chosen_one() -> None:
 def test_without_a_node_event_the_rules_choose(fitted: Beginnings) -> None:
     assert _shown((PUMP, VALVE), fitted).case.evidence[0].text == VALVE
     assert _shown((PUMP, VALVE), fitted, events=()).case.evidence[0].text == PUMP
+
+
+def test_events_of_other_nodes_and_of_after_the_failure_are_never_the_beginning() -> None:
+    other = replace(EVENT, node="gpu-9")
+    later = replace(EVENT, at=AT + timedelta(minutes=9))
+    for event in (other, later):
+        shown = _shown([VALVE], Beginnings({"word link": 20.0}), events=(event,))
+        assert shown.case.evidence[0].text == VALVE
 
 
 def test_lines_of_progress_are_no_candidates() -> None:
