@@ -77,8 +77,8 @@ def nodes_to_exclude(
     """The nodes that a resubmit excludes, the one that the evidence points to first.
 
     If running elsewhere helps, these are the node of the evidence (or the job's only node, unless the failure began
-    with an event of a node that the job does not name) and the suspected nodes. A platform fault is attributed to one node
-    only if the job had several and one alone shows it (`only_node_shown`), or one is suspected.
+    with an event of a node that the job does not name) and the suspected nodes. A platform fault is attributed to one
+    node only if the job had several and one alone shows it (`only_node_shown`), or one is suspected.
     If retrying helps, only suspected nodes are excluded. A verdict that suspects no node excludes none.
     """
     if not job.nodes or not suspects_nodes(verdict.side, abstained=verdict.abstained):

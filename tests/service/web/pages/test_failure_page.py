@@ -12,7 +12,6 @@ from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
 from service.web.pages.failure.feature_words import reasons
-from service.web.pages.templating import advice_sentences
 from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, PANIC, event, lines, log
 
 EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
@@ -382,28 +381,6 @@ def test_the_advice_is_not_said_twice_and_each_reason_has_its_rule(client: TestC
     more = page.partition("more reasons")[2]
     assert "opt-in: " in more
     assert "retry-storm limit: " in more
-
-
-@pytest.mark.parametrize(
-    ("decision", "text", "expected"),
-    [
-        ("Resubmit now", "Resubmit without gpu-7.example.", ("Resubmit now without gpu-7.example", "")),
-        ("Resubmit now", "Resubmit after a pause, from step 7.", ("Resubmit now, from step 7", "")),
-        ("Resubmit after a pause", "Resubmit after a pause.", ("Resubmit after a pause", "")),
-        ("Resubmit after a pause", "Resubmit after a pause, from step 7.", ("Resubmit after a pause, from step 7", "")),
-        (
-            "Resubmit after a pause",
-            "Resubmit on other nodes. It helped.",
-            ("Resubmit after a pause on other nodes", "It helped."),
-        ),
-        ("Do not resubmit unchanged", "Change the code.", ("Do not resubmit unchanged", "Change the code.")),
-        ("Resubmit now", "", ("Resubmit now", "")),
-    ],
-)
-def test_decision_and_likeliest_mitigation_are_one_sentence_if_both_resubmit(
-    decision: str, text: str, expected: tuple[str, str]
-) -> None:
-    assert advice_sentences(decision, text) == expected
 
 
 def test_a_failure_of_several_logs_that_name_no_beginning_has_a_page(client: TestClient) -> None:
