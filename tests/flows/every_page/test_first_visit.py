@@ -111,6 +111,9 @@ def test_signatures_do_not_scroll_sideways_on_a_phone(browser: Browser, site: st
         assert fits(page)
         too_wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
         assert page.locator("main table.signatures, main .wide").evaluate_all(too_wide) == 0
+        row.get_by_role("link", name="20").click()
+        expect(page.locator("table.failures tbody tr")).to_have_count(20)
+        assert fits(page)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
