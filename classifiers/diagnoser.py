@@ -183,7 +183,7 @@ class Diagnoser:
 
     def _verdict(self, diagnosis: Diagnosis, raw: RawCase) -> Verdict:
         labels = diagnosis.labels
-        shown = with_beginning(diagnosis.extracted, diagnosis.beginning.leading)
+        shown = with_beginning(diagnosis.extracted, diagnosis.beginning.leading, raw)
         case = shown.case
         confidence = diagnosis.confidence
         abstained = confidence < self._model.calibration.least_confidence(has_events=bool(raw.node_events))

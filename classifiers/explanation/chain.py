@@ -64,7 +64,7 @@ def _effects(items: Sequence[EvidenceItem], first: EvidenceItem | None, began: f
     origin = None if first is None else first.rank
     for item in items:
         kind = _KINDS.get(item.role)
-        if kind is None or item.from_scheduler:
+        if kind is None or item.from_scheduler or (first is not None and _repeats(item, first)):
             continue
         best = strongest(item.hits)
         title = best.title if best is not None else item.exception or _OTHER
@@ -79,6 +79,11 @@ def _effects(items: Sequence[EvidenceItem], first: EvidenceItem | None, began: f
     shown, others = _most_telling(ordered)
     steps = [_step(item, began) for item in shown]
     return [*steps, *_merged(others)]
+
+
+def _repeats(item: EvidenceItem, first: EvidenceItem) -> bool:
+    """Whether a line says again, of the same rank and node, what the first one said: no step of its own."""
+    return (item.rank, item.node, item.message) == (first.rank, first.node, first.message)
 
 
 def _order(one: _Effect) -> tuple[bool, float, int]:

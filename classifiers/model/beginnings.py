@@ -25,6 +25,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.scan import tidy
+from classifiers.extraction.suspects.node_and_gpu import suspect_of_event
 from classifiers.model import constants
 from classifiers.model.label_fusion import FusedLabels
 from classifiers.model.line_weights import LineWeights
@@ -185,10 +186,16 @@ def _source(item: EvidenceItem) -> str:
     return "log" if item.line_number is not None else "event"
 
 
-def with_beginning(extracted: ExtractedCase, leading: EvidenceItem | None) -> ExtractedCase:
+def with_beginning(extracted: ExtractedCase, leading: EvidenceItem | None, raw: RawCase) -> ExtractedCase:
     """A case that shows a candidate as the beginning; the same case if that is None.
 
-    What led before stays beside it; of a case with more beginnings the others become consequences.
+    What led before stays beside it; of a case with more beginnings the others become consequences. Where a node event
+    leads, the suspect is on its node: a page that shows the event of one node must not suspect another.
+
+    Args:
+        extracted: the evidence of the case.
+        leading: the candidate.
+        raw: the case that was read.
     """
     if leading is None:
         return extracted
@@ -206,11 +213,15 @@ def with_beginning(extracted: ExtractedCase, leading: EvidenceItem | None) -> Ex
     kept = [(item, one) for item, one in others if item.set_aside is None]
     rest = [(item, one) for item, one in others if item.set_aside is not None]
     ordered = [(led, replace(line, role="initiating", note=None)), *kept, *rest]
+    suspect = extracted.case.suspect
+    if led.is_node_event:
+        suspect = suspect_of_event(raw, items, extracted.process_exits, led, suspect)
     return replace(
         extracted,
         items=[led, *(item for item, _ in kept)],
         set_aside=tuple(item for item, _ in rest),
-        case=replace(extracted.case, evidence=tuple(one for _, one in ordered)),
+        effects=[item for item in extracted.effects if item is not leading],
+        case=replace(extracted.case, evidence=tuple(one for _, one in ordered), suspect=suspect),
     )
 
 

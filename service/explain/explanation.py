@@ -22,6 +22,7 @@ from service.signatures.operator_catalogue import LayeredCatalogue, OperatorEntr
 SCHEMA: Final = "explanation/1"
 CLUSTER: Final = "local"
 # Lines shown of each role, in this order (judgement: what a person reads before opening the log).
+NODE_EVENT: Final = "node event"
 _SHOWN: Final[dict[Role, int]] = {"initiating": 3, "cascade": 2, "teardown": 1, "context": 2}
 _SKIPPED_NAMED: Final = 3  # files that are no text
 _NO_LOG: Final = frozenset({"node", "scheduler"})
@@ -253,7 +254,7 @@ def _shown_lines(evidence: Sequence[EvidenceLine], sources: Sequence[LogSource])
         left[line.role] -= 1
         number = line.line
         if line.stream in _NO_LOG:
-            name, log = "node event" if line.stream == "node" else line.stream, None
+            name, log = NODE_EVENT if line.stream == "node" else line.stream, None
         elif line.stream in TITLES:  # what several files show together, or not as they write it
             name, log, number = _diagnostic_name(line, sources), None, None
         else:

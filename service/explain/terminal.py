@@ -9,7 +9,7 @@ from typing import IO, Final, Literal
 
 from classifiers.suspected_place import suspected_place
 from service.contracts.verdict import VerdictBody
-from service.explain.explanation import Explanation, ShownLine
+from service.explain.explanation import NODE_EVENT, Explanation, ShownLine
 from service.explain.job_facts import JobEnd
 from service.formatting import escape_invisible
 from service.headlines.chain import chain_sentences
@@ -240,6 +240,8 @@ def _percent(share: float) -> str:
 
 
 def _place(line: ShownLine) -> str:
+    if line.source == NODE_EVENT and line.node:
+        return _visible(f"{NODE_EVENT} of {line.node}")
     return _visible(line.source if line.line is None else f"{line.source}:{line.line}")
 
 

@@ -154,7 +154,7 @@ def _doubts_of_changes(shadow: ShadowFigures) -> list[str]:
     reasons = []
     if shadow.changed >= CHANGED and shadow.share > CHANGED_SHARE:
         reasons.append(
-            f"shadow run: {shadow.changed} of {shadow.read} failures get another verdict "
+            f"shadow run: {shadow.changed} of {shadow.read} failures would get a different verdict "
             f"(more than {CHANGED_SHARE:.0%} needs a person)"
         )
     resubmits = [one for one in shadow.decisions if one.after in RESUBMITTING and one.before not in RESUBMITTING]

@@ -51,6 +51,16 @@ def only_node_shown(verdict: Verdict, job: JobFacts) -> str | None:
     return node if named == {name} else None
 
 
+def _began_on_another_node(verdict: Verdict, job: JobFacts) -> bool:
+    """Whether the beginning is an event of a node that is none of the job's, and no node of the job is suspected."""
+    first = next((line for line in verdict.evidence if line.role == "initiating"), None)
+    if first is None or first.stream != "node" or first.node is None:
+        return False
+    if verdict.suspect is not None and verdict.suspect.node is not None:
+        return False
+    return short_name(first.node) not in map(short_name, job.nodes)
+
+
 def suspected(job: JobFacts, suspicion: Mapping[str, Suspicion], settings: SuspicionSettings) -> tuple[str, ...]:
     """The job's nodes that fail far more often than their exposure explains, worst first, limited by the policy."""
     if not suspicion:
@@ -66,9 +76,9 @@ def nodes_to_exclude(
 ) -> tuple[str, ...]:
     """The nodes that a resubmit excludes, the one that the evidence points to first.
 
-    If running elsewhere helps, these are the node of the evidence (or the job's only node) and the suspected nodes. A
-    platform fault is attributed to one node only if the job had several and one alone shows it (`only_node_shown`), or
-    one is suspected.
+    If running elsewhere helps, these are the node of the evidence (or the job's only node, unless the failure began
+    with an event of a node that the job does not name) and the suspected nodes. A platform fault is attributed to one
+    node only if the job had several and one alone shows it (`only_node_shown`), or one is suspected.
     If retrying helps, only suspected nodes are excluded. A verdict that suspects no node excludes none.
     """
     if not job.nodes or not suspects_nodes(verdict.side, abstained=verdict.abstained):
@@ -78,7 +88,8 @@ def nodes_to_exclude(
         return suspects
     faulty: str | None = None
     if verdict.retry_outlook == "helps_elsewhere":
-        faulty = job.nodes[0] if len(job.nodes) == 1 else node_of_evidence(verdict, job)
+        is_only = len(job.nodes) == 1 and not _began_on_another_node(verdict, job)
+        faulty = job.nodes[0] if is_only else node_of_evidence(verdict, job)
     elif verdict.cause in _WHOLE_PLATFORM and len(job.nodes) > 1:
         faulty = only_node_shown(verdict, job)
     elif verdict.cause not in _WHOLE_PLATFORM:

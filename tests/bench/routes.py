@@ -227,7 +227,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         ),
         f"{API}/resubmissions/{{request_id}}": (f"{API}/resubmissions/{at.request}",),
         "/model": ("/model",),
-        "/signatures": ("/signatures",),
+        "/signatures": ("/signatures", "/signatures?signature=python.module-not-found"),
         f"{API}/models": (f"{API}/models",),
         "/model/layers": ("/model/layers",),
         "/model/drift": ("/model/drift",),

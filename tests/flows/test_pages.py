@@ -81,7 +81,7 @@ def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_tw
     assert FIRST in first.inner_text()
     assert "rank 1" in first.inner_text()
     assert "301" in first.inner_text()
-    expect_text(page.locator(".answer .do"), "Resubmit without gpu018")
+    expect_text(page.locator(".answer .do"), "Resubmit now without gpu018")
     assert fits(page)
 
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from classifiers.contracts import RawCase
+from classifiers.contracts import RawCase, Suspect
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.observations.only_losses import is_reported_by_other_node
 from classifiers.extraction.process_exits import ProcessExit
-from classifiers.extraction.ranks import nodes_of_event, nodes_of_rank
+from classifiers.extraction.ranks import nodes_of_event, nodes_of_rank, ranks_on_node
 from classifiers.node_names import short_name
 
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
@@ -62,6 +62,38 @@ def suspect_node(
     if len(of_exits) == 1:
         return of_exits.pop()
     return nodes[0] if len(nodes) == 1 else None
+
+
+def suspect_of_event(
+    raw: RawCase,
+    items: Sequence[EvidenceItem],
+    exits: Sequence[ProcessExit],
+    event: EvidenceItem,
+    suspect: Suspect | None,
+) -> Suspect | None:
+    """The suspect where a node event is the beginning although the suspect was found from other lines.
+
+    Args:
+        raw: the case.
+        items: its evidence items.
+        exits: the process exits that launchers report.
+        event: the node event.
+        suspect: the suspect so far.
+
+    Returns:
+        A rank on the node of the event, with that node. The same suspect where it is on that node already, or where the
+        event names none. Without a node if the node is none of the job's: what ran there is not known.
+    """
+    named = nodes_of_event(raw, event)
+    before = suspect or Suspect()
+    if not named or (before.node is not None and short_name(before.node) in map(short_name, named)):
+        return suspect
+    node = named[0]
+    ranks = ranks_on_node(raw, items, node, exits)
+    if raw.job.nodes and short_name(node) not in map(short_name, raw.job.nodes) and not ranks:
+        return None if before.rank is None else Suspect(rank=before.rank)
+    rank = before.rank if before.rank in ranks else min(ranks, default=None)
+    return Suspect(rank=rank, node=node, gpu=suspect_gpu([event], rank))
 
 
 def lost_node(line: str, nodes: Iterable[str]) -> str | None:

@@ -1,7 +1,7 @@
 """Counts the failures whose evidence has a line of each signature."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -13,17 +13,23 @@ from service.sql.reader import Reader
 from service.sql.types import utc
 
 MOST = 10_000  # failures that are read: about a second, and the result is cached (judgement)
+LISTED = 50  # failures of one signature whose ids are kept: a page of the list of failures
 _PORTION: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureHits:
-    """The failures of one signature. `last_failure_id` and `last_at`: the newest of them."""
+    """The failures of one signature. `last_at`: end of the newest one; `newest`: ids of the newest, newest first."""
 
     signature: str
     failures: int
-    last_failure_id: int
     last_at: datetime
+    newest: tuple[int, ...]
+
+    @property
+    def last_failure_id(self) -> int:
+        """The newest failure."""
+        return self.newest[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +54,9 @@ class SignatureHitReader(Reader):
             for failure_id, at, signatures in self._evidence(ids[begin : min(begin + _PORTION, most)]):
                 read += 1
                 for name in signatures:
-                    before = hits.get(name)
-                    newest = (failure_id, at) if before is None else (before.last_failure_id, before.last_at)
-                    hits[name] = SignatureHits(name, 1 + (before.failures if before is not None else 0), *newest)
+                    known = hits.get(name) or SignatureHits(name, 0, at, ())
+                    newest = known.newest if len(known.newest) == LISTED else (*known.newest, failure_id)
+                    hits[name] = replace(known, failures=known.failures + 1, newest=newest)
         return HitCounts(hits, read, complete=len(ids) <= most)
 
     def _newest(self, since: datetime, most: int) -> list[int]:

@@ -114,7 +114,7 @@ def publish_report(
 
 
 class NewSubscriptionBody(BaseModel):
-    """Who receives the weekly report. `user`: for an endpoint that sends to single people; default: the caller."""
+    """Who receives the weekly report. `user`: for an endpoint that sends to individual people; default: the caller."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -181,7 +181,7 @@ def send_subscribed_report(
     principal: Annotated[Principal, READ],
     subscription_id: Annotated[int, Path(ge=1, le=2**62)],
 ) -> SentReport:
-    """Send the report of the last complete week to one subscriber now, besides those of each Monday."""
+    """Send the report of the last complete week to one subscriber now, in addition to those of each Monday."""
     return SentReport(week=str(views.send_report(services, principal, subscription_id)))
 
 

@@ -8,10 +8,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from classifiers.signatures import Signature, packaged
+from service.failures.records import FailureRow
 from service.failures.repository.signature_hits import HitCounts, SignatureHits
+from service.people.roles import sees
 from service.signatures.operator_catalogue import OperatorEntry
 from service.signatures.signature_folder import SignaturesInUse
 from service.web.auth import READ
+from service.web.pages.forms import Text
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 
@@ -84,10 +87,25 @@ def _counts(services: Services) -> tuple[datetime, HitCounts]:
     )
 
 
+def _failures(services: Services, hits: SignatureHits) -> list[FailureRow]:
+    """The newest failures of a signature that are still stored and that the caller may see, newest first."""
+    with services.reading() as reading:
+        rows = reading.failures.rows(hits.newest)
+    found = (rows[number] for number in hits.newest if number in rows)
+    return [row for row in found if sees(services.viewer(), row.cluster, row.user, row.team)]
+
+
 @router.get("/signatures")
-def signatures(request: Request, services: InjectedServices) -> HTMLResponse:
-    """The signatures in use, operators' own first."""
+def signatures(request: Request, services: InjectedServices, signature: Text = None) -> HTMLResponse:
+    """The signatures in use, operators' own first; above them the newest failures of `signature`, if it is given."""
     found = _overview(services)
     folder = None if services.signatures is None else services.signatures.folder
-    context = {"found": found, "folder": None if folder is None else str(folder)}
+    chosen = found.counts.hits.get(signature) if signature else None
+    context = {
+        "found": found,
+        "folder": None if folder is None else str(folder),
+        "signature": signature,
+        "chosen": chosen,
+        "failures": [] if chosen is None else _failures(services, chosen),
+    }
     return render(request, "signatures/page.html", context)

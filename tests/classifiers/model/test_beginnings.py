@@ -8,9 +8,10 @@ from typing import Final
 import pytest
 
 from classifiers import signatures
-from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase, Suspect
 from classifiers.data.labelled_cases import LabelledCase, Labels
 from classifiers.diagnoser import Diagnoser
+from classifiers.explanation.chain import chain_of
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.model import beginnings, constants
 from classifiers.model.artifact import Model
@@ -44,8 +45,9 @@ def _case(number: int, lines: Sequence[str], root: str, medium: str = "log") -> 
 
 
 def _shown(lines: Sequence[str], chosen: Beginnings, events: Sequence[NodeEvent] = (EVENT,)) -> ExtractedCase:
-    extracted = EXTRACTOR.extract(_raw(lines, events))
-    return with_beginning(extracted, chosen.choice(extracted, LABELS, EQUAL).leading)
+    raw = _raw(lines, events)
+    extracted = EXTRACTOR.extract(raw)
+    return with_beginning(extracted, chosen.choice(extracted, LABELS, EQUAL).leading, raw)
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +89,56 @@ def test_a_node_event_that_was_set_aside_may_be_the_beginning() -> None:
     assert (second.text, second.role) == (VALVE, "initiating")
     assert not any(line.note for line in shown.case.evidence)
     assert extracted.case.evidence[0].text == VALVE  # what was extracted stays as it is
+
+
+def _two_nodes(event: NodeEvent) -> RawCase:
+    """Rank 0 on gpu-1 reports the failure, and an event is of some node."""
+    job = JobFacts(status="failed", started_at=AT.replace(hour=9), ended_at=AT, nodes=("gpu-1", "gpu-2"), gpus=2)
+    texts = (f"[rank0]: {VALVE}", "step 10 loss 2.5")
+    streams = tuple(LogStream(text=text, rank=rank, node=f"gpu-{rank + 1}") for rank, text in enumerate(texts))
+    return RawCase(job=job, streams=streams, node_events=(event,))
+
+
+@pytest.mark.parametrize(
+    ("node", "text", "expected"),
+    [
+        ("gpu-1", LINK_DOWN, Suspect(rank=0, node="gpu-1")),
+        ("gpu-2", LINK_DOWN, Suspect(rank=1, node="gpu-2")),
+        (None, f"switch: {LINK_DOWN} to gpu-2", Suspect(rank=1, node="gpu-2")),
+        (None, LINK_DOWN, Suspect(rank=0, node="gpu-1")),
+    ],
+)
+def test_the_suspected_node_is_that_of_the_event_which_is_shown_as_the_beginning(
+    model: Model, node: str | None, text: str, expected: Suspect
+) -> None:
+    raw = _two_nodes(NodeEvent(text=text, node=node, at=AT, source="kernel"))
+    chosen = Diagnoser(replace(model, beginnings=Beginnings({"word link": 20.0})), signatures.packaged())
+    by_rules = Diagnoser(replace(model, beginnings=BY_RULES), signatures.packaged())
+    [verdict] = chosen.diagnose([raw])
+    assert verdict.evidence[0].text == text
+    assert verdict.suspect == expected
+    assert by_rules.diagnose([raw])[0].suspect == Suspect(rank=0, node="gpu-1")
+
+
+def test_an_event_of_a_node_that_the_job_does_not_name_suspects_none_of_its_nodes() -> None:
+    raw = _two_nodes(NodeEvent(text=LINK_DOWN, node="gpu-9", at=AT, source="kernel"))
+    extracted = EXTRACTOR.extract(raw)
+    [event] = extracted.set_aside
+    assert extracted.case.suspect == Suspect(rank=0, node="gpu-1")
+    assert with_beginning(extracted, event, raw).case.suspect == Suspect(rank=0)
+
+
+def test_a_line_that_is_shown_as_the_beginning_is_no_consequence_of_itself() -> None:
+    lost = "BrokenPipeError: [Errno 32] Broken pipe"
+    streams = (LogStream(VALVE, rank=0), *(LogStream(f"{lost}\n{lost}", rank=rank) for rank in (1, 2)))
+    raw = RawCase(JobFacts("failed", gpus=3), streams)
+    extracted = EXTRACTOR.extract(raw)
+    leading = next(item for item in extracted.items if item.rank == 1)
+    assert leading.role == "cascade"
+    first, *others = chain_of(with_beginning(extracted, leading, raw))
+    assert (first.kind, first.text, first.rank) == ("beginning", lost, 1)
+    [other] = [step for step in others if step.kind == "consequence"]
+    assert (other.rank, other.ranks) == (2, 1)
 
 
 def test_few_other_beginnings_stay_beside_a_chosen_one() -> None:

@@ -1,18 +1,21 @@
 """What an operator, a lead and an owner find when they open the pages, in Chromium: lists, forms and reports."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from classifiers.contracts import ChainStep
 from tests.flows.chromium import VARIANTS, Variant, expect_text, fits, tab
 from tests.service.web.live import serving
-from tests.service.web.world import NOW, event, lines, log, make_world
+from tests.service.web.world import BY_WORD, NOW, event, lines, log, make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 
 PHONE = {"width": 390, "height": 844}
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
 LAST_WEEK = "/reports/2026-W46"
 
 
@@ -22,8 +25,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ended = (NOW - timedelta(days=7)).isoformat()
     times = {"started_at": (NOW - timedelta(days=7, hours=3)).isoformat(), "ended_at": ended}
     jobs = [event(str(number), user=f"u{number % 3}", **times) for number in range(20)]
-    jobs.append(event("x", logs=[log("NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus.", 1)]))
-    with world.client() as client:
+    chain = (
+        ChainStep("beginning", XID, rank=1, node="gpu018", lines=1),
+        *(ChainStep("consequence", XID, title=f"Consequence {n}", ranks=n, after_s=4.0) for n in range(2, 6)),
+        ChainStep("end", "failed, exit code 1"),
+    )
+    jobs.append(event("x", logs=[log(XID, 1)]))
+    with world.client() as client, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(BY_WORD, "Xid", replace(BY_WORD["Xid"], chain=chain))
         assert client.post("/api/v1/events", content=lines(*jobs)).json()["accepted"] == len(jobs)
     with serving(world.app) as address:
         yield address
@@ -81,6 +90,29 @@ def test_time_ranges_take_one_line_on_a_phone_and_keep_their_names(browser: Brow
         assert box is not None
         assert box["height"] < 45
         expect(page.get_by_role("link", name="last 7 days")).to_be_visible()
+        assert fits(page)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_phone_shows_the_first_evidence_line_without_scrolling(browser: Browser, site: str, *, scripts: bool) -> None:
+    with tab(browser, site, viewport=PHONE, java_script_enabled=scripts) as page:
+        page.goto("/failures?side=hardware")
+        page.locator("table.failures .what a").first.click()
+        expect(page.locator("ol.chain li")).to_have_count(6)
+        expect(page.locator("tr.initiating code").first).to_be_in_viewport()
+        assert fits(page)
+
+
+def test_signatures_do_not_scroll_sideways_on_a_phone(browser: Browser, site: str) -> None:
+    with tab(browser, site, viewport=PHONE) as page:
+        page.goto("/signatures")
+        row = page.locator("table.signatures tbody tr").first
+        expect_text(row, "20 failures")
+        assert fits(page)
+        too_wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+        assert page.locator("main table.signatures, main .wide").evaluate_all(too_wide) == 0
+        row.get_by_role("link", name="20").click()
+        expect(page.locator("table.failures tbody tr")).to_have_count(20)
         assert fits(page)
 
 

@@ -95,7 +95,7 @@ def test_a_candidate_that_changes_much_waits_for_a_person_and_is_watched_meanwhi
     world.label(rows[0], "user", "USER.4")
     made = world.retrain()
     assert (made.gate.decision, made.promoted) == ("ask", False)
-    assert "shadow run: 11 of 12 failures get another verdict" in made.gate.reasons[0]
+    assert "shadow run: 11 of 12 failures would get a different verdict" in made.gate.reasons[0]
     before = candidate(world).gate.shadow
     assert before is not None
     assert {one.change for one in before.examples} == {f"{rows[1].side} {rows[1].cause} to user USER.4"}

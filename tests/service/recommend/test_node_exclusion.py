@@ -30,6 +30,16 @@ def test_evidence_of_one_node_alone_names_it() -> None:
     assert left_out(replace(LOST_GPU, suspect=None, evidence=both), FAILED) == ()
 
 
+def test_the_only_node_is_kept_if_the_failure_began_with_an_event_of_another_one() -> None:
+    job = JobFacts(status="failed", nodes=("launcher",))
+    event, line = Evidence("Kernel panic", "initiating", node="gpu45", stream="node"), Evidence("lost", "initiating")
+    led = replace(LOST_GPU, suspect=Suspect(rank=40), evidence=(event, line))
+    assert left_out(led, job) == ()
+    assert left_out(replace(led, evidence=(line, event)), job) == ("launcher",)
+    assert left_out(replace(led, evidence=(replace(event, node="launcher.example"),)), job) == ("launcher",)
+    assert left_out(replace(led, suspect=Suspect(node="launcher")), job) == ("launcher",)
+
+
 def platform_fault(*evidence: Evidence) -> tuple[str, ...]:
     """The nodes that are left out for a fault of the platform on gpu017 with these beginnings."""
     verdict = replace(PASSING, cause="SYS.6", retry_outlook="after_repair", suspect=Suspect(node="gpu017"))

@@ -193,7 +193,7 @@ def test_shadow_mode_shows_what_it_would_have_requested(client: TestClient) -> N
     page = words(client.get("/automation").text)
     assert "No request was carried out." in page
     assert "Shadow mode: 1 more resubmission would have been requested" in page
-    assert "For 1 no success was measured." in page
+    assert "For it, no success rate is known yet." in page
     assert "faultline/resubmit=auto" in page, "it says how to switch more of it on"
 
 

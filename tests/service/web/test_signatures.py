@@ -1,17 +1,20 @@
 """The page of signatures: own ones first, what each one matched, and the state of their folder."""
 
+import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from service.failures.repository import signature_hits
 from service.signatures.signature_folder import POLL_S, SignatureFolder
 from service.web.app import create_app
 from service.web.pages.failure import page as failure_page
 from tests.service.signatures.entries import LICENCE, QUOTA, write
 from tests.service.web.test_automation_pages import words
-from tests.service.web.world import World, event, lines
+from tests.service.web.world import NOW, World, event, lines, log
 
 ERROR = "ModuleNotFoundError: No module named 'flash_attn'"
 OWN = f"""
@@ -45,6 +48,21 @@ def test_failures_are_counted_by_the_signatures_of_their_evidence(client: TestCl
         (name, hits), *_ = found.hits.items()
     assert (hits.failures, hits.last_failure_id) == (3, 3)
     assert name in words(client.get("/signatures").text)
+
+
+def test_the_number_of_failures_opens_the_newest_of_them(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signature_hits, "LISTED", 2)
+    ended = [(NOW - timedelta(hours=hours)).isoformat() for hours in (2, 3, 1)]
+    failed = [event(f"job-{n}", ended_at=at) for n, at in enumerate(ended)]
+    other = event("other", logs=[log("OSError: Stale file handle")])
+    client.post("/api/v1/events", content=lines(*failed, other))
+    [address] = set(re.findall(r'href="(/signatures\?signature=Module[^"]*)"', client.get("/signatures").text))
+    shown = words(client.get(address).text).partition("Own signatures")[0]
+    assert "Failures with ModuleNotFoundError" in shown
+    assert re.findall(r"orion / (job-\d|other)", shown) == ["job-2", "job-0"]
+    assert "The newest 2 of 3." in shown
+    none = words(client.get("/signatures?signature=%3Cb%3Enone").text)
+    assert "None in the last 28 days." in none
 
 
 def test_own_signatures_are_listed_and_a_broken_version_is_reported(world: World, tmp_path: Path) -> None:

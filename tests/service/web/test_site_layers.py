@@ -40,7 +40,7 @@ def test_a_layer_is_shown_with_the_reasons_of_the_gate_and_its_shadow_run(world:
     assert detail["shadow_run"]["examples"][0]["failure"] == 1
     page = reader.get(f"/model/layers/{LAYER}").text
     assert "a second person has to agree" in page
-    assert "2 of 50 stored failures get another verdict" in page
+    assert "2 of 50 stored failures would get a different verdict" in page
     assert "flexnet: no seat left" in page
     assert "Promote" not in page
     assert LAYER in reader.get("/model/layers").text

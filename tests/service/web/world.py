@@ -83,6 +83,9 @@ OPEN = replace(
 BY_WORD = {"Xid": HARDWARE, "Stale file handle": SYSTEM, "ModuleNotFoundError": GUESS}
 
 
+PANIC = "Kernel panic"  # node events with these words are the beginning
+
+
 class ByWord:
     """A classifier that knows three words, and is undecided about everything else."""
 
@@ -100,7 +103,10 @@ class ByWord:
                     evidence.append(Evidence(line, "initiating", stream.rank, stream.node, stream.stream, number, word))
                 elif "Error" in line or "<" in line:
                     evidence.append(Evidence(line, "cascade", stream.rank, stream.node, stream.stream, number))
-        return replace(found, evidence=tuple(evidence))
+        led = [
+            Evidence(one.text, "initiating", None, one.node, "node") for one in case.node_events if PANIC in one.text
+        ]
+        return replace(found, evidence=(*led, *evidence))
 
 
 @dataclass

@@ -10,7 +10,7 @@ from service.web import views
 from service.web.pages import display_names
 from service.web.pages.failure.page import success_after
 from service.web.pages.failure.to_check import CANCELLED, to_check
-from service.web.pages.templating import not_again
+from service.web.pages.templating import advice_sentences
 from service.web.services import Services
 from service.web.views import FailureQuery
 
@@ -80,4 +80,4 @@ def _advice(detail: FailureDetail) -> tuple[str, str]:
     says = "Not resubmitted" if stopped else display_names.word("decision", row.decision, "says")
     check = to_check(row.status, detail.verdict, abstained=row.abstained)
     found = verdict.get("mitigations") or ()
-    return says, check or (not_again(says, str(found[0]["text"])) if found else "")
+    return advice_sentences(says, check or (str(found[0]["text"]) if found else ""))

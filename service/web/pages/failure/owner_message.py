@@ -42,7 +42,9 @@ def compose(detail: FailureDetail) -> OwnerMessage | None:
     explanation = str(verdict.get("explanation") or "").partition(" It began with:")[0]
     parts.append(explanation)
     if first is not None:
-        parts.append(f"It began with this line: {strip_colour(str(first['text']))[:LINE]}")
+        of_node = f" of node {first['node']}" if first.get("node") else ""
+        what = f"event{of_node}" if first.get("stream") == "node" else "line"
+        parts.append(f"It began with this {what}: {strip_colour(str(first['text']))[:LINE]}")
     if verdict.get("own_frame"):
         parts.append(f"In your code: {verdict['own_frame']}")
     if entry is not None:

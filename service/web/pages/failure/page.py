@@ -28,7 +28,7 @@ from service.web.pages import display_names
 from service.web.pages.failure import feature_words, owner_message, related_failures
 from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
-from service.web.pages.failure.questions import questions
+from service.web.pages.failure.questions import began_with_event, questions
 from service.web.pages.failure.rank_strip import rank_strip
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.failure.to_check import to_check
@@ -105,6 +105,7 @@ def failure(
             "first_in_log": any(one.begins for one in shown),
             "close": close(verdict),
             "spread": spread(verdict, detail.row),
+            "began_with_event": began_with_event(verdict),
             "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
             "strip": rank_strip(detail),
@@ -220,15 +221,20 @@ def close(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def spread(verdict: Mapping[str, Any], row: FailureRow) -> dict[str, Any]:
-    """Propagation of the failure: ranks by role, the node of the first one, and ranks without output."""
+    """Propagation of the failure: ranks by role, the node of the first one, and ranks without output.
+
+    Where a node event came first (`event`), no rank did, and `node` is that of the event.
+    """
     ranks: dict[str, list[int]] = {"initiating": [], "cascade": [], "teardown": []}
     for line in verdict.get("evidence") or ():
         if line.get("rank") is not None and line["role"] in ranks and line["rank"] not in ranks[line["role"]]:
             ranks[line["role"]].append(line["rank"])
     first = next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None)
-    followed = sorted(set(ranks["cascade"] + ranks["teardown"]) - set(ranks["initiating"]))
+    began = [] if began_with_event(verdict) else ranks["initiating"]
+    followed = sorted(set(ranks["cascade"] + ranks["teardown"]) - set(began))
     return {
-        "first": sorted(ranks["initiating"])[:RANKS_NAMED],
+        "event": began_with_event(verdict),
+        "first": sorted(began)[:RANKS_NAMED],
         "node": suspected_node(first.get("node"), row.side, abstained=row.abstained) if first is not None else None,
         "followed": followed[:RANKS_NAMED],
         "more": max(0, len(followed) - RANKS_NAMED),

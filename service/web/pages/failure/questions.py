@@ -37,15 +37,23 @@ def _signatures(evidence: Sequence[Mapping[str, Any]]) -> str:
     return f"Yes: {named}{f' and {more} more' if more > 0 else ''}."
 
 
+def began_with_event(verdict: Mapping[str, Any]) -> bool:
+    """Whether a node event, and no line of a log, is the beginning."""
+    evidence = verdict.get("evidence") or ()
+    first = next((line for line in evidence if line.get("role") == "initiating"), None)
+    return first is not None and first.get("stream") == "node"
+
+
 def _first(evidence: Sequence[Mapping[str, Any]]) -> str:
     first = next((line for line in evidence if line.get("role") == "initiating"), None)
     if first is None:
         return "No line was identified as the first one."
+    if first.get("stream") == "node":
+        return f"A node event{' of ' + str(first['node']) if first.get('node') else ''}, and no line of a log."
     parts = [f"rank {first['rank']}" if first.get("rank") is not None else "", str(first.get("node") or "")]
     where = " on ".join(part for part in parts if part)
     number = f" {first['line']:,}" if isinstance(first.get("line"), int) else ""
-    stream = {"node": "node event"}.get(str(first.get("stream")), str(first.get("stream") or "log"))
-    return f"{stream}{number}{f' of {where}' if where else ''}."
+    return f"{first.get('stream') or 'log'}{number}{f' of {where}' if where else ''}."
 
 
 def _followed(evidence: Sequence[Mapping[str, Any]]) -> str:

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from service.web.pages.failure.questions import began_with_event
+
 NODES_NAMED = 3
 CANCELLED = "cancelled"
+_EVENT = "Look at the node event that is first in the evidence below: does the log show that it stopped this job?"
 
 
 def to_check(status: str, verdict: Mapping[str, Any] | None, *, abstained: bool) -> str | None:
@@ -17,7 +20,8 @@ def to_check(status: str, verdict: Mapping[str, Any] | None, *, abstained: bool)
     if not abstained:
         return None
     evidence = (verdict or {}).get("evidence") or ()
-    found = [_first(evidence), _nodes(evidence), _missing((verdict or {}).get("missing") or ())]
+    beginning = [_EVENT] if began_with_event(verdict or {}) else [_first(evidence), _nodes(evidence)]
+    found = [*beginning, _missing((verdict or {}).get("missing") or ())]
     return " ".join(part for part in found if part)
 
 

@@ -12,8 +12,7 @@ from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
 from service.web.pages.failure.feature_words import reasons
-from service.web.pages.templating import not_again
-from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, event, lines, log
+from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, PANIC, event, lines, log
 
 EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
@@ -133,6 +132,22 @@ def test_the_page_tells_how_the_failure_went(client: TestClient, monkeypatch: py
     monkeypatch.setitem(BY_WORD, "user", replace(GUESS, chain=(chain[0], chain[2])))
     later = (NOW - timedelta(seconds=5)).isoformat()
     assert "Sequence of events" not in words(page_of(client, event("2", logs=[log("user")], ended_at=later)))
+
+
+@pytest.mark.parametrize("word", ["Xid 79", "ModuleNotFoundError", "SomethingError"])
+def test_a_page_that_shows_a_node_event_first_says_so_everywhere(client: TestClient, word: str) -> None:
+    panic = {"at": NOW.isoformat(), "node": "gpu018", "source": "kernel", "text": f"{PANIC} - not syncing"}
+    logs = [log(f"step 1\n{word}: x", 0), log("RuntimeError: peer lost", 1)]
+    html = page_of(client, event("1", logs=logs, node_events=[panic]))
+    page, of_user = words(html), word.startswith("Module")
+    evidence = words(html.partition("<h2>Evidence</h2>")[2].partition("</section>")[0])
+    assert evidence.split()[:6] == ["gpu018", "node", "event", "●", "initiating", PANIC.split()[0]]
+    assert ("First: a node event of gpu018." if word == "Xid 79" else "First: a node event.") in evidence
+    assert "First: rank" not in page
+    assert "Which line came first? A node event of gpu018, and no line of a log." in page
+    assert "failed first" not in page
+    assert ("It began with this event of node gpu018: Kernel panic" in page) is of_user
+    assert ("Look at the node event that is first in the evidence below" in page) is word.startswith("Something")
 
 
 def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,9 +378,6 @@ def test_the_share_of_a_mitigation_is_not_taken_for_the_chance_of_a_resubmission
 def test_the_advice_is_not_said_twice_and_each_reason_has_its_rule(client: TestClient) -> None:
     page = words(page_of(client, event("9", logs=[log("OSError: Stale file handle")])))
     assert page.partition("more reasons")[0].count("Resubmit after a pause.") == 1
-    assert not_again("Resubmit after a pause", "Resubmit after a pause, from step 7.") == (
-        "Resubmit after a pause, from step 7."
-    )
     more = page.partition("more reasons")[2]
     assert "opt-in: " in more
     assert "retry-storm limit: " in more

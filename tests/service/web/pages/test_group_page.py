@@ -134,8 +134,8 @@ def test_the_advice_names_its_failure_and_that_the_job_has_succeeded_since(clien
         page = client.get(f"/groups/{number}").text
         return words(page.partition('<div class="do">')[2].partition("</div>")[0])
 
-    assert advice().strip().startswith("Latest failure: orion / 1 , 30 min ago . Advice: Resubmit now.")
+    assert advice().strip().startswith("Latest failure: orion / 1 , 30 min ago . Advice: Resubmit now without gpu018.")
     began = (NOW - timedelta(minutes=20)).isoformat()
     again = event("1", attempt=1, status="succeeded", logs=[], started_at=began, ended_at=NOW.isoformat())
     client.post("/api/v1/events", content=lines(again))
-    assert "Its job has succeeded since. The advice was: Resubmit now." in advice()
+    assert "Its job has succeeded since. The advice was: Resubmit now without gpu018." in advice()

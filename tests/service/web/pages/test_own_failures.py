@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from service.people.repository.accounts import Account
 from service.web.app import create_app
 from service.web.pages.failure import own_failures
+from service.web.pages.templating import advice_sentences
 from tests.service.web.test_automation_pages import words
 from tests.service.web.world import HERE, NOW, World, event, lines, log
 
@@ -93,3 +94,25 @@ def test_nodes_are_named_without_links_to_pages_that_an_owner_may_not_open(ana: 
     assert 'href="/nodes/' not in page
     with world.client() as operator:
         assert 'href="/nodes/orion/gpu018"' in operator.get(f"/failures/{row['id']}").text
+
+
+@pytest.mark.parametrize(
+    ("decision", "text", "expected"),
+    [
+        ("Resubmit now", "Resubmit without gpu-7.example.", ("Resubmit now without gpu-7.example", "")),
+        ("Resubmit now", "Resubmit after a pause, from step 7.", ("Resubmit now, from step 7", "")),
+        ("Resubmit after a pause", "Resubmit after a pause.", ("Resubmit after a pause", "")),
+        ("Resubmit after a pause", "Resubmit after a pause, from step 7.", ("Resubmit after a pause, from step 7", "")),
+        (
+            "Resubmit after a pause",
+            "Resubmit on other nodes. It helped.",
+            ("Resubmit after a pause on other nodes", "It helped."),
+        ),
+        ("Do not resubmit unchanged", "Change the code.", ("Do not resubmit unchanged", "Change the code.")),
+        ("Resubmit now", "", ("Resubmit now", "")),
+    ],
+)
+def test_decision_and_likeliest_mitigation_are_one_sentence_if_both_resubmit(
+    decision: str, text: str, expected: tuple[str, str]
+) -> None:
+    assert advice_sentences(decision, text) == expected
