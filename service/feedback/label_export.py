@@ -188,21 +188,40 @@ def _side_and_cause(case: LabelledCase) -> tuple[str | None, str | None]:
     return case.labels.best["side"], case.labels.best["cause"]
 
 
-def protect(store: Store, failure_id: int, *, golden: bool, who: str) -> None:
+def protect(store: Store, failure_id: int, *, golden: bool, who: str, told_apart: bool = True) -> None:
     """Add a label to the protected set, or remove it.
 
+    Args:
+        store: the labels.
+        failure_id: the failure.
+        golden: whether to add it.
+        who: who does it. A label that nobody else gave needs another person, since the set judges the labels of all.
+        told_apart: whether callers have names of their own; without a login they have none.
+
     Raises:
-        Conflict: the failure has no label, or the label is disputed or waits for a second person.
+        Conflict: the failure has no label, the label is disputed or waits for a second person, or it is that of the
+            person who adds it alone.
     """
     with store.unit_of_work() as work:
         label = work.feedback.label(failure_id)
         if label is None or (golden and (label.disputed or label.contested or label.held is not None)):
             expected = "a label that nobody disputes and that waits for no second person"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
+        if golden and told_apart and _is_of_nobody_else(label, work.feedback.of(failure_id), who):
+            expected = "another person: nobody but you gave this label"
+            raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("golden", expected),))
         work.feedback.protect(failure_id, golden=golden)
         work.audit_log.append(
             who, "label.golden", f"failure/{failure_id}", before={"golden": label.golden}, after={"golden": golden}
         )
+
+
+def _is_of_nobody_else(label: Label, words: Sequence[StoredFeedback], who: str) -> bool:
+    """Whether no other person's last judgement names the side and cause of a label."""
+    last = {one.who: one.labels for one in words if one.kind in JUDGING}
+    return not any(
+        (one.side, one.cause) == (label.labels.side, label.labels.cause) for name, one in last.items() if name != who
+    )
 
 
 def _failure_of(store: Store, raw: Mapping[str, Any], visible: Visibility | None) -> int | None:

@@ -96,7 +96,9 @@ def put_golden(
     services: InjectedServices, principal: Annotated[Principal, ADMIN], failure_id: Id, wanted: Protected
 ) -> Protected:
     """Add the label of a failure to the golden set, which later feedback does not change, or remove it."""
-    label_export.protect(services.store, failure_id, golden=wanted.golden, who=principal.name)
+    label_export.protect(
+        services.store, failure_id, golden=wanted.golden, who=principal.name, told_apart=principal.via != "open"
+    )
     return wanted
 
 

@@ -30,6 +30,24 @@ def test_a_label_that_waits_for_a_second_person_does_not_become_golden(world: Wo
     assert not list(label_export.cases(world.store, golden=True))
 
 
+def test_nobody_makes_a_label_golden_that_nobody_else_gave(world: World) -> None:
+    row = world.fails(LICENCE.format(n=1))
+    world.label(row, "system", "SYS.5")
+    with pytest.raises(Conflict, match="another person"):
+        label_export.protect(world.store, row.id, golden=True, who="ana")
+    world.label(row, "system", "SYS.5", who="ben")
+    label_export.protect(world.store, row.id, golden=True, who="ana")
+    assert len(list(label_export.cases(world.store, golden=True))) == 1
+
+
+def test_the_author_of_a_golden_label_may_take_it_out_of_the_set(world: World) -> None:
+    row = world.fails(LICENCE.format(n=1))
+    world.label(row, "system", "SYS.5")
+    label_export.protect(world.store, row.id, golden=True, who="ben")
+    label_export.protect(world.store, row.id, golden=False, who="ana")
+    assert not list(label_export.cases(world.store, golden=True))
+
+
 def test_the_withdrawal_of_a_persons_labels_leaves_the_golden_set(world: World) -> None:
     golden, other = world.fails(LICENCE.format(n=1)), world.fails(KEY.format(n=1))
     for row in (golden, other):

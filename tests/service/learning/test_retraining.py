@@ -173,7 +173,7 @@ def test_an_export_holds_only_what_people_said(world: World) -> None:
 def test_golden_cases_are_measured_and_never_learned(world: World) -> None:
     row = world.fails(LICENCE.format(n=1))
     world.label(row, "system", "SYS.5")
-    label_export.protect(world.store, row.id, golden=True, who="ana")
+    label_export.protect(world.store, row.id, golden=True, who="ben")
     assert world.retrain().fit.layer.is_empty
     world.label(row, "user", "USER.1", who="mallory")
     [golden] = label_export.cases(world.store, golden=True)

@@ -94,6 +94,9 @@ def test_exports_and_golden_changes_name_who_did_them(guarded: World) -> None:
             assert client.get(path).status_code == 200
         label = {"kind": "correct", "side": "user", "cause": "USER.1"}
         assert client.post("/api/v1/failures/1/feedback", json=label).status_code == 200
+        assert client.put("/api/v1/failures/1/golden", json={"golden": True}).status_code == 409, "their own label"
+        with guarded.client(guarded.token("admin", name="other")) as other:
+            assert other.post("/api/v1/failures/1/feedback", json=label).status_code == 200
         assert client.put("/api/v1/failures/1/golden", json={"golden": True}).status_code == 200
     assert sorted(audited(guarded, "export")) == [
         ("root", "failures.csv"),
