@@ -20,7 +20,7 @@ class ActiveLayer:
     Args:
         store: the database; it is asked every `POLL_S` at most.
         clock: the current time.
-        key: the key of seals; a layer that is not sealed with it is not used. None: seals are not checked.
+        key: the key of seals; a layer whose seal does not say that it was accepted is not used. None: seals are not checked.
     """
 
     def __init__(self, store: Store, clock: Clock, key: bytes | None = None) -> None:
@@ -53,14 +53,14 @@ class ActiveLayer:
                     return
                 name = reading.site_layers.active()
                 stored = None if name == PACKAGED else reading.site_layers.get(name)
-            sealed = stored is None or stored.is_sealed(self._key)  # before its text is read
-            layer = None if stored is None or not sealed else parse(stored.text)
+            accepted = stored is None or stored.is_accepted(self._key)  # before its text is read
+            layer = None if stored is None or not accepted else parse(stored.text)
         except (Unavailable, NotFound, SiteLayerError) as error:
             _log.warning("the site layer in use can't be read, the one before stays: %s", error)
             return
         self._promotion = promotion
-        if not sealed:
-            _log.error("site layer %s is not sealed with FAULTLINE_MODEL_KEY and is not used", name)
+        if not accepted:
+            _log.error("site layer %s has no seal of FAULTLINE_MODEL_KEY as promoted and is not used", name)
         if layer is not None and layer.about.get("base") != base:
             _log.error("site layer %s was fitted on another model and is not used: run faultline retrain", name)
             layer = None

@@ -6,7 +6,7 @@ from classifiers.model.site.layer import SiteLayer, SiteLayerError, parse
 from service.db.session import ReadSession, Store, UnitOfWork
 from service.errors import Conflict, FieldError, NotFound
 from service.learning.gate import one_labeller
-from service.learning.records import PACKAGED, REFUSED_BY, ROLLBACK_FROM, StoredLayer
+from service.learning.records import ACCEPTED, PACKAGED, REFUSED_BY, ROLLBACK_FROM, StoredLayer
 
 KEPT_LAYERS: Final = 20
 BY_A_PERSON: Final = "promoted by a person"  # where the person gives no reason
@@ -33,7 +33,7 @@ class Promotions:
         return self.misfit(stored)
 
     def misfit(self, stored: StoredLayer) -> str | None:
-        """Why a layer cannot give verdicts here, whatever the gate says of it; None if it can."""
+        """Why a layer cannot be computed with here, whatever the gate says of it; None if it can."""
         if not stored.is_sealed(self._key):
             return "it is not sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
         try:
@@ -44,14 +44,28 @@ class Promotions:
             return "it was fitted on another packaged model: run faultline retrain"
         return None
 
+    def gives_verdicts(self, stored: StoredLayer) -> bool:
+        """Whether a layer gives verdicts once it is in use: it fits, and its seal says that it was promoted."""
+        return stored.is_accepted(self._key) and self.misfit(stored) is None
+
+    def seal(self, work: UnitOfWork, layer_id: str, *, accepted: bool = False) -> None:
+        """Seal a stored layer with the key, if there is one: with its decision, or as one that may give verdicts.
+
+        Raises:
+            NotFound: no such layer.
+        """
+        if self._key is not None:
+            stored = work.site_layers.get(layer_id)
+            work.site_layers.seal(layer_id, stored.seal_as(ACCEPTED if accepted else stored.gate.decision, self._key))
+
     def in_use(self, reading: ReadSession) -> SiteLayer | None:
         """The layer that gives verdicts now: None for the packaged model alone.
 
-        A layer of another packaged model, one that is not sealed with the key, or an empty one gives none.
+        A layer of another packaged model, one whose seal does not say that it was promoted, or an empty one gives none.
         """
         name = reading.site_layers.active()
         stored = None if name == PACKAGED else reading.site_layers.get(name)
-        layer = None if stored is None or self.misfit(stored) is not None else parse(stored.text)
+        layer = None if stored is None or not self.gives_verdicts(stored) else parse(stored.text)
         return None if layer is None or layer.is_empty else layer
 
     def promote(self, layer_id: str, who: str, *, reason: str | None = None, instead_of: int | None = None) -> None:
@@ -79,6 +93,7 @@ class Promotions:
                 raise Conflict(f"{layer_id} is not promoted: another model was put in use while it was compared")
             before = work.site_layers.active()
             work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
+            self.seal(work, layer_id, accepted=True)
             work.site_layers.prune(KEPT_LAYERS)
             work.audit_log.append(
                 who, "model.promoted", f"model/{layer_id}", before={"model": before}, after={"model": layer_id}
@@ -98,6 +113,7 @@ class Promotions:
                 expected = "a layer that is not in use: roll back first"
                 raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
             work.site_layers.refuse(layer_id, f"{REFUSED_BY}{who}" + (f": {reason}" if reason else ""))
+            self.seal(work, layer_id)
             before, after = {"decision": stored.gate.decision}, {"decision": "refuse", "reason": reason}
             work.audit_log.append(who, "model.refused", f"model/{layer_id}", before=before, after=after)
 
@@ -125,11 +141,12 @@ class Promotions:
         return active, before
 
     def _usable(self, work: UnitOfWork, layer: str) -> bool:
-        """Whether a rollback can return to a layer: it is the packaged model, or stored and without an obstacle."""
+        """Whether a rollback can return to a layer: the packaged model, or one that was promoted, without obstacle."""
         if layer == PACKAGED:
             return True
         try:
-            return self.obstacle(work.site_layers.get(layer)) is None
+            stored = work.site_layers.get(layer)
+            return self.gives_verdicts(stored) and self.obstacle(stored) is None
         except NotFound:
             return False
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from classifiers.model.keyed_seal import is_seal_of
+from classifiers.model.keyed_seal import is_seal_of, seal_of
 from classifiers.model.site.layer import SiteLayerError, parse
 from service.learning.shadow_figures import ShadowFigures
 
 GateDecision = Literal["promote", "ask", "refuse"]
 PACKAGED: Final = "packaged"  # stands for the packaged model alone
 ROLLBACK_FROM: Final = "rollback from "  # with the layer that was in use, the reason of a rollback
+ACCEPTED: Final = "accepted"  # what the seal of a layer says that may give verdicts
 REFUSED_BY: Final = "refused by "  # begins the first reason of a candidate that a person refused
 
 
@@ -37,7 +38,11 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredLayer:
-    """A site layer as stored; `text` is the layer as JSON, `seal` its keyed seal."""
+    """A site layer as stored; `text` is the layer as JSON, `seal` its keyed seal.
+
+    The seal covers the text and what is known of it: the gate's decision, or that it was accepted, by being promoted.
+    So nobody who can only write to the database can put a layer in use that nobody accepted.
+    """
 
     id: str
     at: datetime
@@ -69,8 +74,22 @@ class StoredLayer:
         return (str(about["base"]), str(about["data"])) if {"base", "data"} <= about.keys() else (self.id, "")
 
     def is_sealed(self, key: bytes | None) -> bool:
-        """Whether the seal is of this layer and this key; without a key every layer counts as sealed."""
-        return key is None or (self.seal is not None and is_seal_of(self.seal, self.text.encode(), key))
+        """Whether the seal is of this layer, its decision and this key; without a key every layer counts as sealed."""
+        return self._says(self.gate.decision, key) or self.is_accepted(key)
+
+    def is_accepted(self, key: bytes | None) -> bool:
+        """Whether the seal says that the layer may give verdicts; without a key every layer counts as accepted."""
+        return self._says(ACCEPTED, key)
+
+    def seal_as(self, state: str, key: bytes) -> str:
+        """The seal that says `state` of it: a decision of the gate, or `ACCEPTED`."""
+        return seal_of(self._sealed_content(state), key)
+
+    def _says(self, state: str, key: bytes | None) -> bool:
+        return key is None or (self.seal is not None and is_seal_of(self.seal, self._sealed_content(state), key))
+
+    def _sealed_content(self, state: str) -> bytes:
+        return f"{state}\n{self.text}".encode()
 
 
 @dataclass(slots=True)

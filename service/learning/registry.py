@@ -122,7 +122,7 @@ def _view(known: Promotions, stored: StoredLayer, active: str) -> SiteLayerView:
         id=stored.id,
         at=stored.at,
         who=stored.who,
-        in_use=stored.id == active and known.misfit(stored) is None,
+        in_use=stored.id == active and known.gives_verdicts(stored),
         decision=stored.gate.decision,
         decision_text=decision_in_words(stored.gate.decision),
         reasons=stored.gate.reasons,

@@ -14,7 +14,6 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import adaptation
 from classifiers.model.artifact import Model
-from classifiers.model.keyed_seal import seal_of
 from classifiers.model.site import fitting
 from classifiers.model.site.fitting import SiteFit
 from classifiers.model.site.layer import SiteLayer
@@ -73,7 +72,6 @@ class Retraining:
         self._clock = clock
         self._model = model
         self._catalogue = catalogue
-        self._key = key
         self._shadow = shadow
         self.promotions = Promotions(store, model.id, key)
 
@@ -107,10 +105,9 @@ class Retraining:
         fit = fitting.fit(self._model, self._catalogue, labels, now=self._clock.now(), parents=parents)
         progress("comparing it with the model in use")
         result = self._judged(fit, active, labels, golden, benchmark_cases() if benchmark is None else benchmark)
-        text = fit.layer.text()
-        seal = None if self._key is None else seal_of(text.encode(), self._key)
         with self._store.unit_of_work() as work:
-            result = work.site_layers.add(fit.layer.id, text, who, result, seal=seal, at=began)
+            result = work.site_layers.add(fit.layer.id, fit.layer.text(), who, result, at=began)
+            self.promotions.seal(work, fit.layer.id)
             work.site_layers.prune(KEPT_LAYERS)
             work.audit_log.append(
                 who,

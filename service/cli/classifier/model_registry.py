@@ -6,7 +6,6 @@ from typing import Any
 
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import adaptation, metrics
-from classifiers.model.keyed_seal import seal_of
 from classifiers.model.site.layer import SiteLayer, parse
 from service import compose
 from service.cli import output
@@ -31,7 +30,7 @@ def layers(services: compose.Services) -> list[dict[str, Any]]:
             return [
                 {
                     "id": one.id,
-                    "in_use": one.id == active and services.retraining.promotions.misfit(one) is None,
+                    "in_use": one.id == active and services.retraining.promotions.gives_verdicts(one),
                     "created": one.at,
                     "who": one.who,
                     "gate": one.gate.decision,
@@ -80,18 +79,22 @@ def key_of(configured: Settings) -> bytes:
 
 
 def seal(services: compose.Services, layer_id: str) -> None:
-    """Seal a stored layer with the key.
+    """Seal a stored layer with the key; one that was promoted, and not refused, as one that may give verdicts.
 
     Raises:
         NotFound: no such layer.
         ConfigurationError: there is no key.
     """
     services.store.check()
-    key = key_of(services.settings)
+    key_of(services.settings)
     with services.store.unit_of_work() as work:
-        work.site_layers.seal(layer_id, seal_of(work.site_layers.get(layer_id).text.encode(), key))
-        work.audit_log.append(COMMAND_LINE, "model.sealed", f"model/{layer_id}")
-    output.line(f"sealed: {layer_id}")
+        work.site_layers.lock()
+        decision = work.site_layers.get(layer_id).gate.decision
+        used = any(one.layer == layer_id for one in work.site_layers.promotions(limit=1_000))
+        accepted = used and decision != "refuse"
+        services.retraining.promotions.seal(work, layer_id, accepted=accepted)
+        work.audit_log.append(COMMAND_LINE, "model.sealed", f"model/{layer_id}", after={"accepted": accepted})
+    output.line(f"sealed: {layer_id}" + (", which may give verdicts" if accepted else f", decision {decision}"))
 
 
 def compare(services: compose.Services, first: str, second: str) -> None:

@@ -83,24 +83,22 @@ class SiteLayerRepository(SiteLayerReader):
         who: str,
         gate: GateResult,
         *,
-        seal: str | None = None,
         at: datetime | None = None,
     ) -> GateResult:
-        """Store a candidate; the same content is stored once, with the newest seal and result of the gate.
+        """Store a candidate; the same content is stored once, with the newest result of the gate, unsealed.
 
         Args:
             layer_id: the id of the layer.
             text: the layer as JSON.
             who: who fitted it.
             gate: the gate's result.
-            seal: the keyed seal; None: it is not sealed.
             at: when its labels were read; None: now.
 
         Returns:
             The result as stored: a person's refusal of a layer of the same labels and packaged model stays.
         """
         self.lock()  # a person may refuse it at the same time
-        made = StoredLayer(layer_id, at or self._clock.now(), who, gate, text, seal)
+        made = StoredLayer(layer_id, at or self._clock.now(), who, gate, text)
         refusals = (one.gate.refusal for one in self.list(limit=_REFUSALS) if one.origin == made.origin)
         refusal = next((one for one in refusals if one is not None), None)
         if refusal is not None:
@@ -109,7 +107,7 @@ class SiteLayerRepository(SiteLayerReader):
             "at": utc(at or self._clock.now()),
             "who": clean(who[:200]),
             "decision": gate.decision,
-            "gate": _pack_gate(gate, seal),
+            "gate": _pack_gate(gate, None),
         }
         writing = upsert(self._connection, site_layers).values(id=layer_id, body=pack(text), **values)
         self._connection.execute(writing.on_conflict_do_update(index_elements=["id"], set_=values))

@@ -2,20 +2,27 @@
 
 import base64
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from classifiers.model.site.layer import parse
+from service.errors import Conflict
 from service.feedback import withdrawal
-from service.learning import active_layer
+from service.learning import active_layer, registry
 from service.learning.active_layer import ActiveLayer
-from service.learning.records import GateResult
+from service.learning.records import PACKAGED, GateResult
+from service.learning.tables import site_layers
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import LICENCE
 from tests.service.learning.world import World
 from tests.service.run_command import run_command
+
+KEY = b"k" * 32
 
 
 @pytest.fixture
@@ -62,7 +69,7 @@ def test_a_layer_of_another_model_is_not_used_to_classify_again(world: World, ur
 
 def test_a_layer_without_a_seal_is_not_used_to_classify_again(world: World, url: str, model: Path) -> None:
     layer, _ = taught(world)
-    key = base64.b64encode(b"k" * 32).decode()
+    key = base64.b64encode(KEY).decode()
     settings = {"FAULTLINE_DATABASE_URL": url, "FAULTLINE_MODEL_DIR": str(model), "FAULTLINE_MODEL_KEY": key}
     assert run_command(settings, "model", "seal", str(model)).returncode == 0
     assert changed(url, model, FAULTLINE_MODEL_KEY=key) == 0
@@ -71,13 +78,76 @@ def test_a_layer_without_a_seal_is_not_used_to_classify_again(world: World, url:
     assert changed(url, model, FAULTLINE_MODEL_KEY=key) == 2
 
 
+def candidate(world: World) -> str:
+    """The id of a candidate that the gate would promote, and that nobody has promoted."""
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    return world.retraining.retrain("ana", promote=False, benchmark=world.benchmark).layer_id
+
+
+def put_in_use_by_sql(world: World, layer: str, *, decision: str = "promote") -> None:
+    """What somebody can do who writes to the database and has no key."""
+    with world.store.unit_of_work() as work:
+        work.site_layers.promote(layer, "mallory", "")
+    with engine_of(world.store).begin() as connection:
+        connection.execute(update(site_layers).where(site_layers.c.id == layer).values(decision=decision))
+
+
+@pytest.fixture
+def keyed(world: World) -> World:
+    return replace(world, key=KEY)
+
+
+@pytest.mark.parametrize("refused", [True, False], ids=["refused", "waiting"])
+def test_a_layer_that_nobody_promoted_gives_no_verdicts_if_the_database_says_that_it_is_in_use(
+    keyed: World, refused: bool
+) -> None:
+    layer = candidate(keyed)
+    before = keyed.fails(LICENCE.format(n=2)).cause
+    if refused:
+        keyed.retraining.promotions.refuse(layer, "ana")
+    put_in_use_by_sql(keyed, layer)
+    assert replace(keyed, sent=100).fails(LICENCE.format(n=3)).cause == before
+    assert keyed.retraining.active_layer() is None
+    with keyed.store.reading() as reading:
+        shown = registry.layer(reading, keyed.retraining.promotions, layer).layer
+    assert not shown.in_use
+
+
+def test_a_refusal_that_was_changed_in_the_database_does_not_let_a_person_promote(keyed: World) -> None:
+    layer = candidate(keyed)
+    keyed.retraining.promotions.refuse(layer, "ana")
+    put_in_use_by_sql(keyed, layer, decision="ask")
+    with pytest.raises(Conflict, match="not sealed"):
+        keyed.retraining.promotions.promote(layer, "ben")
+
+
+def test_a_rollback_does_not_return_to_a_layer_that_nobody_promoted(keyed: World) -> None:
+    layer = candidate(keyed)
+    put_in_use_by_sql(keyed, layer)
+    keyed.clock.sleep(5)
+    keyed.label(keyed.fails(LICENCE.format(n=4)), "user", "USER.4", who="ben")
+    used = keyed.retrain()
+    assert used.promoted
+    assert keyed.retraining.promotions.rollback("ana") == (used.layer_id, PACKAGED)
+
+
+def test_the_seal_of_a_promoted_layer_ends_with_its_refusal(keyed: World) -> None:
+    layer = candidate(keyed)
+    keyed.retraining.promotions.promote(layer, "ana")
+    assert keyed.retraining.active_layer() is not None
+    keyed.retraining.promotions.rollback("ana")
+    keyed.retraining.promotions.refuse(layer, "ana")
+    put_in_use_by_sql(keyed, layer)
+    assert keyed.retraining.active_layer() is None
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, "{}"], ids=["deep", "empty"])
 def test_a_layer_without_a_seal_is_not_even_read(world: World, text: str) -> None:
     with world.store.unit_of_work() as work:
         work.site_layers.add("site-000000000000", text, "ana", GateResult("promote", ()))
         work.site_layers.promote("site-000000000000", "mallory", "")
     assert world.fails(LICENCE.format(n=1)).side
-    sealed = ActiveLayer(world.store, world.clock, key=b"k" * 32)
+    sealed = ActiveLayer(world.store, world.clock, key=KEY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(active_layer, "parse", lambda _: pytest.fail("read before its seal was checked"))
         assert sealed.current("any") is None
