@@ -20,7 +20,7 @@ class ActiveLayer:
     Args:
         store: the database; it is asked every `POLL_S` at most.
         clock: the current time.
-        key: the key of seals; a layer whose seal does not say that it was accepted is not used. None: seals are not checked.
+        key: the key of seals; a layer without the seal of a promotion is not used. None: seals are not checked.
     """
 
     def __init__(self, store: Store, clock: Clock, key: bytes | None = None) -> None:

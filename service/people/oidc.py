@@ -1,11 +1,13 @@
 """OpenID Connect: the authorization code flow with PKCE (RFC 7636), by authlib; ID tokens checked by joserfc."""
 
+import http.client
 import io
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import requests
 from authlib.common.security import generate_token
@@ -15,11 +17,16 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet
 from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from service.errors import Forbidden, Unavailable
 from service.people.config import PendingLogin, is_safe_address
 from service.people.records import OIDC_SCOPES
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 TIMEOUT_S = 10  # for the connection, and for each piece of an answer
 WHOLE_S = 20  # for an answer
@@ -33,8 +40,79 @@ _Session = TypeVar("_Session", bound=requests.Session)
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
+class _UntilDeadline(io.RawIOBase):
+    """What a connection receives, up to a time; a socket's own timeout begins again with each byte."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self._connection = connection
+        self._received = connection.makefile("rb", buffering=0)
+        self._ends = time.monotonic() + WHOLE_S
+
+    def readable(self) -> bool:
+        """As in the wrapped file."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+        """As in the wrapped file.
+
+        Raises:
+            TimeoutError: nothing came in time, or not the whole.
+        """
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(min(TIMEOUT_S, left))
+        return self._received.readinto(buffer)
+
+    def close(self) -> None:
+        """As in the wrapped file."""
+        self._received.close()
+        super().close()
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """What `http.client` reads an answer from."""
+        del mode
+        return io.BufferedReader(self)
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer whose status line, headers and body come within `WHOLE_S`."""
+
+    def __init__(self, sock: socket.socket, *given: Any, **named: Any) -> None:
+        # Of a socket it uses `makefile` alone.
+        super().__init__(cast("socket.socket", _UntilDeadline(sock)), *given, **named)
+
+
+class _Connection(HTTPConnection):
+    response_class = _Answer
+
+
+class _SecureConnection(HTTPSConnection):
+    response_class = _Answer
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
 class _Bounded(HTTPAdapter):
     """Reads an answer up to a size and within a time; `requests` has no limit for a whole one."""
+
+    def init_poolmanager(self, *given: Any, **named: Any) -> None:
+        """Connect with the limit of a whole answer."""
+        super().init_poolmanager(*given, **named)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, proxy: str, **named: Any) -> ProxyManager:
+        """Connect with the limit of a whole answer."""
+        manager: ProxyManager = super().proxy_manager_for(proxy, **named)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
         """Send a request and return its answer.
@@ -42,13 +120,12 @@ class _Bounded(HTTPAdapter):
         Raises:
             requests.RequestException: no whole answer in time, or a very large one.
         """
-        ends = time.monotonic() + WHOLE_S
         response = super().send(request, **{**options, "stream": True})
         body = bytearray()
         try:
             while piece := response.raw.read1(64 * 1024, decode_content=True):
                 body += piece
-                if len(body) > MOST_BYTES or time.monotonic() > ends:
+                if len(body) > MOST_BYTES:
                     raise requests.exceptions.ContentDecodingError
         except HTTPError as error:
             raise requests.ConnectionError(error) from error
@@ -56,6 +133,9 @@ class _Bounded(HTTPAdapter):
             response.raw.close()
         response.raw = io.BytesIO(body)
         return response
+
+
+_POOLS: Final = {"http": _Pool, "https": _SecurePool}
 
 
 class Provider:

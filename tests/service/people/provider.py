@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,8 +59,8 @@ class IdentityProvider:
 
 
 @contextmanager
-def running() -> Iterator[IdentityProvider]:
-    """A provider that listens on loopback."""
+def running(certificate: tuple[str, str] | None = None) -> Iterator[IdentityProvider]:
+    """A provider that listens on loopback; over TLS with a certificate and its key."""
     provider = IdentityProvider()
 
     class Handler(BaseHTTPRequestHandler):
@@ -98,5 +99,10 @@ def running() -> Iterator[IdentityProvider]:
             del args
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    with listening(server) as provider.issuer:
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with listening(server) as address:
+        provider.issuer = address if certificate is None else address.replace("http:", "https:")
         yield provider

@@ -1,5 +1,6 @@
 """A login at an identity provider, over real HTTP on this machine."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,8 +17,10 @@ from service.people.config import LoginMethods
 from service.people.oidc import MOST_BYTES, WAITING, Provider
 from service.people.roles import parse_roles
 from service.web.limits.caller_limits import ActionLimits, RateLimit
+from tests.labs.certificates import authority
 from tests.service.people.provider import IdentityProvider, running
-from tests.service.web.world import HERE, World, make_world
+from tests.service.raw_server import Server
+from tests.service.web.world import HERE, World, make_world, stop_rate_windows
 
 
 @pytest.fixture
@@ -51,6 +54,16 @@ def test_a_login_returns_to_the_requested_page(world: World, issuer: IdentityPro
         assert "url=/failures" in page
         assert client.get("/failures").status_code == 200
         assert client.get("/settings").status_code == 403
+
+
+def test_a_provider_is_asked_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trusted = authority(tmp_path)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(trusted.certificate))
+    with running(trusted.issue("provider")) as issuer:
+        provider = Provider(issuer.issuer, "faultline", None, "http://127.0.0.1/back")
+        login = provider.start()
+        claims = provider.finish(issuer.grant(login.url), nonce=login.nonce, verifier=login.verifier)
+    assert claims["sub"] == "1"
 
 
 def test_the_provider_is_asked_for_the_scopes(issuer: IdentityProvider) -> None:
@@ -138,6 +151,29 @@ def test_an_endless_answer_takes_no_memory(
         assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 503
 
 
+def test_headers_that_drip_end_at_the_limit_of_the_whole_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, and the last one long after the limit."""
+    over, whole = threading.Event(), threading.Event()
+
+    def drip(client: socket.socket) -> None:
+        for byte in b"HTTP/1.1 200 OK\r\nx-long: " + b"y" * 100:
+            client.send(bytes([byte]))
+            if over.wait(0.05):
+                return
+        whole.set()
+
+    monkeypatch.setattr(oidc, "WHOLE_S", 0.3)
+    server = Server(drip)
+    try:
+        with pytest.raises(Unavailable, match="does not answer"):
+            Provider(f"http://{server.address}", "faultline", None, "http://127.0.0.1/back").start()
+        assert server.requests == 1
+        assert not whole.is_set()
+    finally:
+        over.set()
+        server.close()
+
+
 def test_a_code_is_sent_to_the_provider_only(world: World, issuer: IdentityProvider) -> None:
     with running() as elsewhere, world.client() as client:
         issuer.token_moved = f"{elsewhere.issuer}/token"
@@ -201,11 +237,12 @@ def test_a_provider_that_does_not_answer_takes_few_threads(monkeypatch: pytest.M
 
 
 def test_a_stranger_makes_the_service_ask_the_provider_a_limited_number_of_times(
-    tmp_path: Path, issuer: IdentityProvider
+    tmp_path: Path, issuer: IdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever sees the login page has a valid cookie: each code after it was a request to the provider."""
     provider = Provider(issuer.issuer, "faultline", "client secret", "http://127.0.0.1:8080/login/oidc/callback")
     people = LoginMethods(parse_roles(["sre=operator"]), provider=provider)
+    stop_rate_windows(monkeypatch)
     limits = ActionLimits(codes=RateLimit(3, 5), logins=RateLimit(1, 5))
     world = make_world(tmp_path, people=people, action_limits=limits)
     with world.client() as client:
