@@ -32,7 +32,7 @@ from service.web.sessions import COOKIE, LIFETIME
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.service.web.access.test_auth import form_token
 from tests.service.web.test_app import PUBLIC, WANTED
-from tests.service.web.world import HERE, World, event, make_world
+from tests.service.web.world import HERE, World, event, make_world, stop_rate_windows
 
 JUDGED_S = 20.0  # of processor time; a tenth of it is usual
 
@@ -143,8 +143,9 @@ def test_an_import_of_labels_has_a_limited_number_of_lines(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def limited(tmp_path: Path) -> Iterator[World]:
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A server on which a caller may change three things a minute, export two files, and log in twice with a token."""
+    stop_rate_windows(monkeypatch)
     few = ActionLimits(RateLimit(3), RateLimit(2), deliveries=RateLimit(2, 60), logins=RateLimit(2))
     made = make_world(tmp_path, host="0.0.0.0", action_limits=few)
     yield made
@@ -178,8 +179,9 @@ def test_exports_and_logins_of_one_token_are_limited_since_each_is_in_the_audit_
         assert [client.post("/login", data=form).status_code for _ in range(3)] == [303, 303, 429]
 
 
-def test_successful_logins_of_one_person_are_limited_and_do_not_limit_others() -> None:
+def test_successful_logins_of_one_person_are_limited_and_do_not_limit_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each hashes a password, of which three are hashed at a time, and adds to the audit log."""
+    stop_rate_windows(monkeypatch)
     attempts = LoginAttempts()
 
     def logs_in(name: str, address: str) -> bool:

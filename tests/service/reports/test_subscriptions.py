@@ -26,7 +26,7 @@ from service.web.sessions import COOKIE, FORM_COOKIE, LIFETIME
 from tests.service.databases import connection_of
 from tests.service.deliveries.receivers import Inbox, Receiver, mail_server, receiver
 from tests.service.deliveries.sample_messages import SECRET, drain
-from tests.service.web.world import HERE, World, event, lines, make_world
+from tests.service.web.world import HERE, World, event, lines, make_world, stop_rate_windows
 
 pytest.importorskip("apprise")
 pytest.importorskip("aiosmtpd.controller")
@@ -196,6 +196,7 @@ def test_a_caller_gets_few_reports_at_once_and_has_few_subscriptions(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One account could have mails sent without end."""
+    stop_rate_windows(monkeypatch)
     limits = ActionLimits(reports=RateLimit(2, 60))
     services = replace(site.world.services, action_limits=limits)
     world = replace(site.world, services=services, app=create_app(services))

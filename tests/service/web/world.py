@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import orjson
+import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from limits import strategies
+from limits.storage import memory
 
 from classifiers.contracts import Evidence, RawCase, Suspect, Verdict
 from service.automation.service import Automation
@@ -29,6 +33,7 @@ from service.recommend import policy
 from service.recommend.advise import Advisor
 from service.telemetry import Telemetry
 from service.web.app import create_app
+from service.web.limits import caller_limits
 from service.web.services import ModelInfo, Services
 from tests.service.databases import copy_migrated
 from tests.service.frozen_clock import FrozenClock
@@ -36,6 +41,7 @@ from tests.service.pipeline.diagnosis import diagnose_with
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HERE = "http://127.0.0.1:8080"
+STOPPED_AT: Final = 1_800_000_010.0  # seconds since 1970: not at the end of a minute or an hour
 GUESS = Verdict(
     side="user",
     cause="USER.1",
@@ -182,6 +188,13 @@ def make_world(folder: Path, url: str | None = None, **changes: Any) -> World:
     }
     services = web_services(**(given | changes))
     return World(store, clock, services, create_app(services))
+
+
+def stop_rate_windows(patch: pytest.MonkeyPatch) -> None:
+    """Let no window of a rate limit pass during a test: the library counts by the real clock."""
+    stopped = SimpleNamespace(time=lambda: STOPPED_AT)
+    for module in (memory, strategies, caller_limits):
+        patch.setattr(module, "time", stopped)
 
 
 def event(job: str = "7", **changes: Any) -> dict[str, Any]:

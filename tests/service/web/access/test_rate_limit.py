@@ -8,7 +8,12 @@ import pytest
 from service.settings import read
 from service.web.limits.caller_limits import RateLimit
 from tests.service.web.access.test_security_events import counted
-from tests.service.web.world import World, event, lines, make_world
+from tests.service.web.world import World, event, lines, make_world, stop_rate_windows
+
+
+@pytest.fixture(autouse=True)
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_rate_windows(monkeypatch)
 
 
 @pytest.fixture
