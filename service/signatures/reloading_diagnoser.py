@@ -1,6 +1,10 @@
 """The classifier with the signatures and the site layer in use: built again when one of them changes."""
 
+import grp
 import logging
+import os
+import pwd
+import stat
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,6 +37,46 @@ def load_model(folder: Path, key: bytes | None, *, setting: str | None = None) -
         if isinstance(error, SealError):
             text += " in FAULTLINE_MODEL_KEY: check where the model is from, then run faultline model seal"
         raise ModelUnavailable(text) from None
+
+
+def writable_by_others(folder: Path, key: bytes | None) -> str | None:
+    """What lets others than its owner replace a model that has no keyed seal, as text; None if nothing does.
+
+    Args:
+        folder: the model's folder; it, its files and the folders above it are looked at.
+        key: the key of seals; with one, a replaced model is refused, whoever wrote it.
+    """
+    whole = folder.resolve()
+    files = (whole / name for name in (artifact.MANIFEST, artifact.PARAMETERS, artifact.WEIGHTS))
+    open_to_others = [one for one in (whole, *files) if _has_other_writers(one)]
+    # In a folder with the sticky bit, such as /tmp, nobody renames what belongs to others.
+    open_to_others += [one for one in whole.parents if _has_other_writers(one, but_with=stat.S_ISVTX)]
+    if key is not None or not open_to_others:
+        return None
+    return (
+        f"others than its owner may write to {open_to_others[0]} and replace the model: take that right away, or set "
+        "FAULTLINE_MODEL_KEY and run faultline model seal"
+    )
+
+
+def _has_other_writers(path: Path, but_with: int = 0) -> bool:
+    """Whether others than the owner may write to a file or folder that does not have the mode bit `but_with`."""
+    try:
+        found = path.stat()
+    except OSError:  # loading says what is missing
+        return False
+    if found.st_mode & but_with:
+        return False
+    return bool(found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _is_private(found)))
+
+
+def _is_private(found: os.stat_result) -> bool:
+    """Whether the group of a file has its owner as the only member, as many systems make one for each user."""
+    try:
+        owner, group = pwd.getpwuid(found.st_uid), grp.getgrgid(found.st_gid)
+    except KeyError:
+        return False
+    return owner.pw_gid == found.st_gid and owner.pw_name == group.gr_name and set(group.gr_mem) <= {owner.pw_name}
 
 
 class ReloadingDiagnoser:

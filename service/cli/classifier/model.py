@@ -12,7 +12,7 @@ from service.cli.classifier import model_registry
 from service.cli.output import add_json_option, json_document
 from service.errors import InvalidInput, ModelUnavailable
 from service.learning.records import PACKAGED
-from service.signatures.reloading_diagnoser import load_model
+from service.signatures.reloading_diagnoser import load_model, writable_by_others
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(configured)
     try:
         if args.action == "list":
+            _warn_of_writers(in_use, configured)
             _list(
                 args.folder or in_use.parent, configured, model_registry.layers(services), as_json=args.format == "json"
             )
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "seal":
         _seal(folder, model_registry.key_of(configured))
         return 0
+    _warn_of_writers(folder, configured)
     model = load_model(folder, configured.model_key_bytes())
     shown = dict(model.about)
     shown["features_known"] = len(model.text.names)
@@ -91,6 +93,12 @@ def _on_layers(args: argparse.Namespace, services: compose.Services) -> bool:
     else:
         return False
     return True
+
+
+def _warn_of_writers(folder: Path, configured: settings.Settings) -> None:
+    exposed = writable_by_others(folder, configured.model_key_bytes())
+    if exposed is not None:
+        output.line(f"warning: {exposed}", error=True)
 
 
 def _seal(folder: Path, key: bytes) -> None:

@@ -1,5 +1,6 @@
 """What a process checks before it starts, so that a wrong setting is found then and not when it is first needed."""
 
+import logging
 import ssl
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from service.errors import ConfigurationError, FieldError
 from service.logs.allowed_roots import parse_roots
 from service.setting_texts import PREFIX
 from service.settings import Settings
+from service.signatures.reloading_diagnoser import writable_by_others
+
+log = logging.getLogger(__name__)
 
 
 def check(services: Services) -> None:
@@ -19,6 +23,9 @@ def check(services: Services) -> None:
     _log_roots(services.settings)
     _kafka_files(services.settings)
     services.audit_heads.check()
+    exposed = writable_by_others(services.settings.model_dir, services.settings.model_key_bytes())
+    if exposed is not None:
+        log.warning("FAULTLINE_MODEL_DIR: %s", exposed)
     if services.settings.kafka_bootstrap_servers:
         services.kafka  # noqa: B018 - created on first access
         services.node_event_kafka  # noqa: B018 - as above
