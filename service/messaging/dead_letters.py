@@ -118,13 +118,15 @@ class DeadLetterSender:
             self._send_one(one)
 
     def _send_one(self, one: Rejected) -> None:
+        reason = ""
         for cut in (None, COMMON_BYTES, CUT_BYTES):
             try:
                 self._producer.send(self._topic, [message(one, cut)])
-            except TooLarge:
+            except TooLarge as error:
+                reason = error.detail
                 continue
             return
-        raise ConfigurationError(f"the broker takes no message of {CUT_BYTES} bytes on {self._topic}")
+        raise ConfigurationError(f"the broker takes no message of {CUT_BYTES} bytes on {self._topic}: {reason}")
 
 
 def _clean(text: str) -> str:

@@ -68,6 +68,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
+auto.create.topics.enable={creates}
 """
 
 
@@ -130,6 +131,7 @@ class Broker:
     """A broker with its data; it can be killed and restarted with all acknowledged records.
 
     `advertised_port`: where clients shall connect to instead of `port`, such as that of a proxy before it.
+    `creates_topics`: whether it creates a topic that somebody asks for.
     """
 
     folder: Path
@@ -139,6 +141,7 @@ class Broker:
     encrypted_port: int | None = None
     cluster: "Cluster | None" = None
     advertised_port: int | None = None
+    creates_topics: bool = True
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -274,6 +277,7 @@ class Broker:
                 data=self.folder / "data",
                 largest=LARGEST_REQUEST,
                 login=LOGIN,
+                creates=str(self.creates_topics).lower(),
                 user=USER,
                 password=PASSWORD,
             ),
@@ -324,13 +328,19 @@ def _listed(ports: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def broker(*, port: int | None = None, encrypted: bool = False, advertised_port: int | None = None) -> Iterator[Broker]:
+def broker(
+    *,
+    port: int | None = None,
+    encrypted: bool = False,
+    advertised_port: int | None = None,
+    creates_topics: bool = True,
+) -> Iterator[Broker]:
     """Yield a broker, on a free port or a given one; if requested, also with an encrypted port."""
     need("java", "setpriv")
     libs = jars()
     folder = Path(tempfile.mkdtemp(prefix="faultline-kafka-"))
     made = Broker(folder, libs, port or free_port(), free_port(), free_port() if encrypted else None)
-    made.advertised_port = advertised_port
+    made.advertised_port, made.creates_topics = advertised_port, creates_topics
     try:
         made.start()
         yield made

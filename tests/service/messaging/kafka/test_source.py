@@ -50,11 +50,11 @@ def config(kafka_broker: Broker) -> KafkaConfig:
 class Running:
     """A consumer on a real broker in a thread, storing into a fake database."""
 
-    def __init__(self, config: KafkaConfig, member: str | None = "m") -> None:
+    def __init__(self, config: KafkaConfig, member: str | None = "m", *, delivery_s: float = 20.0) -> None:
         self.config = config
         self.topic = next(iter(config.clusters))
         self.database = Database()
-        self.producer = Producer(config)
+        self.producer = Producer(config, delivery_s=delivery_s)
         self.error: BaseException | None = None
         self._stop = threading.Event()
         self._consumer = Consumer(
