@@ -75,12 +75,12 @@ class Promotions:
             layer_id: the layer.
             who: who promotes it.
             reason: why; None: the gate's reasons.
-            instead_of: the number of the last promotion that the gate knew; None: any.
+            instead_of: the number of the last promotion that the gate, or the person, knew; None: any.
 
         Raises:
             NotFound: no such layer.
             Conflict: the gate refused it, it was fitted on another model, it is not sealed with the key, nearly all of
-                its labels are by the person who promotes it, or another layer was put in use meanwhile.
+                its labels are by the person who promotes it, it is in use, or another layer was put in use meanwhile.
         """
         with self._store.unit_of_work() as work:
             work.site_layers.lock()
@@ -89,9 +89,10 @@ class Promotions:
             if why is not None:
                 problem = FieldError("model", "a layer that can be promoted", layer_id)
                 raise Conflict(f"{layer_id} cannot be promoted: {why}"[:1_000], (problem,))
-            if instead_of is not None and work.site_layers.last_promotion() != instead_of:
-                raise Conflict(f"{layer_id} is not promoted: another model was put in use while it was compared")
             before = work.site_layers.active()
+            if before == layer_id and self.gives_verdicts(stored):
+                raise Conflict(f"{layer_id} is in use already")
+            _check_seen(work, instead_of, f"{layer_id} is not promoted")
             work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
             self.seal(work, layer_id, accepted=True)
             work.site_layers.prune(KEPT_LAYERS)
@@ -117,19 +118,24 @@ class Promotions:
             before, after = {"decision": stored.gate.decision}, {"decision": "refuse", "reason": reason}
             work.audit_log.append(who, "model.refused", f"model/{layer_id}", before=before, after=after)
 
-    def rollback(self, who: str) -> tuple[str, str]:
+    def rollback(self, who: str, *, instead_of: int | None = None) -> tuple[str, str]:
         """Return to the latest earlier layer that can be promoted, or to the packaged model.
 
         Another rollback goes further back, never to the layer that was rolled back.
+
+        Args:
+            who: who rolls back.
+            instead_of: the number of the last promotion that the person knew; None: any.
 
         Returns:
             The former layer and the present one.
 
         Raises:
-            Conflict: there is none.
+            Conflict: there is none, or another layer was put in use meanwhile.
         """
         with self._store.unit_of_work() as work:
             work.site_layers.lock()
+            _check_seen(work, instead_of, "nothing is rolled back")
             active = work.site_layers.active()
             before = next((one for one in work.site_layers.before_active() if self._usable(work, one)), None)
             if before is None:
@@ -149,6 +155,16 @@ class Promotions:
             return self.gives_verdicts(stored) and self.obstacle(stored) is None
         except NotFound:
             return False
+
+
+def _check_seen(work: UnitOfWork, instead_of: int | None, what: str) -> None:
+    """Check that no model was put in use since somebody decided.
+
+    Raises:
+        Conflict: one was.
+    """
+    if instead_of is not None and work.site_layers.last_promotion() != instead_of:
+        raise Conflict(f"{what}: another model was put in use meanwhile")
 
 
 def _second_person(stored: StoredLayer, who: str) -> str | None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
@@ -95,6 +96,105 @@ def test_a_layer_is_not_promoted_while_another_process_refuses_it(
     with world.store.reading() as reading:
         in_use, decision = reading.site_layers.active(), reading.site_layers.get(layer).gate.decision
     assert (in_use, decision) == ((PACKAGED, "refuse") if acts_first == "refuse" else (layer, "promote"))
+
+
+def at_once(open_store: Callable[[], Store], base: str, *acts: Callable[[Promotions], object]) -> list[str]:
+    """What several people do at the same moment, each by a process of its own; returns why it was refused, sorted."""
+    start = Barrier(len(acts))
+
+    def one(act: Callable[[Promotions], object], promotions: Promotions) -> str:
+        start.wait(30)
+        try:
+            act(promotions)
+        except Conflict as error:
+            return error.detail
+        return ""
+
+    processes = [Promotions(open_store(), base) for _ in acts]
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return sorted(pool.map(one, acts, processes))
+
+
+def changes(world: World) -> tuple[str, list[tuple[str, str, str]]]:
+    """The layer in use, and who replaced which layer by which, as the audit log says, oldest first."""
+    with world.store.reading() as reading:
+        entries = [one for one in reading.audit_log.page(limit=200).items if one.what.startswith("model.")][::-1]
+        found = [
+            (one.who, str(one.before["model"]), str(one.after["model"]))
+            for one in entries
+            if one.before is not None and one.after is not None and one.what in {"model.promoted", "model.rolled_back"}
+        ]
+        return reading.site_layers.active(), found
+
+
+def waiting(world: World, *numbers: int) -> list[str]:
+    """Candidates that wait for a person."""
+    made = []
+    for number in numbers:
+        world.clock.at += timedelta(seconds=5)
+        world.label(world.fails(LICENCE.format(n=number)), "user", "USER.4", who=f"labeller {number}")
+        made.append(world.retraining.retrain("ana", promote=False, benchmark=world.benchmark).layer_id)
+    return made
+
+
+def test_of_two_people_who_promote_the_same_layer_at_once_one_does_it(
+    world: World, open_store: Callable[[], Store]
+) -> None:
+    [layer] = waiting(world, 1)
+    base = world.retraining.promotions.base
+    refused = at_once(open_store, base, lambda one: one.promote(layer, "ben"), lambda one: one.promote(layer, "cem"))
+    assert (refused[0], f"{layer} is in use already" in refused[1]) == ("", True)
+    active, [(who, before, after)] = changes(world)
+    assert (active, before, after) == (layer, PACKAGED, layer)
+    assert who in {"ben", "cem"}
+
+
+def test_of_two_people_who_promote_from_the_same_page_one_wins(world: World, open_store: Callable[[], Store]) -> None:
+    first, second = waiting(world, 1, 2)
+    base = world.retraining.promotions.base
+    refused = at_once(
+        open_store,
+        base,
+        lambda one: one.promote(first, "ben", instead_of=0),
+        lambda one: one.promote(second, "cem", instead_of=0),
+    )
+    assert (refused[0], "another model was put in use" in refused[1]) == ("", True)
+    active, [done] = changes(world)
+    assert done in {("ben", PACKAGED, first), ("cem", PACKAGED, second)}
+    assert active == done[2]
+
+
+def test_two_people_who_promote_other_layers_at_once_by_commands_follow_each_other_in_the_audit_log(
+    world: World, open_store: Callable[[], Store]
+) -> None:
+    first, second = waiting(world, 1, 2)
+    base = world.retraining.promotions.base
+    assert at_once(open_store, base, lambda one: one.promote(first, "ben"), lambda one: one.promote(second, "cem")) == [
+        "",
+        "",
+    ]
+    active, [earlier, later] = changes(world)
+    assert earlier[1] == PACKAGED
+    assert later[1] == earlier[2]
+    assert active == later[2]
+
+
+def test_two_people_who_roll_back_from_the_same_page_go_back_once(
+    world: World, open_store: Callable[[], Store]
+) -> None:
+    oldest, newest = promoted(world, 1, "ana"), promoted(world, 2, "ben")
+    base = world.retraining.promotions.base
+    with world.store.reading() as reading:
+        seen = reading.site_layers.last_promotion()
+    refused = at_once(
+        open_store,
+        base,
+        lambda one: one.rollback("ben", instead_of=seen),
+        lambda one: one.rollback("cem", instead_of=seen),
+    )
+    assert (refused[0], "another model was put in use" in refused[1]) == ("", True)
+    assert changes(world)[0] == oldest
+    assert changes(world)[1][-1][1:] == (newest, oldest)
 
 
 def test_two_rollbacks_in_a_row_find_their_layers_after_many_candidates(world: World) -> None:

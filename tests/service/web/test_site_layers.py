@@ -1,5 +1,6 @@
 """The registry of site layers: the gate's answer in words, promotion, refusal, rollback."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,28 @@ def test_a_refused_candidate_stays_out_of_use(world: World) -> None:
     add_layer(world, OTHER, "promote", labellers={"ana": 2})
     assert admin.post(f"{API}/{OTHER}:promote").status_code == 200
     assert admin.post(f"{API}/{OTHER}:refuse").status_code == 409, "it is in use"
+
+
+def test_a_form_does_not_replace_what_its_reader_did_not_see(world: World) -> None:
+    """Two people decide at once: the second one looks at the page again."""
+    for layer in (LAYER, OTHER):
+        add_layer(world, layer)
+    with client(world, "admin", "read") as admin, client(world, "admin", "read", name="cem") as another:
+        for one in (admin, another):
+            one.cookies.set(FORM_COOKIE, "form")
+        seen = {LAYER: sent_by(another, f"/model/layers/{LAYER}"), OTHER: sent_by(another, f"/model/layers/{OTHER}")}
+        assert admin.post(f"/model/layers/{LAYER}/promote", data=seen[LAYER]).status_code == 303
+        assert another.post(f"/model/layers/{OTHER}/promote", data=seen[OTHER]).status_code == 409
+        rollback = sent_by(another, f"/model/layers/{LAYER}")
+        assert sent_by(another, "/model/layers")["after"] == rollback["after"]
+        assert admin.post("/model/rollback", data=rollback).status_code == 303
+        assert another.post("/model/rollback", data=rollback).status_code == 409
+    assert entries(world) == ["model.rolled_back", "model.promoted"]
+
+
+def sent_by(reader: TestClient, page: str) -> dict[str, str]:
+    """The hidden fields of the forms of a page."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', reader.get(page).text))
 
 
 def test_the_forms_of_the_page_do_the_same(world: World) -> None:

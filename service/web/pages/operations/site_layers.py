@@ -15,6 +15,7 @@ from service.web.services import InjectedServices
 router = APIRouter()
 LayerId = Annotated[str, Path(pattern=r"^site-[0-9a-f]{12}$")]
 Why = Annotated[str, Form(max_length=500)]
+Seen = Annotated[int | None, Form(ge=0)]  # the last promotion that the page knew
 
 
 @router.get("/model/layers", dependencies=[READ])
@@ -23,7 +24,8 @@ def layers(request: Request, services: InjectedServices, notice: Text = None) ->
     with services.snapshot() as snapshot:
         with snapshot.reading() as reading:
             found, changes = registry.layers(reading, services.promotions), reading.site_layers.promotions()
-        context = {"layers": found, "promotions": changes, "notice": notice}
+            seen = reading.site_layers.last_promotion()
+        context = {"layers": found, "promotions": changes, "seen": seen, "notice": notice}
         return render(request, "operations/site_layers.html", context, services=snapshot)
 
 
@@ -32,15 +34,17 @@ def layer(request: Request, services: InjectedServices, layer_id: LayerId, notic
     """One layer with the gate's figures and its shadow run."""
     with services.snapshot() as snapshot:
         with snapshot.reading() as reading:
-            context = {"detail": registry.layer(reading, services.promotions, layer_id), "notice": notice}
+            detail, seen = registry.layer(reading, services.promotions, layer_id), reading.site_layers.last_promotion()
+        context = {"detail": detail, "seen": seen, "notice": notice}
         return render(request, "operations/site_layer.html", context, services=snapshot)
 
 
 @router.post("/model/layers/{layer_id}/promote", dependencies=[ADMIN])
-def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
-    """Put a layer in use."""
+def promote(form: ActForm, layer_id: LayerId, reason: Why = "", after: Seen = None) -> RedirectResponse:
+    """Put a layer in use, in place of what its reader saw."""
     form.principal.require("admin")
-    form.services.promotions.promote(layer_id, form.actor, reason=reason.strip() or BY_A_PERSON)
+    why = reason.strip() or BY_A_PERSON
+    form.services.promotions.promote(layer_id, form.actor, reason=why, instead_of=after)
     return redirect(f"/model/layers/{layer_id}?notice=layer_promoted")
 
 
@@ -53,7 +57,7 @@ def refuse(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectRespon
 
 
 @router.post("/model/rollback")
-def rollback(form: ActForm) -> RedirectResponse:
-    """Return to the model before the one in use."""
-    form.services.promotions.rollback(form.actor)
+def rollback(form: ActForm, after: Seen = None) -> RedirectResponse:
+    """Return to the model before the one in use, once for all who saw it."""
+    form.services.promotions.rollback(form.actor, instead_of=after)
     return redirect("/model/layers?notice=layer_rolled_back")
