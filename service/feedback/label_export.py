@@ -207,7 +207,7 @@ def protect(store: Store, failure_id: int, *, golden: bool, who: str, told_apart
         if label is None or (golden and (label.disputed or label.contested or label.held is not None)):
             expected = "a label that nobody disputes and that waits for no second person"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
-        if golden and told_apart and _is_of_nobody_else(label, work.feedback.of(failure_id), who):
+        if golden and told_apart and _is_of_one_person(label, work.feedback.of(failure_id), who):
             expected = "another person: nobody but you gave this label"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("golden", expected),))
         work.feedback.protect(failure_id, golden=golden)
@@ -216,7 +216,7 @@ def protect(store: Store, failure_id: int, *, golden: bool, who: str, told_apart
         )
 
 
-def _is_of_nobody_else(label: Label, words: Sequence[StoredFeedback], who: str) -> bool:
+def _is_of_one_person(label: Label, words: Sequence[StoredFeedback], who: str) -> bool:
     """Whether no other person's last judgement names the side and cause of a label."""
     last = {one.who: one.labels for one in words if one.kind in JUDGING}
     return not any(

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import requests
 from authlib.common.security import generate_token
@@ -24,9 +24,6 @@ from urllib3.exceptions import HTTPError
 from service.errors import Forbidden, Unavailable
 from service.people.config import PendingLogin, is_safe_address
 from service.people.records import OIDC_SCOPES
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 TIMEOUT_S = 10  # for the connection, and for each piece of an answer
 WHOLE_S = 20  # for an answer
@@ -53,7 +50,7 @@ class _UntilDeadline(io.RawIOBase):
         """As in the wrapped file."""
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+    def readinto(self, buffer: Any) -> int | None:
         """As in the wrapped file.
 
         Raises:

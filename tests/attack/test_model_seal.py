@@ -92,7 +92,7 @@ def test_a_model_folder_that_is_not_there_is_no_danger_yet(
     assert warning(caplog) == ""
 
 
-def test_a_group_of_the_owner_alone_and_a_parent_where_nobody_renames_what_is_of_others_are_no_danger(
+def test_a_group_of_the_owner_alone_and_a_parent_with_the_sticky_bit_are_no_danger(
     unsealed: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     unsealed.parent.chmod(0o1777)

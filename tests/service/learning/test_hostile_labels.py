@@ -30,7 +30,7 @@ def test_a_label_that_waits_for_a_second_person_does_not_become_golden(world: Wo
     assert not list(label_export.cases(world.store, golden=True))
 
 
-def test_nobody_makes_a_label_golden_that_nobody_else_gave(world: World) -> None:
+def test_a_label_of_one_person_becomes_golden_by_another_only(world: World) -> None:
     row = world.fails(LICENCE.format(n=1))
     world.label(row, "system", "SYS.5")
     with pytest.raises(Conflict, match="another person"):

@@ -98,7 +98,7 @@ def keyed(world: World) -> World:
 
 
 @pytest.mark.parametrize("refused", [True, False], ids=["refused", "waiting"])
-def test_a_layer_that_nobody_promoted_gives_no_verdicts_if_the_database_says_that_it_is_in_use(
+def test_a_layer_without_a_promotion_gives_no_verdicts_if_the_database_says_that_it_is_in_use(
     keyed: World, refused: bool
 ) -> None:
     layer = candidate(keyed)
@@ -121,7 +121,7 @@ def test_a_refusal_that_was_changed_in_the_database_does_not_let_a_person_promot
         keyed.retraining.promotions.promote(layer, "ben")
 
 
-def test_a_rollback_does_not_return_to_a_layer_that_nobody_promoted(keyed: World) -> None:
+def test_a_rollback_does_not_return_to_a_layer_without_a_promotion(keyed: World) -> None:
     layer = candidate(keyed)
     put_in_use_by_sql(keyed, layer)
     keyed.clock.sleep(5)
