@@ -275,8 +275,7 @@ def test_nor_on_the_word_of_one_of_two_who_agree_on_the_cause(world: World, fail
     after = world.fails(LICENCE.format(n=7))
     assert (after.cause, after.retry_outlook, after.resubmit) == ("USER.4", "futile", False)
     world.label(rows[0], "user", "USER.4", who="ben", retry="helps")
-    made = world.retrain()
-    world.retraining.promotions.promote(made.layer_id, "cem")
+    assert world.retrain().promoted
     world.waits()
     assert world.fails(LICENCE.format(n=8)).retry_outlook == "helps"
 
