@@ -25,6 +25,7 @@ from service.messaging.record import Message
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.telemetry import Telemetry
+from tests.contracts.test_source import take
 from tests.labs.kafka import Broker
 from tests.service.databases import engine_of
 from tests.service.messaging.fakes import event
@@ -126,6 +127,17 @@ def stored(store: Store) -> dict[str, int]:
     return {name: int(row[0]) for name, row in found.items()}
 
 
+def sent_letters(config: KafkaConfig) -> set[bytes | None]:
+    """The records on the topic of dead letters; a worker that was counted out may have sent one that another sent."""
+    source = KafkaSource(KafkaConfig(config.bootstrap_servers, (config.dead_letter_topic,), group_id="reads-letters"))
+    try:
+        found = take(source, len(UNREADABLE))
+        more = source.poll(100, 1.0)
+    finally:
+        source.close()
+    return {one.value for one in (*found, *more)}
+
+
 def publish(config: KafkaConfig, first: int, more: Sequence[bytes] = ()) -> None:
     producer = Producer(config)
     values = [*(event(f"j{number}") for number in range(first, first + EVENTS)), *more]
@@ -171,3 +183,4 @@ def test_a_batch_in_work_while_its_partitions_go_to_another_worker(
     admin.close()
     jobs = 2 * EVENTS
     assert stored(open_store()) == {"jobs": jobs, "failures": jobs, "messages": jobs, "letters": len(UNREADABLE)}
+    assert sent_letters(config) == set(UNREADABLE)
