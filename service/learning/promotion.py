@@ -69,7 +69,7 @@ class Promotions:
         return None if layer is None or layer.is_empty else layer
 
     def promote(self, layer_id: str, who: str, *, reason: str | None = None, instead_of: int | None = None) -> None:
-        """Put a stored layer in use in all processes.
+        """Put a stored layer in use in all processes. Nothing changes if it is in use already.
 
         Args:
             layer_id: the layer.
@@ -80,7 +80,7 @@ class Promotions:
         Raises:
             NotFound: no such layer.
             Conflict: the gate refused it, it was fitted on another model, it is not sealed with the key, nearly all of
-                its labels are by the person who promotes it, it is in use, or another layer was put in use meanwhile.
+                its labels are by the person who promotes it, or another layer was put in use meanwhile.
         """
         with self._store.unit_of_work() as work:
             work.site_layers.lock()
@@ -90,9 +90,9 @@ class Promotions:
                 problem = FieldError("model", "a layer that can be promoted", layer_id)
                 raise Conflict(f"{layer_id} cannot be promoted: {why}"[:1_000], (problem,))
             before = work.site_layers.active()
-            if before == layer_id and self.gives_verdicts(stored):
-                raise Conflict(f"{layer_id} is in use already")
             _check_seen(work, instead_of, f"{layer_id} is not promoted")
+            if before == layer_id and self.gives_verdicts(stored):
+                return
             work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
             self.seal(work, layer_id, accepted=True)
             work.site_layers.prune(KEPT_LAYERS)
