@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -12,11 +12,8 @@ from service.clock import SystemClock
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.dead_letters.records import DeadLetter
-from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchOutcome
-from service.messaging.consumer import Consumer
-from service.messaging.dead_letters import DeadLetterSender
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
@@ -29,7 +26,7 @@ from tests.contracts.test_source import take
 from tests.labs.kafka import Broker
 from tests.service.databases import engine_of
 from tests.service.messaging.fakes import event
-from tests.service.messaging.kafka.test_source import config_for
+from tests.service.messaging.kafka.test_source import ConsumerThread, config_for
 from tests.service.pipeline.diagnosis import diagnose_with
 from tests.service.web.world import ByWord
 
@@ -45,7 +42,7 @@ def dialect() -> str:
     return "postgresql"
 
 
-class Worker:
+class Worker(ConsumerThread):
     """A consumer on a real broker and a real database; `before` is called with each batch before it is stored."""
 
     def __init__(self, config: KafkaConfig, store: Store, name: str, before: Callable[[], None]) -> None:
@@ -56,34 +53,7 @@ class Worker:
             before()
             return diagnose(events, dead)
 
-        self._producer = Producer(config)
-        self._stop = threading.Event()
-        self._consumer = Consumer(
-            KafkaSource(config, member=name),
-            recognise.parse,
-            handle,
-            DeadLetterSender(self._producer, config.dead_letter_topic),
-            clock=SystemClock(),
-            telemetry=Telemetry(),
-        )
-        self.error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stop.set()
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-        self._producer.close()
-
-    def _run(self) -> None:
-        try:
-            self._consumer.run(self._stop)
-        except Exception as error:  # noqa: BLE001 - the test looks at it
-            self.error = error
+        super().__init__(config, handle, name)
 
 
 class Turns:

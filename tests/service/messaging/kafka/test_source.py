@@ -25,6 +25,7 @@ from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource, WaitingConsumer
 from service.messaging.record import Message
+from service.messaging.retrying_handler import StoreBatch
 from service.messaging.source import Committed
 from service.telemetry import Telemetry
 from tests.contracts.test_source import take
@@ -47,20 +48,19 @@ def config(kafka_broker: Broker) -> KafkaConfig:
     return config_for(kafka_broker)
 
 
-class Running:
-    """A consumer on a real broker in a thread, storing into a fake database."""
+class ConsumerThread:
+    """A consumer on a real broker in a thread; `handle` stores what it reads, `error` is what ended it."""
 
-    def __init__(self, config: KafkaConfig, member: str | None = "m", *, delivery_s: float = 20.0) -> None:
-        self.config = config
-        self.topic = next(iter(config.clusters))
-        self.database = Database()
+    def __init__(
+        self, config: KafkaConfig, handle: StoreBatch, member: str | None = "m", *, delivery_s: float = 20.0
+    ) -> None:
         self.producer = Producer(config, delivery_s=delivery_s)
         self.error: BaseException | None = None
         self._stop = threading.Event()
         self._consumer = Consumer(
             KafkaSource(config, member=member),
             recognise.parse,
-            self.database,
+            handle,
             DeadLetterSender(self.producer, config.dead_letter_topic),
             clock=SystemClock(),
             telemetry=Telemetry(),
@@ -82,6 +82,16 @@ class Running:
             self._consumer.run(self._stop)
         except Exception as error:  # noqa: BLE001 - the test looks at it
             self.error = error
+
+
+class Running(ConsumerThread):
+    """A consumer on a real broker in a thread, storing into a fake database."""
+
+    def __init__(self, config: KafkaConfig, member: str | None = "m", *, delivery_s: float = 20.0) -> None:
+        self.config = config
+        self.topic = next(iter(config.clusters))
+        self.database = Database()
+        super().__init__(config, self.database, member, delivery_s=delivery_s)
 
     def until(self, jobs: set[str], patience_s: float = 180.0) -> None:
         deadline = time.monotonic() + patience_s
