@@ -161,8 +161,9 @@ def _features(
 
 def _agreement(found: Sequence[EvidenceItem], scores: Sequence[float], side: str) -> float | None:
     """How much the candidates that the catalogue knows speak for a side, each by its probability."""
+    most = max(scores)
     known = [
-        (math.exp(score - max(scores)), [hit for hit in item.hits if hit.causes])
+        (math.exp(score - most), [hit for hit in item.hits if hit.causes])
         for score, item in zip(scores, found, strict=True)
     ]
     known = [(share, hits) for share, hits in known if hits]
@@ -183,7 +184,7 @@ def _source(item: EvidenceItem) -> str:
         return "scheduler"
     if item.derived:
         return "derived"
-    return "log" if item.line_number is not None else "event"
+    return "event" if item.is_node_event else "log"
 
 
 def with_beginning(extracted: ExtractedCase, leading: EvidenceItem | None, raw: RawCase) -> ExtractedCase:

@@ -80,12 +80,17 @@ class NoUtf8(str):
         return b"ce_\xff\xfe"
 
 
-@pytest.mark.parametrize("packed", [0, ATTRIBUTES["lz4"]])
-def test_a_header_whose_name_is_no_utf_8_takes_no_record_away(packed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def bounded_builder(packed: int, monkeypatch: pytest.MonkeyPatch) -> MemoryRecordsBuilder:
+    """Builds a batch that is read with the bounds, until the end of the test."""
     batch_of = default_records.DefaultRecordBatch
     monkeypatch.setattr(batch_of, "_read_msg", batch_of._read_msg)
     bounded_codecs.install()
-    builder = MemoryRecordsBuilder(magic=2, compression_type=packed, batch_size=10_000_000)
+    return MemoryRecordsBuilder(magic=2, compression_type=packed, batch_size=10_000_000)
+
+
+@pytest.mark.parametrize("packed", [0, ATTRIBUTES["lz4"]])
+def test_a_header_whose_name_is_no_utf_8_takes_no_record_away(packed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = bounded_builder(packed, monkeypatch)
     for name in ("a", NoUtf8(), NoUtf8(), "b"):
         builder.append(timestamp=1, key=None, value=b"v", headers=[(name, b"1")])
     builder.close()
@@ -97,10 +102,7 @@ def test_a_header_whose_name_is_no_utf_8_takes_no_record_away(packed: int, monke
 
 @pytest.mark.parametrize("packed", [0, ATTRIBUTES["zstd"]])
 def test_a_record_with_millions_of_headers_is_read_without_them(packed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch_of = default_records.DefaultRecordBatch
-    monkeypatch.setattr(batch_of, "_read_msg", batch_of._read_msg)
-    bounded_codecs.install()
-    builder = MemoryRecordsBuilder(magic=2, compression_type=packed, batch_size=10_000_000)
+    builder = bounded_builder(packed, monkeypatch)
     counts = (0, bounded_codecs.HEADERS_MOST, bounded_codecs.HEADERS_MOST + 1, 3)
     for number, count in enumerate(counts):
         builder.append(timestamp=7 + number, key=b"k", value=b"v", headers=[("a", b"1")] * count)
