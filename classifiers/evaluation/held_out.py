@@ -15,7 +15,7 @@ from classifiers.model.fitting import fit_text
 from classifiers.model.packaged_scores import PackagedClassifier
 from classifiers.model.samples import fold_of
 from classifiers.model.training import retry_shares
-from classifiers.model.training_table import table_for
+from classifiers.model.training_table import SampledCases, table_for
 from classifiers.signatures import Catalogue
 
 Unit = Callable[[LabelledCase], str]
@@ -99,7 +99,7 @@ def fold_diagnosers(
         rows = [row for row, sample in enumerate(table.samples) if fold_of(unit(sample.case), seed) != fold]
         text = fit_text(table, rows, constants.AXES, seed=seed)
         fitted = replace(model, text=text, lines=table.lines, retry_by_cause=retry_shares(inside))
-        chosen = beginnings.fit(PackagedClassifier(fitted, catalogue), inside, table.lines)
+        chosen = beginnings.fit(SampledCases(PackagedClassifier(fitted, catalogue), table), inside, table.lines)
         yield (
             Diagnoser(replace(fitted, beginnings=chosen), catalogue),
             [case for case in cases if fold_of(unit(case), seed) == fold],

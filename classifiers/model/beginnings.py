@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers import taxonomy
-from classifiers.contracts import RawCase
+from classifiers.contracts import RawCase, Suspect
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.extraction.onset import Onset
@@ -45,11 +45,26 @@ _COMPARED: Final = 160
 _FEW_LETTERS: Final = 20
 
 
-class ScoresCases(Protocol):
-    """What reads the evidence of cases and gives them labels, as `packaged_scores.PackagedClassifier` does."""
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a failure may have begun with, and what the choice reads of its case beside that and the labels.
 
-    def evidence_and_labels(self, cases: Sequence[RawCase]) -> tuple[Sequence[ExtractedCase], Sequence[FusedLabels]]:
-        """Evidence and labels of a batch of at least one case."""
+    Attributes:
+        found: the lines and node events, those that the rules prefer first.
+        suspect: the rank and node that extraction suspects.
+        nodes: the nodes of the job.
+    """
+
+    found: Sequence[EvidenceItem]
+    suspect: Suspect | None
+    nodes: Sequence[str]
+
+
+class ReadsCases(Protocol):
+    """What finds the candidates of cases and gives them labels, as `training_table.SampledCases` does."""
+
+    def candidates_and_labels(self, cases: Sequence[LabelledCase]) -> Sequence[tuple[Candidates, FusedLabels]]:
+        """Candidates and labels of each case of a batch of at least one, in order."""
         ...
 
 
@@ -81,12 +96,13 @@ class Beginnings:
             labels: its labels.
             lines: how telling the words of lines are.
         """
-        found = candidates(extracted) if self.weights else []
-        if not found:
+        among = candidates(extracted) if self.weights else None
+        if among is None or not among.found:
             return Choice()
+        found = among.found
         scores = [
             sum(self.weights.get(name, 0.0) * value for name, value in features)
-            for features in _features(found, extracted, labels, lines)
+            for features in _features(among, labels, lines)
         ]
         best = max(range(len(found)), key=scores.__getitem__)
         first = _first(found)
@@ -100,7 +116,7 @@ class Beginnings:
 BY_RULES: Final = Beginnings({})
 
 
-def candidates(extracted: ExtractedCase) -> list[EvidenceItem]:
+def candidates(extracted: ExtractedCase) -> Candidates:
     """The lines and node events of a case that its failure may have begun with.
 
     Lines that the last good run printed as well are none, nor is what only stands near the beginning or end of a log,
@@ -111,21 +127,20 @@ def candidates(extracted: ExtractedCase) -> list[EvidenceItem]:
         for item in extracted.items
         if item.onset is not Onset.SAMPLED and (item.role in {"initiating", "cascade"} or item.onset < Onset.NEUTRAL)
     ]
-    return shown + [item for item in extracted.set_aside if item.is_node_event and item.set_aside not in _IMPOSSIBLE]
+    aside = [item for item in extracted.set_aside if item.is_node_event and item.set_aside not in _IMPOSSIBLE]
+    return Candidates(shown + aside, extracted.case.suspect, extracted.case.job.nodes)
 
 
 def _first(found: Sequence[EvidenceItem]) -> EvidenceItem | None:
     return next((item for item in found if item.role == "initiating" and item.set_aside is None), None)
 
 
-def _features(
-    found: Sequence[EvidenceItem], extracted: ExtractedCase, labels: FusedLabels, lines: LineWeights
-) -> Iterator[list[tuple[str, float]]]:
+def _features(among: Candidates, labels: FusedLabels, lines: LineWeights) -> Iterator[list[tuple[str, float]]]:
     """Names and values of the features of each candidate, in order."""
     causes = dict(labels.causes)
-    first, suspect = _first(found), extracted.case.suspect
-    own_nodes = frozenset(extracted.case.job.nodes)
-    for item in found:
+    first, suspect = _first(among.found), among.suspect
+    own_nodes = frozenset(among.nodes)
+    for item in among.found:
         source, aside = _source(item), "set aside" if item.set_aside else "used"
         names = [f"{source} {item.role}", f"{source} {item.onset.name}", f"{labels.side} {source} {aside}"]
         if item.set_aside:
@@ -232,33 +247,31 @@ def same_line(root: str, shown: Sequence[str]) -> bool:
     return any(whole[:_COMPARED] in line or (len(line) > _FEW_LETTERS and line in whole) for line in shown)
 
 
-def fit(classifier: ScoresCases, cases: Sequence[LabelledCase], lines: LineWeights) -> Beginnings:
+def fit(reader: ReadsCases, cases: Sequence[LabelledCase], lines: LineWeights) -> Beginnings:
     """Weights from cases with a labelled first line, one of each kind; texts that people wrote are left out.
 
     Of many kinds some are taken (`constants.BEGINNING_KINDS`), the same ones whatever the other cases are.
 
     Args:
-        classifier: reads the cases and gives them labels.
+        reader: finds the candidates of cases and gives them labels.
         cases: the cases, in an order that does not depend on files.
         lines: how telling the words of lines are.
     """
     groups: list[list[list[tuple[str, float]]]] = []
     is_root: list[list[bool]] = []
-    chosen = _one_of_each_kind(cases)
+    chosen = one_of_each_kind(cases)
     for begin in range(0, len(chosen), _CASES_AT_ONCE):
         part = chosen[begin : begin + _CASES_AT_ONCE]
-        for case, extracted, labels in zip(
-            part, *classifier.evidence_and_labels([one.raw for one in part]), strict=True
-        ):
-            found = candidates(extracted)
-            right = [same_line(str(case.labels.root_line), [tidy(item.text)]) for item in found]
+        for case, (among, labels) in zip(part, reader.candidates_and_labels(part), strict=True):
+            right = [same_line(str(case.labels.root_line), [tidy(item.text)]) for item in among.found]
             if any(right) and not all(right):
-                groups.append(list(_features(found, extracted, labels, lines)))
+                groups.append(list(_features(among, labels, lines)))
                 is_root.append(right)
     return _fitted(groups, is_root) if groups else BY_RULES
 
 
-def _one_of_each_kind(cases: Sequence[LabelledCase]) -> list[LabelledCase]:
+def one_of_each_kind(cases: Sequence[LabelledCase]) -> list[LabelledCase]:
+    """The cases that the choice is fitted on: of a kind the first with a labelled first line."""
     first: dict[str, LabelledCase] = {}
     for case in cases:
         if case.labels.root_line and case.provenance.get("medium") != _REPORT:
@@ -271,6 +284,7 @@ def _fitted(groups: Sequence[Sequence[Sequence[tuple[str, float]]]], is_root: Se
     """Penalised maximum likelihood that one of the right candidates of each case is chosen, by L-BFGS-B."""
     from scipy.optimize import minimize  # noqa: PLC0415 - for training only; it would double the time of a start
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - as above
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - as above
 
     cases_with = Counter(name for group in groups for name in {name for one in group for name, _ in one})
     names = sorted(name for name, count in cases_with.items() if count > 1)
@@ -298,6 +312,7 @@ def _fitted(groups: Sequence[Sequence[Sequence[tuple[str, float]]]], is_root: Se
         return loss, penalty * weights - transposed @ residuals
 
     options = {"maxiter": constants.BEGINNING_ITERATIONS}
-    solved = minimize(objective, np.zeros(len(names)), jac=True, method="L-BFGS-B", options=options)
+    with threadpool_limits(limits=1, user_api="blas"):  # of short vectors, for which threads would wait for one another
+        solved = minimize(objective, np.zeros(len(names)), jac=True, method="L-BFGS-B", options=options)
     fitted = zip(names, solved.x.tolist(), strict=True)
     return Beginnings({name: round(weight, 3) for name, weight in fitted if abs(weight) >= constants.SMALL_BEGINNING})

@@ -57,10 +57,12 @@ def fit(cases: Iterable[LabelledCase], seed: int = 0) -> LineWeights:
     if len(set(is_first)) < 2:  # noqa: PLR2004 - first lines and others
         return EQUAL
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - for training only; a start without is faster
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - as above
 
     matrix, names = _matrix(lines)
     solver = LogisticRegression(C=constants.LINE_INVERSE_PENALTY, max_iter=200)
-    solver.fit(matrix, np.asarray(is_first), sample_weight=np.asarray(weights))
+    with threadpool_limits(limits=1, user_api="blas"):  # of short vectors, for which threads would wait for one another
+        solver.fit(matrix, np.asarray(is_first), sample_weight=np.asarray(weights))
     fitted = zip(names, solver.coef_[0].tolist(), strict=True)
     kept = {name: round(value, 3) for name, value in fitted if abs(value) >= constants.SMALL_LINE_WEIGHT}
     return LineWeights(kept, round(float(solver.intercept_[0]), 3))

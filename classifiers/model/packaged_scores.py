@@ -52,17 +52,25 @@ class PackagedClassifier:
             model.text.classes, model.fusion, model.retry_by_cause, catalogue, model.category_threshold
         )
 
-    def evidence_and_labels(self, cases: Sequence[RawCase]) -> tuple[Sequence[ExtractedCase], Sequence[FusedLabels]]:
-        """Evidence and labels of a batch of at least one case."""
-        scores = self.scores(cases)
-        return scores.extracted, scores.labels
-
     def scores(self, cases: Sequence[RawCase]) -> PackagedScores:
         """The scores of a batch of at least one case. Texts must be redacted already."""
         extracted = self.extractor.extract_all(cases)
         rows = [features(case, self.model.lines) for case in extracted]
-        matrix, known = self.model.text.matrix(rows)
         inputs = [fusion_input(case) for case in extracted]
+        return self._scores_of(extracted, rows, inputs)
+
+    def labels_of(self, rows: Sequence[Mapping[str, float]], inputs: Sequence[FusionInput]) -> Sequence[FusedLabels]:
+        """The labels of a batch of at least one case that was read before: of its features and fusion inputs."""
+        return self._scores_of((), rows, inputs).labels
+
+    def _scores_of(
+        self,
+        extracted: Sequence[ExtractedCase],
+        rows: Sequence[Mapping[str, float]],
+        inputs: Sequence[FusionInput],
+    ) -> PackagedScores:
+        """The scores of features and fusion inputs; the evidence is only passed on."""
+        matrix, known = self.model.text.matrix(rows)
         text = self.model.text.probabilities(matrix)
         fused = self.fusion.probabilities(inputs, text)
         labels = self.fusion.labels_of(inputs, text, fused, known.tolist())

@@ -26,7 +26,7 @@ from classifiers.model.artifact import Model
 from classifiers.model.fitting import fit_text, rounded, with_site_prior
 from classifiers.model.fusion_fitting import fit_second_stage, held_out_stage
 from classifiers.model.packaged_scores import PackagedClassifier
-from classifiers.model.training_table import table_for
+from classifiers.model.training_table import SampledCases, table_for
 from classifiers.signatures import Catalogue
 
 NAME: Final = "faultline-text"
@@ -64,8 +64,8 @@ def train(
         progress: receives a line of text at each step.
     """
     cases = labelled_cases.ordered(cases)
-    report = Report(cases=len(cases), kinds=len({case.kind for case in cases}), weak=weak_classes(cases))
     entries = catalogue or signatures.packaged()
+    report = Report(cases=len(cases), kinds=len({case.kind for case in cases}), weak=weak_classes(cases))
     with _timed(report, "reading"):
         table = table_for(cases, entries, seed)
     report.samples = len(table.samples)
@@ -99,7 +99,7 @@ def train(
     model = Model(text, table.lines, *numbers, beginnings.BY_RULES, about)
     progress("first lines")
     with _timed(report, "first lines"):
-        chosen = beginnings.fit(PackagedClassifier(model, entries), cases, model.lines)
+        chosen = beginnings.fit(SampledCases(PackagedClassifier(model, entries), table), cases, model.lines)
     return replace(model, beginnings=chosen), report
 
 

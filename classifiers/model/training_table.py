@@ -1,5 +1,6 @@
 """All training samples as one sparse matrix, and the rows, labels and weights of each axis."""
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +12,12 @@ from scipy.sparse import csr_matrix
 
 from classifiers.data.labelled_cases import NONE, LabelledCase
 from classifiers.model import constants, line_weights, samples
+from classifiers.model.beginnings import Candidates
 from classifiers.model.catalogue_examples import example_cases
+from classifiers.model.label_fusion import FusedLabels
 from classifiers.model.line_weights import EQUAL, LineWeights
-from classifiers.model.samples import Sample
+from classifiers.model.packaged_scores import PackagedClassifier
+from classifiers.model.samples import Sample, read_whole
 from classifiers.model.vectorizer import CATALOGUE_PREFIXES, STAGE_PREFIXES
 from classifiers.signatures import Catalogue
 
@@ -109,20 +113,22 @@ def without_features(matrix: Any, unread: Mask) -> Any:
 
 
 def table_of(taken: Sequence[Sample], lines: LineWeights = EQUAL) -> TrainingTable:
-    """The samples, read with these weights of lines, as a table over features of several kinds and of the catalogue."""
-    names = _vocabulary(taken)
-    columns = {name: column for column, name in enumerate(names)}
-    pointers, indices, data = [0], [], []
+    """The samples, read with these weights of lines, as a table over features of several kinds and of the catalogue.
+
+    The columns begin with the most frequent features. What is read together then lies together in memory: fitting takes
+    a sixth less.
+    """
+    columns: dict[str, int] = {}
+    indices, data = array("q"), array("d")
     for sample in taken:
-        for name, value in sample.features.items():
-            column = columns.get(name)
-            if column is not None:
-                indices.append(column)
-                data.append(value)
-        pointers.append(len(indices))
-    arrays = (np.asarray(data, dtype=np.float32), np.asarray(indices, dtype=np.int32), np.asarray(pointers))
-    matrix = csr_matrix(arrays, shape=(len(taken), len(names)))
-    return TrainingTable(taken, names, matrix, [len(sample.features) for sample in taken], lines)
+        indices.extend([columns.setdefault(name, len(columns)) for name in sample.features])
+        data.extend(sample.features.values())
+    found, sizes = np.asarray(indices), [len(sample.features) for sample in taken]
+    names, place = _vocabulary(list(columns), found, np.repeat(_kinds_of(taken), sizes))
+    known = place[found] >= 0
+    pointers = np.concatenate([[0], np.cumsum(known)])[np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)]
+    arrays = (np.asarray(data, dtype=np.float32)[known], place[found][known].astype(np.int32), pointers)
+    return TrainingTable(taken, names, csr_matrix(arrays, shape=(len(taken), len(names))), sizes, lines)
 
 
 def table_for(cases: Sequence[LabelledCase], catalogue: Catalogue, seed: int) -> TrainingTable:
@@ -131,19 +137,56 @@ def table_for(cases: Sequence[LabelledCase], catalogue: Catalogue, seed: int) ->
     return table_of(samples.samples([*cases, *example_cases(catalogue)], catalogue, lines, seed), lines)
 
 
-def _vocabulary(taken: Sequence[Sample]) -> tuple[str, ...]:
-    """Features that enough kinds have, and those of the catalogue; the most frequent first.
+def _kinds_of(taken: Sequence[Sample]) -> NDArray[np.int64]:
+    """The number of the kind of each sample."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(sample.case.kind, len(numbers)) for sample in taken], dtype=np.int64)
 
-    What is read together then lies together in memory: fitting takes a sixth less.
+
+def _vocabulary(
+    every: Sequence[str], found: NDArray[np.int64], kinds: NDArray[np.int64]
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Features that several kinds have and those of the catalogue, the most frequent first.
+
+    Args:
+        every: all features.
+        found: of each occurrence the number of the feature in `every`.
+        kinds: of each occurrence the number of the kind.
+
+    Returns:
+        Their names, and of each feature of `every` its place among them, -1 for none.
     """
-    kinds: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    several: set[str] = set()
-    for sample in taken:
-        kind = sample.case.kind
-        for name in sample.features:
-            counts[name] = counts.get(name, 0) + 1
-            if kinds.setdefault(name, kind) != kind:
-                several.add(name)
-    kept = [name for name in counts if name in several or name.startswith(CATALOGUE_PREFIXES)]
-    return tuple(sorted(kept, key=lambda name: (-counts[name], name)))
+    counts = np.bincount(found, minlength=len(every)).tolist()
+    of_one = np.zeros(len(every), dtype=np.int64)
+    of_one[found] = kinds  # of a feature of several kinds one of them, from which another one differs
+    several = np.zeros(len(every), dtype=np.bool_)
+    several[found[of_one[found] != kinds]] = True
+    kept = [
+        number
+        for number, (name, is_shared) in enumerate(zip(every, several.tolist(), strict=True))
+        if is_shared or name.startswith(CATALOGUE_PREFIXES)
+    ]
+    kept.sort(key=lambda number: (-counts[number], every[number]))
+    place = np.full(len(every), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    return tuple(every[number] for number in kept), place
+
+
+class SampledCases:
+    """Candidates and labels of cases, those of the samples of a table without reading them again.
+
+    Args:
+        classifier: gives the labels; it reads the other cases.
+        table: the table that the classifier's model was fitted on.
+    """
+
+    def __init__(self, classifier: PackagedClassifier, table: TrainingTable) -> None:
+        self._classifier = classifier
+        self._known = {one.case.id: one.whole for one in table.samples if one.whole is not None}
+
+    def candidates_and_labels(self, cases: Sequence[LabelledCase]) -> list[tuple[Candidates, FusedLabels]]:
+        """Candidates and labels of each case of a batch of at least one, in order."""
+        extractor, lines = self._classifier.extractor, self._classifier.model.lines
+        read = [self._known.get(case.id) or read_whole(extractor, case.raw, lines) for case in cases]
+        labels = self._classifier.labels_of([one.features for one in read], [one.fusion for one in read])
+        return [(one.candidates, found) for one, found in zip(read, labels, strict=True)]

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from classifiers import garbage_collection
 from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError
@@ -57,12 +58,13 @@ def run(args: argparse.Namespace) -> int:
     """Train and save the model."""
     folder = args.output or _default_output()
     own = read_cases(args.add)  # first: composing the packaged cases takes seconds, and a wrong file ends the command
-    cases = [*training_cases.packaged(training_cases.TRAINING_NOISE), *own]
-    try:
-        labelled_cases.check_ids(cases)
-    except DatasetError as error:
-        raise InvalidInput(str(error)) from error
-    model, report = training.train(cases, seed=args.seed, progress=lambda line: output.line(line, error=True))
+    with garbage_collection.paused():
+        cases = [*training_cases.packaged(training_cases.TRAINING_NOISE), *own]
+        try:
+            labelled_cases.check_ids(cases)
+        except DatasetError as error:
+            raise InvalidInput(str(error)) from error
+        model, report = training.train(cases, seed=args.seed, progress=lambda line: output.line(line, error=True))
     try:
         artifact.save(model, folder, settings.read().model_key_bytes())
     except OSError as error:

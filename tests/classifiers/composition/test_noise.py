@@ -165,6 +165,11 @@ def test_nothing_is_put_between_a_code_line_and_its_error() -> None:
         assert lines[-2].endswith("n1:     model.forward(x)")
 
 
+@pytest.mark.parametrize("line", ["RuntimeError: it broke", "ERROR 12", "Process EXITED with 1", "Xid 79 on gpu-3"])
+def test_a_line_may_be_about_the_failure_in_capital_letters_too(line: str) -> None:
+    assert log_noise.neutral_end(["step 1", "step 2", line, "step 3"]) == 2
+
+
 def test_an_empty_log_stays_empty() -> None:
     setting = log_noise.Setting("measure", 12, None, START, 60.0, {})
     assert log_noise.disturb("\n", setting, random.Random(1)) == "\n"

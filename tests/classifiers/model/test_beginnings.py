@@ -15,7 +15,7 @@ from classifiers.explanation.chain import chain_of
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.model import beginnings, constants
 from classifiers.model.artifact import Model
-from classifiers.model.beginnings import BY_RULES, Beginnings, candidates, with_beginning
+from classifiers.model.beginnings import BY_RULES, Beginnings, Candidates, candidates, with_beginning
 from classifiers.model.label_fusion import FusedLabels
 from classifiers.model.line_weights import EQUAL
 from tests.classifiers.packaged_catalogue import EXTRACTOR
@@ -30,8 +30,8 @@ EVENT: Final = NodeEvent(text=LINK_DOWN, node="gpu-1", at=AT, source="kernel")
 class Reader:
     """Reads evidence as the service does, and gives every case the same labels."""
 
-    def evidence_and_labels(self, cases: Sequence[RawCase]) -> tuple[list[ExtractedCase], list[FusedLabels]]:
-        return [EXTRACTOR.extract(case) for case in cases], [LABELS for _ in cases]
+    def candidates_and_labels(self, cases: Sequence[LabelledCase]) -> list[tuple[Candidates, FusedLabels]]:
+        return [(candidates(EXTRACTOR.extract(case.raw)), LABELS) for case in cases]
 
 
 def _raw(lines: Sequence[str], events: Sequence[NodeEvent] = (EVENT,)) -> RawCase:
@@ -164,8 +164,9 @@ def test_events_of_other_nodes_and_of_after_the_failure_are_never_the_beginning(
 
 def test_lines_of_progress_are_no_candidates() -> None:
     extracted = EXTRACTOR.extract(_raw(["step 10 loss 2.5", "step 20 loss 2.4", VALVE]))
-    assert [item.text for item in candidates(extracted)][:1] == [VALVE]
-    assert not any("loss" in item.text for item in candidates(extracted))
+    found = [item.text for item in candidates(extracted).found]
+    assert found[:1] == [VALVE]
+    assert not any("loss" in text for text in found)
 
 
 def test_the_choice_changes_what_is_shown_and_no_label(model: Model) -> None:
