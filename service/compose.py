@@ -11,6 +11,7 @@ from functools import cached_property
 from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
+from classifiers import garbage_collection
 from classifiers.model import artifact
 from service import periodic
 from service.automation.service import Automation
@@ -108,7 +109,8 @@ class Services:
         """The trained classifier with the signatures in use."""
         key, folder = self.settings.model_key_bytes(), self.settings.model_dir
         layer = ActiveLayer(self.store, self.clock, key).current
-        return ReloadingDiagnoser(folder, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR", key=key)
+        with garbage_collection.paused():
+            return ReloadingDiagnoser(folder, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR", key=key)
 
     @cached_property
     def shadow_run(self) -> ShadowRun:

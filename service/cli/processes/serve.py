@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from classifiers import garbage_collection
 from service import compose, settings
 from service.cli import output
 from service.cli.processes import start_checks
@@ -83,7 +84,8 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
         parts.store.log_bodies.check()
         require_token(parts, host)
         parts.delivery  # noqa: B018 - report errors in its file before anything starts
-        app = create_app(parts.web())
+        with garbage_collection.paused():
+            app = create_app(parts.web())
         name, taken = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
         server = uvicorn.Server(
