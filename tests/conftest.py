@@ -8,7 +8,7 @@ import pytest
 from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 
-from classifiers import diagnoser
+from classifiers import diagnoser, garbage_collection
 from classifiers.model import packaged_scores, samples
 from service import native_modules
 from service.db import session
@@ -57,9 +57,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))  # its path
 
 
-def pytest_collection_finish() -> None:
-    gc.collect()
-    gc.freeze()  # what is loaded by now stays
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage among what is loaded: it stays, and each worker would search a second of processor time."""
+    with garbage_collection.paused():
+        yield
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,7 +23,7 @@ from tests.service.databases import connection_of
 ALERTS: Final = Path(__file__).parents[2] / "deploy" / "prometheus" / "alerts.yaml"
 DATABASE_DOWN: Final = "FaultlineDatabaseDown"
 LAG_UNKNOWN: Final = "FaultlineLagUnknown"
-LOOK_S: Final = 0.2
+LOOK_S: Final = 0.5
 _COUNTED: Final = text(
     "SELECT status, count(*) AS jobs FROM jobs WHERE ended_at >= :since AND ended_at < :until GROUP BY status"
 )

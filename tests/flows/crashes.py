@@ -377,7 +377,7 @@ def until(happened: Callable[[], bool], what: str, worker: Worker, patience_s: f
         if time.monotonic() > deadline or worker.ended():
             why = "the worker ended" if worker.ended() else f"not within {patience_s:.0f} s"
             raise AssertionError(f"{why}: {what}\n{worker.output_text()[-4000:]}")
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 @contextmanager

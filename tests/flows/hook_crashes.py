@@ -281,7 +281,7 @@ class Rounds:
             if dead or time.monotonic() > deadline:
                 output = "\n".join(f"--- {name}\n{process.output_text()}" for name, process in processes.items())
                 raise AssertionError(f"nothing for {PATIENCE_S:g} s; ended: {dead}; open: {left}\n{output}")
-            time.sleep(0.05)
+            time.sleep(0.2)
 
 
 def event(cluster: str, job: str, at: datetime) -> dict[str, Any]:

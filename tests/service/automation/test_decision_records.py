@@ -76,6 +76,7 @@ def test_the_outcome_of_a_resubmit_gives_its_gain_or_loss(here: World, store: St
     assert (done.by_outcome, done.rescued) == ({"succeeded": 1}, before_checkpoint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_database_is_replayed_in_parts(
     here: World, url: str, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch

@@ -84,6 +84,7 @@ def go(here: World, names: Sequence[str]) -> None:
         here.done(lease)
 
 
+@pytest.mark.slow
 def test_many_requests_in_their_window_do_not_keep_later_ones_from_release(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, TEXT)
     go(here, ["early"])

@@ -174,6 +174,7 @@ def test_evaluation_of_a_file_prints_figures_and_writes_the_report(
     assert "cases.jsonl:1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_training_leaves_a_model_with_own_cases_in_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

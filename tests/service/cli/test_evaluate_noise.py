@@ -82,6 +82,7 @@ def test_a_true_fault_is_found_among_harmless_events(figures: dict[str, Figures]
     assert figures[name].faults_found.value >= REACHED[name].faults_found
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, cases, written = tmp_path / "model", tmp_path / "cases.jsonl", tmp_path / "noise.json"
     artifact.save(small_model(), folder)

@@ -194,6 +194,7 @@ def test_colours_only_where_they_are_wanted(explain: Explain, tmp_path: Path, mo
     assert max(map(len, rows)) <= 60
 
 
+@pytest.mark.slow
 def test_a_file_too_large_to_be_read_whole_is_reported(explain: Explain, tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     with path.open("wb") as file:

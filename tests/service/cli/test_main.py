@@ -60,6 +60,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["config show >&-", "config show 2>&-", "classify - <&-"])
 def test_a_closed_standard_stream_is_like_the_null_device(command: str) -> None:
     """Some programs start others with these descriptors closed."""

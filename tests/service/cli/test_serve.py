@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.flows.crashes import model_dir
 from tests.service.databases import copy_migrated
 from tests.service.run_command import run_command
@@ -32,7 +34,8 @@ def test_with_a_worker_it_does_not_begin_to_answer_if_no_broker_is_named(tmp_pat
     assert "Faultline is at" not in done.stderr
 
 
-def test_garbage_collection_searches_the_model_neither_while_it_is_loaded_nor_while_requests_wait(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_garbage_collection_searches_the_model_neither_while_it_loads_nor_while_requests_wait(tmp_path: Path) -> None:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
     environ |= {
         "FAULTLINE_DATABASE_URL": copy_migrated(tmp_path / "store.sqlite3"),

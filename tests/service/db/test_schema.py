@@ -67,6 +67,7 @@ def test_names_of_files_give_the_revisions_in_order() -> None:
     assert [script.revision for script in scripts] == [*reversed(schema.revisions())]
 
 
+@pytest.mark.slow
 def test_a_new_migration_has_the_next_number_and_contains_what_the_tables_changed(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/developer.sqlite3"
     with closing(Store(url)) as store:

@@ -133,6 +133,7 @@ def test_many_failures_of_one_second_do_not_stop_a_shadow_run(world: World, cloc
     assert after.read == known.read + AT_ONCE + 6
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_watches_counts_no_failure_twice(
     open_store: Callable[[], Store], world: World, clock: FrozenClock, model: Path
 ) -> None:

@@ -17,6 +17,7 @@ def clock() -> FrozenClock:
     return FrozenClock(datetime.now(UTC))
 
 
+@pytest.mark.slow
 def test_the_labels_of_one_person_are_undone_and_their_effect_ends(world: World, url: str, model: Path) -> None:
     settings = {"FAULTLINE_DATABASE_URL": url, "FAULTLINE_MODEL_DIR": str(model)}
     since = f"{world.clock.now():%Y-%m-%d}"

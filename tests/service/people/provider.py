@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
@@ -18,6 +19,12 @@ from joserfc.jwk import KeySet, RSAKey
 from tests.service.http_server import listening
 
 
+@cache
+def _key() -> RSAKey:
+    """The key of all providers: making one takes a tenth of a second."""
+    return RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"})
+
+
 @dataclass
 class IdentityProvider:
     """State: `codes` maps a code to the challenge and the claims of its login; `claims` is mixed in last.
@@ -27,7 +34,7 @@ class IdentityProvider:
     """
 
     issuer: str = ""
-    key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"}))
+    key: RSAKey = field(default_factory=_key)
     signing: RSAKey | None = None
     codes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     claims: dict[str, Any] = field(default_factory=dict)

@@ -267,6 +267,7 @@ def state(world: World, failure_id: int) -> Mapping[str, Any]:
     opinion=OPINIONS,
     verdict=st.sampled_from([OPEN, replace(HARDWARE, abstained=True), replace(SYSTEM, abstained=True)]),
 )
+@pytest.mark.slow
 def test_no_opinion_changes_a_verdict_an_advice_or_a_request(
     world: World, opinion: Opinion | None, verdict: Verdict
 ) -> None:

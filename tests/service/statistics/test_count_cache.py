@@ -85,6 +85,7 @@ def test_the_same_period_reads_no_hours_again(store: Store, statements: list[str
     assert not statements
 
 
+@pytest.mark.slow
 def test_a_late_event_counts_at_once_whichever_process_counts_its_hour_again(
     open_store: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +93,7 @@ def test_a_late_event_counts_at_once_whichever_process_counts_its_hour_again(
     ids = fill(ours)
     count(ours)
     rng = random.Random(5)
-    for turn in range(4):
+    for turn in range(2):
         before = figures(ours)
         for number in range(3):
             late = NOON - timedelta(hours=rng.randrange(3, 600), minutes=rng.randrange(60))
@@ -107,6 +108,7 @@ def test_a_late_event_counts_at_once_whichever_process_counts_its_hour_again(
             count(other)
 
 
+@pytest.mark.slow
 def test_an_hour_that_an_earlier_release_counted_again_is_read_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +152,7 @@ def test_a_transaction_that_writes_keeps_nothing(store: Store) -> None:
 
 def test_every_version_is_greater_than_all_before_it_even_if_those_were_removed(store: Store) -> None:
     found = []
-    for turn in range(4):
+    for turn in range(2):
         with store.unit_of_work() as work:
             connection = connection_of(work.rollups)
             day = NOON - (turn + 900) * DAY

@@ -98,6 +98,7 @@ def rows_of_sums(store: Store) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in of_hours) + sorted(tuple(row) for row in of_days)
 
 
+@pytest.mark.slow
 def test_sums_counts_and_rows_agree_after_retries_late_events_and_corrections(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +106,7 @@ def test_sums_counts_and_rows_agree_after_retries_late_events_and_corrections(
     failures = store_some(store, range(40), rng)
     count(store)
     assert rows_of_sums(store)
-    for turn in range(3):
+    for turn in range(2):
         # Late attempts, also of jobs that are counted already, and corrections of failures.
         failures += store_some(store, range(20 * turn, 20 * turn + 40), random.Random(100 + turn))
         with store.unit_of_work() as work:

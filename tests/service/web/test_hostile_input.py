@@ -35,6 +35,7 @@ def test_a_lone_surrogate_in_an_address_has_an_answer(client: TestClient) -> Non
 TIMES = ("0001-01-01", "0001-01-01T00:00:00+23:59", "9999-12-31", "9999-12-31T23:59:59Z", "3650000d", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/", "/goodput", "/failures", "/api/v1/stats", "/api/v1/goodput"])
 def test_the_first_and_last_days_of_the_calendar_have_an_answer(client: TestClient, path: str) -> None:
     edges = [

@@ -38,6 +38,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made.store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_each_role_gets_what_it_may_and_nothing_else(world: World, role: str) -> None:
     with world.client() as client:
