@@ -5,11 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MODEL := $(VENV)/share/faultline/model
-# On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
 # All tests run on all cores, each worker with its own servers. The longest come first.
 ALL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/chaos tests/fuzz \
 	tests/service tests/simulations_tests
-UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
+# On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too. `make check` leaves out what
+# takes a second of processor time or more.
+UNIT_TESTS := tests/architecture tests/classifiers tests/service -k "not postgresql"
+# A worker takes whole files, so that what the tests of a file share is made once.
+BY_FILE := --dist loadgroup --no-loadscope-reorder
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 NATIVE_STAMP := $(VENV)/.compiled
@@ -31,7 +34,7 @@ TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.t
 # What is compiled, and what that relies on.
 NATIVE_INPUT := deploy/build_native.py $(shell find classifiers -maxdepth 3 -name "*.py")
 
-.PHONY: help install demo test compile-tests test-deps check coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock vendor audit release clean
+.PHONY: help install demo test compile-tests test-deps check quick-tests coverage lint bench bench-pages simulate fuzz chaos soak faultlab-check screenshots suspicion lock vendor audit release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -76,7 +79,7 @@ demo: install ## simulate four weeks of job completions and show them at http://
 	@$(BIN)/python -m service.demo --port $(DEMO_PORT)
 
 test: $(DEV_STAMP) $(MODEL)/.trained ## run the whole test suite; tests whose parts are missing on this machine are skipped with the reason
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ALL_TESTS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) $(BY_FILE) $(ALL_TESTS) $(PYTEST_ARGS)
 
 # Pytest compiles tests in a way of its own: once here, instead of by all workers at the same time.
 compile-tests: $(DEV_STAMP) ## compile the tests once, before several workers run them
@@ -85,11 +88,14 @@ compile-tests: $(DEV_STAMP) ## compile the tests once, before several workers ru
 test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)
 	@bash tests/labs/install-system-deps
 
-check: lint ## lint and the unit tests, without servers and without the trained model (two minutes)
-	@$(BIN)/python -m pytest -q -n auto $(UNIT_TESTS) $(PYTEST_ARGS)
+check: $(DEV_STAMP) ## lint and the quick unit tests at the same time, without servers and without the trained model (two minutes)
+	@$(MAKE) --no-print-directory -j 2 lint quick-tests
 
-coverage: $(DEV_STAMP) ## run the unit tests and report the branches they miss
-	@$(BIN)/python -m pytest -q -n auto $(UNIT_TESTS) --cov --cov-report=term-missing $(PYTEST_ARGS)
+quick-tests: $(DEV_STAMP) ## the unit tests of `make check` alone
+	@$(BIN)/python -m pytest -q -n auto $(BY_FILE) $(UNIT_TESTS) -m "not lab and not slow" $(PYTEST_ARGS)
+
+coverage: $(DEV_STAMP) ## run the tests that need no server and report the branches they miss
+	@$(BIN)/python -m pytest -q -n auto $(BY_FILE) $(UNIT_TESTS) -m "not lab" --cov --cov-report=term-missing $(PYTEST_ARGS)
 
 lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 	@$(BIN)/ruff format --check .

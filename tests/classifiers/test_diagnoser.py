@@ -145,6 +145,7 @@ def test_the_version_of_the_rules_changes_with_every_field_of_a_signature(name: 
     assert rules_version(other) != rules_version(catalogue)
 
 
+@pytest.mark.slow
 def test_the_version_of_the_rules_is_the_same_in_every_process() -> None:
     program = "from classifiers import diagnoser, signatures; print(diagnoser.rules_version(signatures.packaged()))"
     versions = {

@@ -1,5 +1,7 @@
 """The side of a failure stays when it arrives in another outer form."""
 
+import pytest
+
 from classifiers.diagnoser import Diagnoser
 from tests.classifiers.invariance.outer_forms import FORMS, compare, read_all
 
@@ -10,6 +12,7 @@ STEP = 150
 MOST = 0.03
 
 
+@pytest.mark.slow
 def test_few_sides_change_with_the_outer_form(diagnoser: Diagnoser) -> None:
     cases = read_all()
     changed: list[str] = []

@@ -270,6 +270,7 @@ def test_an_archive_that_numpy_does_not_write_is_refused(folder: Path, method: i
         artifact.load(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["manifest.json", "manifest.hmac", "parameters.json", "weights.npz"])
 @pytest.mark.parametrize("kind", ["/dev/zero", "a pipe", "endless"])
 def test_a_file_without_an_end_fills_no_memory(model: Model, tmp_path: Path, name: str, kind: str) -> None:

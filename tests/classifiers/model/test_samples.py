@@ -24,6 +24,7 @@ def test_of_many_runs_of_a_kind_the_first_two_give_all_views_and_the_others_one_
     assert [views[one.id] for one in runs] == [2, 2, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_samples_as_one(
     cases: list[LabelledCase], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def verdicts(model: Model, layer: SiteLayer | None, lines: Sequence[str]) -> lis
     return [replace(one, model="") for one in Diagnoser(model, signatures.packaged(), layer).diagnose(raws)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", WRONG, ids=[one["cause"] for one in WRONG])
 @pytest.mark.parametrize("others", [False, True], ids=["alone", "among-right-labels"])
 def test_verdicts_of_other_groups_stay_the_same(model: Model, labels: dict[str, str], *, others: bool) -> None:
@@ -106,6 +107,7 @@ def test_verdicts_of_other_groups_stay_the_same(model: Model, labels: dict[str, 
     assert "helps_elsewhere" not in {one.retry_outlook for one in own}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", WRONG, ids=[one["cause"] for one in WRONG])
 def test_most_of_them_are_listed_as_unlikely_and_no_right_label_is(model: Model, labels: dict[str, str]) -> None:
     made = fitted(model, [*right(), *wrong(labels)])

@@ -152,7 +152,7 @@ def test_a_transaction_that_writes_keeps_nothing(store: Store) -> None:
 
 def test_every_version_is_greater_than_all_before_it_even_if_those_were_removed(store: Store) -> None:
     found = []
-    for turn in range(2):
+    for turn in range(4):
         with store.unit_of_work() as work:
             connection = connection_of(work.rollups)
             day = NOON - (turn + 900) * DAY
