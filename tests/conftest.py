@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 
 from classifiers import diagnoser, garbage_collection
-from classifiers.model import packaged_scores, samples
+from classifiers.model import label_fusion, packaged_scores, samples
 from service import native_modules
 from service.db import session
 from service.people import passwords
@@ -97,5 +97,6 @@ def diagnosers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (packaged_scores, samples):
             patch.setattr(module, "Scanner", cheap_diagnosers.scanner_of)
+        patch.setattr(label_fusion, "VoteMatrix", cheap_diagnosers.votes_of)
         patch.setattr(diagnoser, "rules_version", cheap_diagnosers.rules_version)
         yield
