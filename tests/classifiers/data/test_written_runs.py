@@ -64,6 +64,7 @@ def _raw(**changes: Any) -> dict[str, Any]:
     } | changes  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_new_run_is_shortened_and_added_once_to_its_side(model: Model, tmp_path: Path) -> None:
     shortener = Shortener(model)
     assert add([_raw()], shortener, tmp_path) == {"hardware": 0, "system": 0, "user": 1}
