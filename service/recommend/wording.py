@@ -10,6 +10,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from classifiers.contracts import Verdict
+from classifiers.taxonomy import Decision
 from service.contracts.advice import EvaluatedRule
 from service.formatting import whole_words
 from service.recommend.rule_chain import RuleResult, Trace
@@ -19,6 +20,7 @@ LINE_SHOWN = 160
 
 @dataclass(frozen=True, slots=True)
 class _Text:
+    decision: tuple[str, ...]
     retry_outlook: tuple[str, ...]
     side: tuple[str, ...]
     open: tuple[str, ...]
@@ -26,10 +28,11 @@ class _Text:
     slots: tuple[str, ...]
     filled: str  # the text itself if it has no slots
 
-    def fits(self, verdict: Verdict, slots: Mapping[str, str], why_open: str) -> bool:
+    def fits(self, verdict: Verdict, decision: str, slots: Mapping[str, str], why_open: str) -> bool:
         """Whether its conditions hold and all its slots have values. `why_open`: cancelled, undecided, or empty."""
         return (
-            (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
+            (not self.decision or decision in self.decision)
+            and (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
             and (not self.side or verdict.side in self.side)
             and (not self.open or why_open in self.open)
             and (not self.slots or all(slots[slot] for slot in self.slots))
@@ -39,6 +42,7 @@ class _Text:
 def _row(row: Mapping[str, Any]) -> _Text:
     slots = tuple(slot for _, slot, _, _ in Formatter().parse(row["text"]) if slot)
     return _Text(
+        tuple(row.get("decision", ())),
         tuple(row.get("retry_outlook", ())),
         tuple(row.get("side", ())),
         tuple(row.get("open", ())),
@@ -69,6 +73,13 @@ def _worked() -> Mapping[str, str]:
     return texts
 
 
+@cache
+def _if_so() -> tuple[frozenset[str], str]:
+    """The codes of the mitigations that are conditional while the evidence is open, and their text."""
+    found = _data()["if_so"]
+    return frozenset(found["codes"]), found["text"]
+
+
 def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
     """The mitigations that resolved failures of this cause before, most frequent first; a reason without decision."""
     known = taxonomy.load().mitigations
@@ -78,16 +89,27 @@ def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
 
 
 class MitigationWording:
-    """The texts for one verdict; `nodes` are the excluded nodes, `slots` further values."""
+    """The texts for one verdict; `nodes` are the excluded nodes, `slots` further values.
+
+    `decision` is that of the same advice: the texts agree with it.
+    """
 
     def __init__(
-        self, verdict: Verdict, nodes: Sequence[str], slots: Mapping[str, str], *, cancelled: bool = False
+        self,
+        verdict: Verdict,
+        nodes: Sequence[str],
+        slots: Mapping[str, str],
+        *,
+        cancelled: bool = False,
+        decision: Decision | None = None,
     ) -> None:
         axes = taxonomy.load()
         first = next((line.text for line in verdict.evidence if line.role == "initiating"), "")
         actions = axes.categories[verdict.category].extra.get("actions") if verdict.category is not None else None
+        in_doubt = verdict.abstained or verdict.disputed or verdict.uncorroborated
         self._verdict = verdict
-        self._open = "cancelled" if cancelled else "undecided" if verdict.abstained else ""
+        self._decision = decision or ""
+        self._open = "cancelled" if cancelled else "undecided" if in_doubt else ""
         self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
         self._slots = {
             "nodes": ", ".join(nodes),
@@ -108,6 +130,9 @@ class MitigationWording:
         found = self._first(code, {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots)
         if found is None:
             raise KeyError(code)
+        conditional, if_so = _if_so()
+        if self._open and code in conditional:
+            found = if_so.format(text=found[0].lower() + found[1:])
         return (
             _worked()["once" if worked == 1 else "often"].format(text=found, count=f"{worked:,}") if worked else found
         )
@@ -118,7 +143,7 @@ class MitigationWording:
 
     def _first(self, code: str, slots: Mapping[str, str]) -> str | None:
         for text in _texts().get(code, ()):
-            if text.fits(self._verdict, slots, self._open):
+            if text.fits(self._verdict, self._decision, slots, self._open):
                 return text.text.format_map(slots) if text.slots else text.filled
         return None
 

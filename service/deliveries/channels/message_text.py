@@ -17,6 +17,12 @@ AGAIN = {
     "ask": "terminal unless somebody decides otherwise: nothing is tried again by itself",
     "stop": "terminal: nothing is tried again by itself",
 }
+HELD_BY = {  # what a hold waits for, if not for a repair
+    "incident": "held: it is tried again when the incident is closed",
+    "storm": "held: too many jobs were resubmitted or failed again; it is tried again when this has passed",
+    "rate": "held: it is tried again when the limit on resubmits allows it",
+    "window": "held: it is tried again when the limit for this job allows it",
+}
 # Receivers turn `@here`, `<!channel>`, `[text](address)` and addresses into mentions and links. Texts of jobs are
 # written so that people can still read them and receivers cannot: `(at)here`, `‹!channel›`, `https[:]//example[.]com`.
 _ONE_LINE = str.maketrans({"<": "‹", ">": "›", "\n": " ", "\t": " "})
@@ -67,7 +73,8 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     if verdict.get("explanation"):
         lines.append(str(verdict["explanation"]))
     if first.type.startswith("failure.") and verdict.get("decision") in AGAIN:
-        lines.append(f"Next: {AGAIN[str(verdict['decision'])]}.")
+        held_by = verdict.get("held_by") if verdict["decision"] == "hold" else None
+        lines.append(f"Next: {HELD_BY.get(str(held_by)) or AGAIN[str(verdict['decision'])]}.")
     lines += [f"- {one.key} ({one.type})" for one in others[:SHOWN]]
     if len(others) > SHOWN:
         lines.append(f"and {len(others) - SHOWN} more")

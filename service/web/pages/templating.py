@@ -68,6 +68,7 @@ def environment() -> Environment:
         "confidence": display_names.confidence,
         "query": query,
         "advice_sentences": advice_sentences,
+        "decision": display_names.decision,
         "relative_time": formatting.relative_time,
         "version": version("faultline"),
         "static": static,

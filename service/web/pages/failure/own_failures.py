@@ -9,7 +9,7 @@ from service.jobs.records import Attempt
 from service.web import views
 from service.web.pages import display_names
 from service.web.pages.failure.page import success_after
-from service.web.pages.failure.to_check import CANCELLED, to_check
+from service.web.pages.failure.to_check import to_check
 from service.web.pages.templating import advice_sentences
 from service.web.services import Services
 from service.web.views import FailureQuery
@@ -76,8 +76,7 @@ def _problem(services: Services, rows: Sequence[FailureRow]) -> Problem:
 
 def _advice(detail: FailureDetail) -> tuple[str, str]:
     row, verdict = detail.row, detail.verdict or {}
-    stopped = row.status == CANCELLED and row.decision == "stop"
-    says = "Not resubmitted" if stopped else display_names.word("decision", row.decision, "says")
+    says = display_names.decision(row.decision, status=row.status, held_by=verdict.get("held_by"))
     check = to_check(row.status, detail.verdict, abstained=row.abstained)
     found = verdict.get("mitigations") or ()
     return advice_sentences(says, check or (str(found[0]["text"]) if found else ""))
