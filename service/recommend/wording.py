@@ -27,6 +27,7 @@ class _Text:
     text: str
     slots: tuple[str, ...]
     filled: str  # the text itself if it has no slots
+    worked: bool  # whether it is the mitigation itself, which may have worked before
 
     def fits(self, verdict: Verdict, decision: str, slots: Mapping[str, str], why_open: str) -> bool:
         """Whether its conditions hold and all its slots have values. `why_open`: cancelled, undecided, or empty."""
@@ -37,6 +38,10 @@ class _Text:
             and (not self.open or why_open in self.open)
             and (not self.slots or all(slots[slot] for slot in self.slots))
         )
+
+    def with_slots(self, slots: Mapping[str, str]) -> str:
+        """The text with the values of its slots."""
+        return self.text.format_map(slots) if self.slots else self.filled
 
 
 def _row(row: Mapping[str, Any]) -> _Text:
@@ -49,6 +54,7 @@ def _row(row: Mapping[str, Any]) -> _Text:
         row["text"],
         slots,
         "" if slots else row["text"].format(),
+        row.get("worked", True),
     )
 
 
@@ -127,25 +133,26 @@ class MitigationWording:
             KeyError: the code has no text.
         """
         fix = next((fix["fix"] for fix in self._fixes if fix.get("mitigation") == code), "") if self._fixes else ""
-        found = self._first(code, {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots)
-        if found is None:
+        slots = {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots
+        fitting = self._fitting(code, slots)
+        if fitting is None:
             raise KeyError(code)
+        found = fitting.with_slots(slots)
         conditional, if_so = _if_so()
         if self._open and code in conditional:
             found = if_so.format(text=found[0].lower() + found[1:])
-        return (
-            _worked()["once" if worked == 1 else "often"].format(text=found, count=f"{worked:,}") if worked else found
-        )
+        if not worked or not fitting.worked:
+            return found
+        return _worked()["once" if worked == 1 else "often"].format(text=found, count=f"{worked:,}")
 
     def contact(self) -> str | None:
         """Who should be contacted."""
-        return self._first("contact", self._slots)
+        fitting = self._fitting("contact", self._slots)
+        return None if fitting is None else fitting.with_slots(self._slots)
 
-    def _first(self, code: str, slots: Mapping[str, str]) -> str | None:
-        for text in _texts().get(code, ()):
-            if text.fits(self._verdict, self._decision, slots, self._open):
-                return text.text.format_map(slots) if text.slots else text.filled
-        return None
+    def _fitting(self, code: str, slots: Mapping[str, str]) -> _Text | None:
+        fits = (one for one in _texts().get(code, ()) if one.fits(self._verdict, self._decision, slots, self._open))
+        return next(fits, None)
 
 
 @cache

@@ -13,10 +13,10 @@ from classifiers.contracts import Progress, Suspect
 from classifiers.taxonomy import RetryOutlook
 from service.contracts.advice import Advice
 from service.recommend.advise import advise
-from service.recommend.facts import ActionRate, Lineage, OpenIncident, PastResubmit, StormState, Suspicion
+from service.recommend.facts import ActionRate, History, Lineage, OpenIncident, PastResubmit, StormState, Suspicion
 from service.recommend.policy import built_in
 from service.web.pages import display_names
-from service.web.pages.templating import advice_sentences
+from service.web.pages.failure.short_advice import advice_sentences
 from tests.service.recommend.sample_facts import ALONE, AXES, LOST_GPU, NOW, ran
 
 FACTS = {
@@ -126,6 +126,19 @@ def test_the_short_advice_names_what_a_hold_waits_for() -> None:
         assert not (decision == "resubmit_now" and ("pause" in first or "once" in first)), first
         assert not (held_by not in (None, "repair") and "repair" in first), first
         assert rest != "Resubmit now."
+
+
+def test_what_worked_before_is_said_of_the_mitigation_itself_only() -> None:
+    """Not of "Find out first why ...": nobody resolved a failure by this."""
+    worked = replace(ALONE, history=History({f"M{number}": 3 for number in range(1, 11)}))
+    for outlook, flag, status in product(get_args(RetryOutlook), FLAGS, ("failed", "cancelled")):
+        for cause in AXES.causes:
+            verdict = replace(LOST_GPU, cause=cause, side=AXES.side_of(cause), retry_outlook=outlook)
+            verdict = replace(verdict, **({flag: True} if flag else {}))
+            for one in advise(verdict, replace(ran(3), status=status), worked, built_in()).mitigations:
+                if "This resolved" in one.text:
+                    assert not one.text.startswith(("Find out", "Look ", "Check ", "Nothing ", "The service")), one.text
+                    assert "would fail again" not in one.text
 
 
 def test_a_cancelled_job_is_not_told_to_change() -> None:

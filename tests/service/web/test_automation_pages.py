@@ -140,6 +140,20 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     )
 
 
+def test_the_advice_on_a_job_of_an_incident_does_not_wait_for_what_is_over(hook: TestClient) -> None:
+    """Its verdict stays as it was: the job may not be opted in, and then nobody resubmits it."""
+    tell(hook, *(job(str(n), GONE.format(n=n), nodes=[f"n{n}", "m"], user=f"u{n}") for n in range(6)))
+    [row] = [row for row in hook.get("/api/v1/failures").json()["items"] if row["job_id"] == "3"]
+
+    def advice() -> str:
+        return re.sub(r"\s+([.,])", r"\1", words(hook.get(f"/failures/{row['id']}").text))
+
+    assert "Hold until the incident is closed. The service may also recover without a repair." in advice()
+    post(hook, "/incidents/1/close", comment="failed over")
+    assert "The incident is over. Resubmit now." in advice()
+    assert "Hold until" not in advice()
+
+
 def test_jobs_in_the_history_of_an_incident_are_links(hook: TestClient) -> None:
     tell(hook, *(job(str(n), GONE.format(n=n), nodes=[f"n{n}", "m"], user=f"u{n}") for n in range(6)))
     failures = {row["job_id"]: row["id"] for row in hook.get("/api/v1/failures").json()["items"]}
