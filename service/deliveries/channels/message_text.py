@@ -14,8 +14,8 @@ AGAIN = {
     "resubmit_now": "will retry: it is resubmitted at once where resubmission is automatic",
     "resubmit_after": "will retry: it is resubmitted after a pause where resubmission is automatic",
     "hold": "held: it is tried again when what is broken is repaired",
-    "ask": "terminal unless somebody decides otherwise: nothing is tried again by itself",
-    "stop": "terminal: nothing is tried again by itself",
+    "ask": "terminal unless somebody decides otherwise: nothing is tried again automatically",
+    "stop": "terminal: nothing is tried again automatically",
 }
 HELD_BY = {  # what a hold waits for, if not for a repair
     "incident": "held: it is tried again when the incident is closed",

@@ -141,6 +141,6 @@ def test_what_worked_before_is_said_of_the_mitigation_itself_only() -> None:
                     assert "would fail again" not in one.text
 
 
-def test_a_cancelled_job_is_not_told_to_change() -> None:
+def test_a_cancelled_job_need_not_be_changed() -> None:
     assert display_names.decision("stop", status="cancelled") == "Not resubmitted"
     assert display_names.decision("stop", status="failed") == "Do not resubmit unchanged"
