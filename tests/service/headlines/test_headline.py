@@ -38,7 +38,7 @@ SUDO = "train_ddp.sh: line 28: sudo: command not found"
         (LIMIT, None, None, "Time limit reached"),
         (BUSY, None, None, "Service unavailable: ResponseError: too many 503 error responses"),
         (
-            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.91 GiB. GPU 0 has a total capacity of 79 GiB.",
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.91 GiB. GPU 0 has a total of 79 GiB.",
             None,
             "train.py:88",
             "GPU out of memory in train.py:88",
