@@ -18,7 +18,7 @@ from jinja2 import Environment
 from tests.architecture.documents import ROOT
 
 CATALOGUE = Path(__file__).with_name("visible_texts.txt")
-VISIBLE_ATTRIBUTES = frozenset({"title", "placeholder", "aria-label", "alt"})
+VISIBLE_ATTRIBUTES = frozenset({"title", "placeholder", "aria-label", "alt", "data-label"})
 INLINE = frozenset({"a", "abbr", "b", "bdi", "code", "em", "i", "kbd", "small", "span", "strong", "time"})
 HIDDEN = frozenset({"script", "style"})
 CODE_FOLDERS = ("service/web", "service/reports", "service/deliveries/channels", "service/explain", "service/headlines")

@@ -75,7 +75,7 @@ def failure(site: str, number: int) -> dict[str, Any]:
 
 
 def with_advice(site: str, group: int) -> dict[str, Any]:
-    """Return the newest failure of a group on the tour's node whose job has not succeeded since: it shows the advice."""
+    """Return the newest failure of a group on the tour's node whose job has not succeeded since, for its advice."""
     with urllib.request.urlopen(f"{site}/api/v1/failures?group={group}&limit=100") as answer:
         found = [failure(site, row["id"]) for row in json.load(answer)["items"]]
     found = [one for one in found if one["verdict"]["suspect"]["node"] == DEGRADED]
