@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from classifiers.contracts import Progress, Suspect
+from classifiers.contracts import Progress, Suspect, Verdict
 from classifiers.taxonomy import RetryOutlook
 from service.contracts.advice import Advice
 from service.recommend.advise import advise
@@ -41,6 +41,17 @@ REFUSED = {
 }
 
 
+def doubted(verdict: Verdict, flag: str) -> Verdict:
+    """The verdict with one of `FLAGS`."""
+    flags = {name: name == flag for name in FLAGS[1:]}
+    return replace(
+        verdict,
+        abstained=flags["abstained"],
+        disputed=flags["disputed"],
+        uncorroborated=flags["uncorroborated"],
+    )
+
+
 def _verdicts() -> Iterator[tuple[Advice, str, str, str]]:
     """The advice on every cause, category, outlook, doubt and place, with what is known of other jobs."""
     policy = built_in()
@@ -55,13 +66,12 @@ def _verdicts() -> Iterator[tuple[Advice, str, str, str]]:
                 retry_outlook=outlook,
                 suspect=Suspect(node=node),
                 progress=Progress(checkpoint=checkpoint or None),
-                **({flag: True} if flag else {}),
             )
             job = replace(ran(3, nodes=("gpu1", "gpu2", "gpu3")), status=status)
             # What is known of other jobs changes the decision only where the job could be resubmitted.
             known = FACTS if not flag and status == "failed" and category is None else {"alone": ALONE}
             for facts in known.values():
-                yield advise(verdict, job, facts, policy), outlook, flag, status
+                yield advise(doubted(verdict, flag), job, facts, policy), outlook, flag, status
 
 
 @cache
@@ -134,7 +144,7 @@ def test_what_worked_before_is_said_of_the_mitigation_itself_only() -> None:
     for outlook, flag, status in product(get_args(RetryOutlook), FLAGS, ("failed", "cancelled")):
         for cause in AXES.causes:
             verdict = replace(LOST_GPU, cause=cause, side=AXES.side_of(cause), retry_outlook=outlook)
-            verdict = replace(verdict, **({flag: True} if flag else {}))
+            verdict = doubted(verdict, flag)
             for one in advise(verdict, replace(ran(3), status=status), worked, built_in()).mitigations:
                 if "This resolved" in one.text:
                     assert not one.text.startswith(("Find out", "Look ", "Check ", "Nothing ", "The service")), one.text
