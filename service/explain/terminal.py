@@ -184,7 +184,9 @@ class _Printer:
         body = self._body
         prefix = f"{body.rule}: "
         reason = next((one.removeprefix(prefix) for one in body.reasons if one.startswith(prefix)), "")
-        decision = display_names.word("decision", body.decision, "says")
+        decision = display_names.decision(
+            body.decision, status=self._explanation.end.status.value, held_by=body.held_by
+        )
         yield from self._labelled("Resubmit", f"{decision}. {reason}", _DECISION_COLOR.get(body.decision, _YELLOW))
         shown = [one for one in body.mitigations if one.score >= _LEAST_SHARE][:_MITIGATIONS]
         texts = [f"{one.action} ({one.signature.id})" for one in self._explanation.own_entries]

@@ -115,7 +115,8 @@ def _parts(line: str) -> _Parts:
     token = f"{exception['type']}: {exception['message']}" if exception is not None else message
     if known is not None:
         title, slot, _ = known.partition(": {line}")
-        return _Parts(title, _behind(title, token) if slot else "", takes_node=True)
+        raised = exception is not None and not slot  # its place in the job's own code is what a title leaves out
+        return _Parts(title, _behind(title, token) if slot else "", is_exception=raised, takes_node=True)
     if exception is not None:
         return _Parts(whole_words(token, LONGEST), is_exception=True)
     strong = next((hit for hit in hits if hit.role == "initiating" and hit.strength in _STRONG), None)
@@ -125,7 +126,12 @@ def _parts(line: str) -> _Parts:
 
 
 def _behind(title: str, token: str) -> str:
-    """The part of a line that fits behind a title."""
+    """The part of a line that fits behind a title, without what the title says already."""
+    _, said, rest = token.rpartition(f"{title}: ")
+    if said and rest:
+        token = rest
+    elif token.endswith(title):
+        return ""
     return whole_words(token, max(_TOKEN, LONGEST - len(title) - 2))
 
 

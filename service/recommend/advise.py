@@ -111,7 +111,9 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         "user": job.user or "",
         **text_slots(changes, facts, job),
     }
-    words = MitigationWording(verdict, context.excluded_nodes, slots, cancelled=job.status == "cancelled")
+    words = MitigationWording(
+        verdict, context.excluded_nodes, slots, cancelled=job.status == "cancelled", decision=state.decision
+    )
     ranked = ranking.shown(
         verdict,
         facts.history,

@@ -10,6 +10,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from classifiers.contracts import Verdict
+from classifiers.taxonomy import Decision
 from service.contracts.advice import EvaluatedRule
 from service.formatting import whole_words
 from service.recommend.rule_chain import RuleResult, Trace
@@ -19,32 +20,41 @@ LINE_SHOWN = 160
 
 @dataclass(frozen=True, slots=True)
 class _Text:
+    decision: tuple[str, ...]
     retry_outlook: tuple[str, ...]
     side: tuple[str, ...]
     open: tuple[str, ...]
     text: str
     slots: tuple[str, ...]
     filled: str  # the text itself if it has no slots
+    worked: bool  # whether it is the mitigation itself, which may have worked before
 
-    def fits(self, verdict: Verdict, slots: Mapping[str, str], why_open: str) -> bool:
+    def fits(self, verdict: Verdict, decision: str, slots: Mapping[str, str], why_open: str) -> bool:
         """Whether its conditions hold and all its slots have values. `why_open`: cancelled, undecided, or empty."""
         return (
-            (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
+            (not self.decision or decision in self.decision)
+            and (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
             and (not self.side or verdict.side in self.side)
             and (not self.open or why_open in self.open)
             and (not self.slots or all(slots[slot] for slot in self.slots))
         )
 
+    def with_slots(self, slots: Mapping[str, str]) -> str:
+        """The text with the values of its slots."""
+        return self.text.format_map(slots) if self.slots else self.filled
+
 
 def _row(row: Mapping[str, Any]) -> _Text:
     slots = tuple(slot for _, slot, _, _ in Formatter().parse(row["text"]) if slot)
     return _Text(
+        tuple(row.get("decision", ())),
         tuple(row.get("retry_outlook", ())),
         tuple(row.get("side", ())),
         tuple(row.get("open", ())),
         row["text"],
         slots,
         "" if slots else row["text"].format(),
+        row.get("worked", True),
     )
 
 
@@ -69,6 +79,13 @@ def _worked() -> Mapping[str, str]:
     return texts
 
 
+@cache
+def _if_so() -> tuple[frozenset[str], str]:
+    """The codes of the mitigations that are conditional while the evidence is open, and their text."""
+    found = _data()["if_so"]
+    return frozenset(found["codes"]), found["text"]
+
+
 def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
     """The mitigations that resolved failures of this cause before, most frequent first; a reason without decision."""
     known = taxonomy.load().mitigations
@@ -78,16 +95,27 @@ def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
 
 
 class MitigationWording:
-    """The texts for one verdict; `nodes` are the excluded nodes, `slots` further values."""
+    """The texts for one verdict; `nodes` are the excluded nodes, `slots` further values.
+
+    `decision` is that of the same advice: the texts agree with it.
+    """
 
     def __init__(
-        self, verdict: Verdict, nodes: Sequence[str], slots: Mapping[str, str], *, cancelled: bool = False
+        self,
+        verdict: Verdict,
+        nodes: Sequence[str],
+        slots: Mapping[str, str],
+        *,
+        cancelled: bool = False,
+        decision: Decision | None = None,
     ) -> None:
         axes = taxonomy.load()
         first = next((line.text for line in verdict.evidence if line.role == "initiating"), "")
         actions = axes.categories[verdict.category].extra.get("actions") if verdict.category is not None else None
+        in_doubt = verdict.abstained or verdict.disputed or verdict.uncorroborated
         self._verdict = verdict
-        self._open = "cancelled" if cancelled else "undecided" if verdict.abstained else ""
+        self._decision = decision or ""
+        self._open = "cancelled" if cancelled else "undecided" if in_doubt else ""
         self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
         self._slots = {
             "nodes": ", ".join(nodes),
@@ -105,22 +133,26 @@ class MitigationWording:
             KeyError: the code has no text.
         """
         fix = next((fix["fix"] for fix in self._fixes if fix.get("mitigation") == code), "") if self._fixes else ""
-        found = self._first(code, {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots)
-        if found is None:
+        slots = {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots
+        fitting = self._fitting(code, slots)
+        if fitting is None:
             raise KeyError(code)
-        return (
-            _worked()["once" if worked == 1 else "often"].format(text=found, count=f"{worked:,}") if worked else found
-        )
+        found = fitting.with_slots(slots)
+        conditional, if_so = _if_so()
+        if self._open and code in conditional:
+            found = if_so.format(text=found[0].lower() + found[1:])
+        if not worked or not fitting.worked:
+            return found
+        return _worked()["once" if worked == 1 else "often"].format(text=found, count=f"{worked:,}")
 
     def contact(self) -> str | None:
         """Who should be contacted."""
-        return self._first("contact", self._slots)
+        fitting = self._fitting("contact", self._slots)
+        return None if fitting is None else fitting.with_slots(self._slots)
 
-    def _first(self, code: str, slots: Mapping[str, str]) -> str | None:
-        for text in _texts().get(code, ()):
-            if text.fits(self._verdict, slots, self._open):
-                return text.text.format_map(slots) if text.slots else text.filled
-        return None
+    def _fitting(self, code: str, slots: Mapping[str, str]) -> _Text | None:
+        fits = (one for one in _texts().get(code, ()) if one.fits(self._verdict, self._decision, slots, self._open))
+        return next(fits, None)
 
 
 @cache

@@ -265,7 +265,7 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
     yield "revised", texts["corrected"].format(**revised)
     if quality.seconds_to_verdict is not None:
         median, high = (duration(seconds) if seconds >= 1 else "under 1 s" for seconds in quality.seconds_to_verdict)
-        yield "time to verdict", texts["latency"].format(median=median, high=high)
+        yield "from event to verdict", texts["latency"].format(median=median, high=high)
     hours = round((min(facts.until, max(facts.now, facts.since)) - facts.since).total_seconds() / 3600)
     silent = len(quality.silent_hours)
     yield (

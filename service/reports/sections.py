@@ -125,7 +125,11 @@ def nodes(facts: Facts, texts: Texts) -> Section:
         "nodes",
         own["title"],
         tuple(filter(None, (own["intro"], _more(len(facts.nodes), texts)))),
-        Table(("node", "times the fleet's rate (90 %)", "failures", "hours of work"), (False, True, True, True), rows),
+        Table(
+            ("node", "times the fleet's rate (90 %)", "counted failures", "hours of work"),
+            (False, True, True, True),
+            rows,
+        ),
         own["empty"],
     )
 

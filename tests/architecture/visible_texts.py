@@ -1,4 +1,4 @@
-"""Catalogue of the texts that pages, reports and mails show, extracted from templates, data files and code.
+"""Catalogue of the texts that pages, reports, messages and `explain` show, from templates, data files and code.
 
 `python -m tests.architecture.visible_texts` renews the catalogue. Each of its lines is a file and a text, separated by
 a tab. An expression in a text is a named placeholder such as `{total}`; `¦` marks where a condition or a loop starts or
@@ -18,10 +18,20 @@ from jinja2 import Environment
 from tests.architecture.documents import ROOT
 
 CATALOGUE = Path(__file__).with_name("visible_texts.txt")
-VISIBLE_ATTRIBUTES = frozenset({"title", "placeholder", "aria-label", "alt"})
+VISIBLE_ATTRIBUTES = frozenset({"title", "placeholder", "aria-label", "alt", "data-label"})
 INLINE = frozenset({"a", "abbr", "b", "bdi", "code", "em", "i", "kbd", "small", "span", "strong", "time"})
 HIDDEN = frozenset({"script", "style"})
-CODE_FOLDERS = ("service/web", "service/reports")
+CODE_FOLDERS = ("service/web", "service/reports", "service/deliveries/channels", "service/explain", "service/headlines")
+# Data whose texts pages, reports, messages and commands show, outside these folders.
+DATA_FILES = (
+    "classifiers/owner_summary.toml",
+    "classifiers/taxonomy.toml",
+    "service/goodput/definitions.toml",
+    "service/recommend/mitigations.toml",
+    "service/recommend/policy.toml",
+    "service/recommend/reasons.toml",
+)
+NOT_SHOWN = frozenset({"source", "name", "label", "labels", "paper", "note"})  # keys of these files
 MARKER = re.compile("\ue000(\\d+)\ue001")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'')
 PATH = re.compile(r"[A-Za-z_][\w.]*(?!\w*\()")
@@ -142,13 +152,14 @@ def python_texts(source: str) -> set[str]:
     return {re.sub(r"\s*\n\s*", " ", text).strip() for text in found}
 
 
-def data_texts(value: Any) -> Iterator[str]:
-    """The texts among the values of a TOML file."""
+def data_texts(value: Any, skipped: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The texts among the values of a TOML file, without those of the `skipped` keys."""
     if isinstance(value, str) and is_prose(value):
         yield re.sub(r"\s+", " ", value).strip()
     elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from data_texts(inner)
+        shown = [value[key] for key in value if key not in skipped] if isinstance(value, dict) else value
+        for inner in shown:
+            yield from data_texts(inner, skipped)
 
 
 def literal_texts(source: str) -> set[str]:
@@ -174,7 +185,8 @@ def texts_of(file: Path) -> set[str]:
         case ".py":
             return python_texts(source)
         case ".toml":
-            return set(data_texts(tomllib.loads(source)))
+            own = file.relative_to(ROOT).as_posix() in DATA_FILES or "headlines" in file.parts
+            return set(data_texts(tomllib.loads(source), NOT_SHOWN if own else frozenset()))
         case ".typ":
             return typst_texts(source)
         case _:
@@ -186,6 +198,7 @@ def visible_texts() -> list[str]:
     folders = [ROOT / folder for folder in CODE_FOLDERS]
     files = [file for folder in folders for kind in ("html", "py", "toml", "typ") for file in folder.rglob(f"*.{kind}")]
     files += [ROOT / "service" / "web" / "static" / name for name in ("faultline.js", "charts.js")]
+    files += [ROOT / name for name in DATA_FILES]
     return sorted(f"{file.relative_to(ROOT).as_posix()}\t{text}" for file in files for text in texts_of(file))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
+from service.demo.story import DEGRADED
 from tests.flows.chromium import chromium, tab
 
 SITE = "http://127.0.0.1:8080"
@@ -74,9 +75,10 @@ def failure(site: str, number: int) -> dict[str, Any]:
 
 
 def with_advice(site: str, group: int) -> dict[str, Any]:
-    """Return the newest failure of a group whose job has not succeeded since: its page shows the advice."""
+    """Return the newest failure of a group on the tour's node whose job has not succeeded since, for its advice."""
     with urllib.request.urlopen(f"{site}/api/v1/failures?group={group}&limit=100") as answer:
         found = [failure(site, row["id"]) for row in json.load(answer)["items"]]
+    found = [one for one in found if one["verdict"]["suspect"]["node"] == DEGRADED]
     return next((one for one in found if all(a["status"] != "succeeded" for a in one["attempts"])), found[0])
 
 
@@ -107,7 +109,7 @@ def main() -> None:
         "group": f"/groups/{group['id']}",
         "board": "/groups?view=board",
         "nodes": "/nodes",
-        "node": f"/nodes/{shown['verdict']['cluster']}/{shown['verdict']['suspect']['node']}",
+        "node": f"/nodes/{shown['verdict']['cluster']}/{DEGRADED}",
         "incident": "/incidents/1",
         "automation": "/automation",
         "model": "/model",

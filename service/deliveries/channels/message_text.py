@@ -14,8 +14,14 @@ AGAIN = {
     "resubmit_now": "will retry: it is resubmitted at once where resubmission is automatic",
     "resubmit_after": "will retry: it is resubmitted after a pause where resubmission is automatic",
     "hold": "held: it is tried again when what is broken is repaired",
-    "ask": "terminal unless somebody decides otherwise: nothing is tried again by itself",
-    "stop": "terminal: nothing is tried again by itself",
+    "ask": "terminal unless somebody decides otherwise: nothing is tried again automatically",
+    "stop": "terminal: nothing is tried again automatically",
+}
+HELD_BY = {  # what a hold waits for, if not for a repair
+    "incident": "held: it is tried again when the incident is closed",
+    "storm": "held: too many jobs were resubmitted or failed again; it is tried again when this has passed",
+    "rate": "held: it is tried again when the limit on resubmits allows it",
+    "window": "held: it is tried again when the limit for this job allows it",
 }
 # Receivers turn `@here`, `<!channel>`, `[text](address)` and addresses into mentions and links. Texts of jobs are
 # written so that people can still read them and receivers cannot: `(at)here`, `‹!channel›`, `https[:]//example[.]com`.
@@ -67,7 +73,8 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     if verdict.get("explanation"):
         lines.append(str(verdict["explanation"]))
     if first.type.startswith("failure.") and verdict.get("decision") in AGAIN:
-        lines.append(f"Next: {AGAIN[str(verdict['decision'])]}.")
+        held_by = verdict.get("held_by") if verdict["decision"] == "hold" else None
+        lines.append(f"Next: {HELD_BY.get(str(held_by)) or AGAIN[str(verdict['decision'])]}.")
     lines += [f"- {one.key} ({one.type})" for one in others[:SHOWN]]
     if len(others) > SHOWN:
         lines.append(f"and {len(others) - SHOWN} more")

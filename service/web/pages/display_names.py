@@ -30,6 +30,18 @@ def word(kind: str, code: str | None, part: str | None = None) -> str:
     return str(found if part is None else found[part])
 
 
+def decision(code: str, *, status: str = "", held_by: str | None = None) -> str:
+    """The decision of an advice in words, such as "Resubmit now".
+
+    Args:
+        code: the decision.
+        status: how the job ended.
+        held_by: what a hold waits for, as in the advice.
+    """
+    special = status if code == "stop" else held_by if code == "hold" else None
+    return str(table()["decision_says"].get(special) or word("decision", code, "says"))
+
+
 def filter_value(name: str, value: str) -> str:
     """The display name of a filter's value."""
     if name in {"cause", "symptom", "category"}:

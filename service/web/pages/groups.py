@@ -22,7 +22,7 @@ from service.web.auth import READ, Principal
 from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.page import success_after
-from service.web.pages.failure.to_check import to_check
+from service.web.pages.failure.short_advice import short_advice
 from service.web.pages.forms import (
     DEFAULT_ROWS,
     ActForm,
@@ -159,7 +159,7 @@ def group(
             "latest": latest.items,
             "last": last,
             "succeeded_since": succeeded_since,
-            "to_check": to_check(latest.items[0].status, last, abstained=latest.items[0].abstained) if last else None,
+            "advice": short_advice(snapshot, latest.items[0], last) if last else None,
             "causes": causes_by_side(),
             "mitigations": mitigations(),
             "spans": SPANS,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -31,6 +32,7 @@ CAUSES = 8
 FREQUENT = 6  # groups of the period
 INCIDENTS = 5
 SUSPECTS = 5
+OUTCOMES = timedelta(days=7)  # of resubmissions
 ATTENTION_LIMITS: dict[GroupState, int] = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
 
 
@@ -54,6 +56,7 @@ def overview(
         with snapshot.reading() as reading:
             parts = reading.statistics.series(begin, end, jobs)  # first: its rows answer a part of the next question
             stats = reading.statistics.stats(begin, end, jobs, "shares")
+            tallied = reading.outcomes.tallies(snapshot.clock.now() - OUTCOMES)
             open_incidents = reading.incidents.page(still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         values = jobs.given()
         failure_query = FailureQuery(values, since=since, until=scope.until)
@@ -70,6 +73,7 @@ def overview(
             "incidents": open_incidents.items,
             "more_incidents": open_incidents.next_cursor is not None,
             "automation": automation_views.overview(snapshot),
+            "outcomes": (sum(one.helped for one in tallied), sum(one.failed for one in tallied)),
             "suspects": suspect_nodes(snapshot, scope.cluster),
             "newest": newest(snapshot),
             "since": since,

@@ -26,7 +26,6 @@ from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
 # Of every page; pages with charts add their own. The first of each come from npm (deploy/frontend).
 STYLES = ("vendor/bootstrap.min.css", "faultline.css", "pages.css")
 SCRIPTS = ("vendor/htmx.min.js", "faultline.js")
-_RESUBMIT, _AFTER_A_PAUSE = "Resubmit", " after a pause"  # how decisions and mitigations begin that resubmit
 NAMES_KEPT = 10_000  # clusters, nodes and the like, as parts of URLs: the map of nodes has two for each node
 
 
@@ -67,7 +66,6 @@ def environment() -> Environment:
         "definition": display_names.definition,
         "confidence": display_names.confidence,
         "query": query,
-        "advice_sentences": advice_sentences,
         "relative_time": formatting.relative_time,
         "version": version("faultline"),
         "static": static,
@@ -101,22 +99,6 @@ def names(request: Request, services: Services) -> Mapping[str, tuple[str, ...]]
         return {}
     with services.reading() as reading:
         return reading.statistics.names()
-
-
-def advice_sentences(decision: str, text: str) -> tuple[str, str]:
-    """The advice in short, without its full stop, and what else there is to say.
-
-    Args:
-        decision: the decision in words, such as "Resubmit now".
-        text: the likeliest mitigation; its first sentence becomes one with the decision if both say how to resubmit.
-    """
-    first, stop, others = text.partition(". ")
-    first = first if stop else first.removesuffix(".")
-    if first == decision:
-        return decision, others
-    if not (decision.startswith(_RESUBMIT) and first.startswith(_RESUBMIT)):
-        return decision, text
-    return decision + first.removeprefix(_RESUBMIT).removeprefix(_AFTER_A_PAUSE), others
 
 
 @lru_cache(NAMES_KEPT)

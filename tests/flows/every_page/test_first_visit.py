@@ -129,3 +129,7 @@ def test_a_long_table_of_a_report_begins_with_what_is_most_frequent(
         page.locator("#causes summary").click()
         expect(page.locator("#causes tbody tr:visible")).to_have_count(22)
         assert fits(page)
+        cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"
+        assert page.locator(".report .wide").evaluate_all(cut) == [], "no table is cut on a phone"
+        page.goto("/goodput?since=28d")
+        assert page.locator(".wide:has(table.labelled)").evaluate_all(cut) == []

@@ -68,3 +68,21 @@ def test_a_text_that_is_longer_than_a_receiver_takes_comes_in_parts() -> None:
         texts = [orjson.loads(one.body)["text"] for one in here.got]
     assert max(map(len, texts)) <= 4_000
     assert all(f"end{number}" in "".join(texts) for number in range(9))
+
+
+@pytest.mark.parametrize(
+    ("held_by", "words"),
+    [
+        (None, "when what is broken is repaired"),
+        ("repair", "when what is broken is repaired"),
+        ("incident", "when the incident is closed"),
+        ("storm", "when this has passed"),
+        ("rate", "when the limit on resubmits allows it"),
+        ("window", "when the limit for this job allows it"),
+    ],
+)
+def test_a_message_names_what_a_hold_waits_for(held_by: str | None, words: str) -> None:
+    message = due(1, payload=payload(1, decision="hold", held_by=held_by))
+    assert f"it is tried again {words}." in text([message], None)
+    stopped = due(1, payload=payload(1, decision="stop", held_by=held_by))
+    assert "nothing is tried again automatically" in text([stopped], None)

@@ -1,13 +1,17 @@
 """The demo's month: believable jobs, no GPU held twice, logs that fit, and no line that states its own label."""
 
+import re
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+import classifiers
 from classifiers import taxonomy
 from service.contracts.event import JobCompletion
 from service.demo import scenarios
@@ -18,6 +22,9 @@ from service.formats.recognise import parse
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 STORY = Story(NOW)
 BEGIN = NOW - timedelta(days=DAYS)
+PLACEHOLDER = re.compile(r"<[^<>\n]+>")
+TELLING = 12  # characters of a line between the values of the job
+NEAR = 200  # characters: the next line of a text
 
 
 @cache
@@ -138,3 +145,19 @@ def test_a_fleet_gives_each_gpu_once() -> None:
     assert fleet.take(4, exclude={"gpu001"}) == ("gpu002",)
     assert fleet.take(4) == ("gpu002",)
     assert fleet.take(8, prefer="gpu002") == ("gpu001",)
+
+
+def test_no_log_was_used_in_training() -> None:
+    """Single lines are those of programs, and a launcher always writes the same. No two lines in a row are known."""
+    kinds = sorted((Path(classifiers.__file__).parent / "data" / "kinds").rglob("*.toml"))
+    corpus = "\n".join(file.read_text(encoding="utf-8") for file in kinds)
+    assert len(corpus) > 1_000_000
+    pairs = 0
+    for scenario in scenarios.load().values():
+        for text in (scenario.first, scenario.others):
+            parts = [max(PLACEHOLDER.split(line), key=len).strip() for line in text.splitlines()]
+            for one, following in pairwise(part for part in parts if len(part) >= TELLING):
+                pairs += 1
+                for found in re.finditer(re.escape(one), corpus):
+                    assert following not in corpus[found.end() : found.end() + NEAR], (scenario.name, one, following)
+    assert pairs > len(scenarios.load())

@@ -106,8 +106,7 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "1 incident is open." in page
     assert "File system /scratch fails jobs" in page
     page = words(hook.get("/incidents/1").text)
-    [row] = [row for row in hook.get("/api/v1/failures").json()["items"] if row["job_id"] == "3"]
-    assert row["headline"][:20] in page
+    assert "Stale file handle: &#39;/scratch/u3/ckpt.pt&#39;" in page
     assert "11-20 11:59 " in page.partition("Failed attempts")[2], "attempts within an hour are told apart"
     assert "orion / 3 u3, n3" in page
     assert "6 jobs of 6 users" in page
@@ -138,6 +137,20 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "Other incidents over the same file system: I-1 , 2026-11-20 12:00 to 2026-11-20 13:35, 6 jobs" in words(
         page
     )
+
+
+def test_the_advice_on_a_job_of_an_incident_does_not_wait_for_what_is_over(hook: TestClient) -> None:
+    """Its verdict stays as it was: the job may not be opted in, and then nobody resubmits it."""
+    tell(hook, *(job(str(n), GONE.format(n=n), nodes=[f"n{n}", "m"], user=f"u{n}") for n in range(6)))
+    [row] = [row for row in hook.get("/api/v1/failures").json()["items"] if row["job_id"] == "3"]
+
+    def advice() -> str:
+        return re.sub(r"\s+([.,])", r"\1", words(hook.get(f"/failures/{row['id']}").text))
+
+    assert "Hold until the incident is closed. The service may also recover without a repair." in advice()
+    post(hook, "/incidents/1/close", comment="failed over")
+    assert "The incident is over. Resubmit now." in advice()
+    assert "Hold until" not in advice()
 
 
 def test_jobs_in_the_history_of_an_incident_are_links(hook: TestClient) -> None:
@@ -186,6 +199,17 @@ def test_the_funnel_counts_each_stage_and_what_shadow_mode_left_undone(hook: Tes
     for stage in ("Advised 1 100", "Opted in 1 100", "Sent to a hook 1 100", "Resubmitted 1 100", "Helped 0 0"):
         assert stage in funnel
     assert "would have been requested" not in funnel
+    assert "failed again" not in hook.get("/").text, "nothing is known yet"
+
+
+def test_the_overview_says_how_resubmitted_jobs_ended(acting: World, hook: TestClient) -> None:
+    tell(hook, job("1", XID))
+    [given] = lease(hook)
+    answer = {"lease_token": given["lease_token"], "result": "done"}
+    hook.post(f"/api/v1/resubmissions/{given['request_id']}:ack", json=answer)
+    acting.clock.at += timedelta(hours=3)
+    tell(hook, job("1", at=acting.clock.at))
+    assert "outcome in 7 days 1 helped, 0 failed again" in words(hook.get("/").text)
 
 
 def test_shadow_mode_shows_what_it_would_have_requested(client: TestClient) -> None:

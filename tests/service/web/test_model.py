@@ -48,12 +48,13 @@ def test_the_head_says_how_sure_the_model_is_and_where_it_is_weak(world: World) 
     assert "the side is right in 95.1 %, the cause in 91.2 %; 90.2 % of the verdicts are decided" in head
     assert "On this site no verdict was audited yet" in head
     table = page.partition("By cause, weakest first")[2]
-    shares = [
-        float(one)
-        for one in re.findall(r'<td class="n">([\d.]+)\u00a0%</td><td class="n">[\d.]+\u00a0%</td><td>', table)
-    ]
-    assert len(shares) > 10
+    found = re.findall(r'<td class="n">([\d.]+)\u00a0% [^(]*\((\d+)\u00a0% to (\d+)\u00a0%\)', table)
+    assert len(found) > 10
+    shares = [float(share) for share, *_ in found]
     assert shares == sorted(shares)
+    assert all(int(low) - 1 <= float(share) <= int(high) + 1 and low != high for share, low, high in found)
+    matrix = words(page.partition("Confusion matrix of sides")[2].partition("</section>")[0])
+    assert "these shares are lower than the one at the top" in matrix, "it has another number of right sides"
 
 
 def test_a_model_without_held_out_figures_claims_nothing(client: TestClient) -> None:

@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from service.failures.records import FailureDetail, FailureRow
+from service.failures.records import FailureRow
 from service.jobs.records import Attempt
 from service.web import views
-from service.web.pages import display_names
 from service.web.pages.failure.page import success_after
-from service.web.pages.failure.to_check import CANCELLED, to_check
-from service.web.pages.templating import advice_sentences
+from service.web.pages.failure.short_advice import short_advice
 from service.web.services import Services
 from service.web.views import FailureQuery
 
@@ -69,15 +67,6 @@ def of_person(services: Services, period: FailureQuery) -> OwnFailures | None:
 
 def _problem(services: Services, rows: Sequence[FailureRow]) -> Problem:
     detail = views.failure(services, rows[0].id)
-    says, advice = _advice(detail)
+    says, advice = short_advice(services, detail.row, detail.verdict)
     jobs = len({(row.cluster, row.job_id) for row in rows})
     return Problem(rows[0], len(rows), jobs, says, advice, success_after(detail))
-
-
-def _advice(detail: FailureDetail) -> tuple[str, str]:
-    row, verdict = detail.row, detail.verdict or {}
-    stopped = row.status == CANCELLED and row.decision == "stop"
-    says = "Not resubmitted" if stopped else display_names.word("decision", row.decision, "says")
-    check = to_check(row.status, detail.verdict, abstained=row.abstained)
-    found = verdict.get("mitigations") or ()
-    return advice_sentences(says, check or (str(found[0]["text"]) if found else ""))

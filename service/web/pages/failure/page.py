@@ -30,8 +30,8 @@ from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, place
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import began_with_event, questions
 from service.web.pages.failure.rank_strip import rank_strip
+from service.web.pages.failure.short_advice import short_advice
 from service.web.pages.failure.timeline import timeline
-from service.web.pages.failure.to_check import to_check
 from service.web.pages.forms import (
     Text,
     categories,
@@ -87,7 +87,7 @@ def failure(
             "suspects_nodes": suspects_nodes(detail.row.side, abstained=detail.row.abstained),
             "suspect": suspect(verdict.get("suspect"), detail.row),
             "applies": applying(verdict),
-            "to_check": to_check(detail.row.status, detail.verdict, abstained=detail.row.abstained),
+            "advice": short_advice(snapshot, detail.row, detail.verdict),
             "succeeded_since": success_after(detail),
             "place_of": places_of(detail.row.id, shown),
             "reasons": reasons,

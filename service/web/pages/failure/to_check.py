@@ -7,7 +7,7 @@ from service.web.pages.failure.questions import began_with_event
 
 NODES_NAMED = 3
 CANCELLED = "cancelled"
-_EVENT = "Look at the node event that is first in the evidence below: does the log show that it stopped this job?"
+_EVENT = "Look at the node event that is first in the evidence: does the log show that it stopped this job?"
 
 
 def to_check(status: str, verdict: Mapping[str, Any] | None, *, abstained: bool) -> str | None:
@@ -28,10 +28,10 @@ def to_check(status: str, verdict: Mapping[str, Any] | None, *, abstained: bool)
 def _first(evidence: Sequence[Mapping[str, Any]]) -> str:
     if any(line.get("role") == "initiating" for line in evidence):
         return (
-            "Look at the first line of the evidence below, and at the log around it: "
+            "Look at the first line of the evidence, and at the log around it: "
             "does it come from the job, or from the platform?"
         )
-    return "Look at the end of the log below, and ask the owner of the job what was expected."
+    return "Look at the end of the log, and ask the owner of the job what was expected."
 
 
 def _nodes(evidence: Sequence[Mapping[str, Any]]) -> str:

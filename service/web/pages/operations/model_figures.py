@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from classifiers import taxonomy
+from service.reports import intervals
 from service.web.pages.charts.figures import line
 
 SIDE = 240  # width and height of a chart in chart units
@@ -15,7 +16,8 @@ EDGE = 4
 class ClassFigures:
     """Figures of one true cause: measured cases and kinds, whether they are few, and the verdicts.
 
-    `right` is the share with the right side, `named` with the right cause; `instead` is the most common wrong cause.
+    `right` is the share with the right side, `named` with the right cause; `named_low` and `named_high` are its 95 %
+    interval by the number of kinds, since cases of one kind are alike. `instead` is the most common wrong cause.
     """
 
     code: str
@@ -24,6 +26,8 @@ class ClassFigures:
     weak: bool
     right: float
     named: float
+    named_low: float
+    named_high: float
     abstained: float
     instead: str | None
     instead_share: float
@@ -96,6 +100,7 @@ def figures(measured: Mapping[str, Any]) -> Figures:
     shares, rights = [0.0] * (len(edges) - 1), [0.0] * (len(edges) - 1)
     for code, one in causes.items():
         predicted = one["cause"]
+        named = intervals.share_of(predicted.get(code, 0.0), max(one["kinds"], 1))
         wrong = next(((name, share) for name, share in predicted.items() if name != code), (None, 0.0))
         classes.append(
             ClassFigures(
@@ -104,7 +109,9 @@ def figures(measured: Mapping[str, Any]) -> Figures:
                 one["kinds"],
                 one["weak"],
                 one["right"],
-                predicted.get(code, 0.0),
+                named.value,
+                named.low,
+                named.high,
                 one["abstained"],
                 wrong[0],
                 wrong[1],

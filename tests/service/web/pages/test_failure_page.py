@@ -147,7 +147,7 @@ def test_a_page_that_shows_a_node_event_first_says_so_everywhere(client: TestCli
     assert "Which line came first? A node event of gpu018, and no line of a log." in page
     assert "failed first" not in page
     assert ("It began with this event of node gpu018: Kernel panic" in page) is of_user
-    assert ("Look at the node event that is first in the evidence below" in page) is word.startswith("Something")
+    assert ("Look at the node event that is first in the evidence:" in page) is word.startswith("Something")
 
 
 def test_no_node_is_suspected_of_a_failure_of_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,6 +333,7 @@ def test_the_newer_and_the_older_failure_follow_the_list_that_led_to_a_failure(c
 def test_an_undecided_verdict_tells_a_person_what_to_look_at(client: TestClient) -> None:
     page = words(page_of(client, event("1", logs=[log("SomethingError: nobody has seen this before")])))
     assert "Needs a decision by a person. Look at the " in page
+    assert "Nothing is done automatically." in page, "no policy is the reason"
     assert "Did other jobs fail on the same nodes at that time?" in page
     for text in re.findall(r"(?:[^.]*\. )?[^.]*Change the code[^.]*\.", page):
         assert "only if" in text, "what is not known to be the cause is not to be changed"

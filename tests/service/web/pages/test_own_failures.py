@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from service.people.repository.accounts import Account
 from service.web.app import create_app
 from service.web.pages.failure import own_failures
-from service.web.pages.templating import advice_sentences
+from service.web.pages.failure.short_advice import advice_sentences
 from tests.service.web.test_automation_pages import words
 from tests.service.web.world import HERE, NOW, World, event, lines, log
 
