@@ -3,13 +3,13 @@
 import base64
 import binascii
 import re
-import sys
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
 from classifiers.literal_search import Literals
+from classifiers.secrets.arguments import BEFORE_OPTION, shell_lines
 from classifiers.secrets.formats import base64_markers, secret_formats
 from classifiers.secrets.named_values import NAMES, is_next_secret, is_secret_value, next_value, pattern_of
 from classifiers.secrets.opaque import OpaqueWords
@@ -61,12 +61,6 @@ _FLAGS = (
     *("--password", "--passwd", "--token", "--api-key", "--api_key", "--apikey", "--secret", "--auth-token"),
     *("--access-key", "--secret-key", "--access_key", "--secret_key", "--pass"),
 )
-# A list as Python and JSON print it.
-_ARGUMENT_OF_LIST = re.compile(r"'[^'\n]{0,1024}'|\"[^\"\n]{0,1024}\"")
-_BEFORE_OPTION = ("', '-", '", "-', "','-", '","-')
-_LIST_MOST = 4096  # characters from the begin of a list to its first option
-_WHITE = re.compile(r"\s")
-_ARGUMENTS = re.compile(rf"\[(?:\s{{0,20}}+(?:{_ARGUMENT_OF_LIST.pattern}),?+){{2,256}}+")
 _TOKEN_MOST = 4096 + len("eyJ")
 _LOGIN_MOST = 2600  # characters from the begin of an address to the @ after a login
 _RUN = re.compile(r"[\w-]*")
@@ -145,7 +139,7 @@ class SecretFinder:
             _Pattern(one.marker, one.kind, one.pattern, one.before) for one in secret_formats() if one.kind != "word"
         ]
         self._base64 = set(base64_markers())
-        self._markers = list(dict.fromkeys([*(form.marker for form in forms), *sorted(self._base64), *_BEFORE_OPTION]))
+        self._markers = list(dict.fromkeys([*(form.marker for form in forms), *sorted(self._base64), *BEFORE_OPTION]))
         self._web_token = self._markers.index("eyj")
         self._address = self._markers.index("://")
         self._literals = Literals(self._markers)
@@ -216,7 +210,7 @@ class SecretFinder:
                 if at - start > _LOGIN_MOST:
                     continue
             patterns = self._patterns[index]
-            if not patterns and options is not None and self._markers[index] in _BEFORE_OPTION:
+            if not patterns and options is not None and self._markers[index] in BEFORE_OPTION:
                 options.append(start)
             hit = _first(patterns, text, start, found)
             if hit is not None:
@@ -236,20 +230,10 @@ class SecretFinder:
         return found, None
 
     def _in_arguments(self, text: str, options: list[int], found: list[tuple[int, int]], effort: Effort) -> None:
-        """Add the secrets in printed lists of arguments, as in `['mysql', '-pTiger1']`, read as a line of a shell.
-
-        `options`: where an argument that is an option follows another one.
-        """
-        end = 0
-        for option in options:
-            begin = text.rfind("[", max(end, option - _LIST_MOST), option + 1)
-            arguments = _ARGUMENTS.match(text, begin) if begin >= 0 else None
-            if arguments is None or arguments.end() <= option:
-                continue
-            end = arguments.end()
-            line, begins = _line_of_shell(arguments)
-            spans, _ = self._known(line, line.lower(), effort.secrets, effort, decode=False)
-            found += [(_place(begins, begin), _place(begins, stop - 1) + 1) for begin, stop in spans]
+        """Add the secrets in printed lists of arguments; `options`: where an option follows another argument."""
+        for line in shell_lines(text, options):
+            spans, _ = self._known(line.text, line.text.lower(), effort.secrets, effort, decode=False)
+            found += [(line.place(begin), line.place(stop - 1) + 1) for begin, stop in spans]
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
         """Add the run of base64 around a position if it holds a secret; returns its end."""
@@ -265,23 +249,6 @@ class SecretFinder:
             if any(self.is_in(plain, decode=False) for plain in plains if plain):
                 found.append((begin, end))
         return max(end, start + 1)
-
-
-def _line_of_shell(arguments: re.Match[str]) -> tuple[str, list[tuple[int, int]]]:
-    """A printed list of arguments as one line, and where each begins there and in the text."""
-    found = [(one.start() + 1, one[0][1:-1]) for one in _ARGUMENT_OF_LIST.finditer(arguments.string, *arguments.span())]
-    begins = []
-    length = 0
-    for place, argument in found:
-        begins.append((length, place))
-        length += len(argument) + 1
-    return " ".join(_WHITE.sub("_", argument) for _, argument in found), begins
-
-
-def _place(begins: list[tuple[int, int]], position: int) -> int:
-    """The place in the text of a position in a line of a shell."""
-    begin, place = begins[bisect_right(begins, (position, sys.maxsize)) - 1]
-    return place + position - begin
 
 
 def _plain(run: str) -> str:

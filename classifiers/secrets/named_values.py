@@ -65,30 +65,23 @@ NAMES: Final[dict[str, bool]] = {
     **dict.fromkeys(_BARE_KEYS, False),
 }
 _PASSWORDS: Final = frozenset(
-    {
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "passwort",
-        "pwd",
-        "pwd=",
-        "pass",
-        "_pw",
-        "-pw",
-        "pw=",
-        "pw:",
-        'pw"',
-        "pw'",
-        "psk",
-        "securestring",
-        "bindpw",
-        "rootpw",
-        "dbpw",
-        "userpw",
-        "adminpw",
-        "authtok",
-    }
+    (
+        *(
+            "password",
+            "passwd",
+            "passphrase",
+            "passcode",
+            "passwort",
+            "pwd",
+            "pwd=",
+            "pass",
+            "_pw",
+            "-pw",
+            "pw=",
+            "pw:",
+        ),
+        *('pw"', "pw'", "psk", "securestring", "bindpw", "rootpw", "dbpw", "userpw", "adminpw", "authtok"),
+    )
 )
 _LONG: Final = frozenset(
     {"token", "credential", "creds", "_auth", "auth=", "auth:", 'auth"', "auth'", "_pat=", "_pat:"}
@@ -128,10 +121,11 @@ _REST_OF_OTHERS: Final = _rest(r"(?i:[_-]?[a-z0-9]{0,8})")
 _SIGNS: Final = (
     # name: WANDB_API_KEY, value: ...
     rf",?(?:\s|\\n){{0,60}}+{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",
-    r"</[\w:.-]{1,40}>\s{0,60}<[\w:.-]{1,40}>",  # <key>password</key> <string>...
+    r"</[\w:.-]{1,40}>\s{0,60}(?:<[\w:.-]{1,40}>){1,2}",  # <key>password</key> <string>...
     r"=>\s{1,60}string\(\d{1,6}\)",  # of PHP
-    r":=|=>|->|<-(?=[ \t]?[\"'])|=(?!=)|::?|\uff1a|\uff1d|\u2192|%(?:25)?3[AaDd]|\\u003[AaDd]",
-    r">(?=[^<\s]{3,200}</)",
+    r":=|=>|->|<-(?=[ \t]?[\"'])|[?\\]?=(?!=)|::?|\uff1a|\uff1d|\u2192|%(?:25)?3[AaDd]|\\u003[AaDd]",
+    r"(?: [\w:.-]{1,40}=\"[^\"<>\n]{0,200}\"){0,4}>(?=[^<\s]{3,200}</)",
+    r"[ \t]{1,40}REG_(?:EXPAND_)?SZ(?=[ \t])",  # of the registry of Windows
 )
 # password for user ana is ...: what is said of a name, up to a colon, "is" or "to"
 _PROSE: Final = (
@@ -148,6 +142,8 @@ _GAPS: Final = (
     r"\((?=[\"'`])",  # set_password('...')
     r"(?i:\s{0,3}\)?\s{1,3}values\s{0,3}\()(?:(?:[^()'\"\n]{1,80}|'[^'\n]{0,80}'),\s{0,3}){0,8}(?=')",  # of SQL
     _PROSE,
+    r" with(?= [\"'])",
+    r"[ \t]{1,2}[-\u2013\u2014](?=[ \t])",
     r"\)?\r?\n(?=[\"'])",  # what a debugger prints
     r"[ \t]?\.{3,80}(?:[ \t]|:(?=[ \t]))",  # printed arguments: api_key ......... x
     r"[ \t]{0,40}[|\u2502\u2503][ \t]{1,40}",
@@ -167,7 +163,7 @@ _SEPARATOR: Final = (
 # SecretStr('...'), Some("..."), b"...", $'...', and YAML's !!str and &anchor
 _PREFIX: Final = (
     r"(?:(?:!!?|&)\w{1,20} )?"
-    r"(?:(?:\w{0,20}(?:Str|Bytes|Secret|Some|Just|Password|Token)\()?(?:[bBrRuU]{1,2}|\$)?(?=[\"'`]))?"
+    r"(?:(?:\w{0,20}(?:Str|Bytes|Secret|Some|Just|Password|Token)\()?(?:[bBrRuUN@]{1,2}|\$)?(?=[\"'`]))?"
 )
 # An escaped line end ends a value: a quote that is never closed would hide the lines after it.
 _VALUE: Final = (
@@ -186,6 +182,7 @@ _CHANGE: Final = re.compile(
 _BARE: Final = "bare_secret"
 _CHECKSUM_MOST: Final = 60  # characters before the name of a secret in which one of a checksum is looked for
 _HASH_OF: Final = re.compile(r"(?i)[_.-]?(?:hash|digest|checksum|fingerprint|sha-?\d{1,3}|md5)\Z")
+_OF_ID: Final = re.compile(r"(?i)[_.-]?ids?\Z")
 _OTHER_KEY: Final = re.compile(
     r"(?i)(?:public|cache|restore|partition|sort|object|primary|foreign|websocket|idempotency|dedup\w{0,8})[ _-]?\Z"
 )
@@ -197,7 +194,7 @@ _COLONS: Final = frozenset({":", "::", "->", "\u2192"})
 
 _HARMLESS_WORDS: Final = (
     r"polic(?:y|ies)|required|less|files?|paths?|dir|name|ref|type|enabled|disabled|length|len|size|reset|store"
-    r"|provider|class|version|expir(?:y|es|ed|ation)|ttl|age|count|hint|field|prompt|manager|mode|helper|rules?|format|stdin|fd|env"
+    r"|provider|class|version|expir(?:y|es|ed|ation)|ttl|age|count|hint|accessor|field|prompt|manager|mode|helper|rules?|format|stdin|fd|env"
 )
 _HARMLESS_NAME: Final = re.compile(
     rf"(?i)(?:.*[_.-]|s)?(?:{_HARMLESS_WORDS})\Z|.*(?-i:[a-z](?:Name|Ref|File|Path|Type|Class))\Z"
@@ -319,14 +316,16 @@ def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
     """Whether the whole name is one of something else than the secret, such as `password_policy`."""
     if hit["rest"] and _HARMLESS_NAME.match(hit["rest"]):
         return True
-    if marker == "pass" and hit["sign"] != "=" and not _is_pass_of_login(hit, text):
-        return True  # a pass over data or of a compiler
-    if marker not in _PASSWORDS and HEXADECIMAL_KEY.fullmatch(hit[str(hit.lastgroup)]) and _is_checksum(hit, text):
+    value = hit[str(hit.lastgroup)]
+    if marker not in _PASSWORDS and HEXADECIMAL_KEY.fullmatch(value) and _is_checksum(hit, text):
         return True
-    if marker in _BARE_KEYS and _OTHER_KEY.search(text, max(hit.start() - 20, 0), hit.start()):
-        return True
-    if marker == "pass" and _STEP.search(text, max(hit.start() - 20, 0), hit.start()):
-        return True
+    if _OF_ID.match(hit["rest"]) and not looks_like_token(value):
+        return True  # the name of a secret
+    if marker in _BARE_KEYS:
+        return _OTHER_KEY.search(text, max(hit.start() - 20, 0), hit.start()) is not None
+    if marker == "pass":  # a pass over data or of a compiler
+        is_step = hit["sign"] != "=" and not _is_pass_of_login(hit, text)
+        return is_step or _STEP.search(text, max(hit.start() - 20, 0), hit.start()) is not None
     return marker == "secret" and text[max(hit.start() - 4, 0) : hit.start()].lower() == "pull"  # imagePullSecrets
 
 

@@ -74,7 +74,7 @@ _NO_LOGIN: Final = "".join(f"(?<!{word}{sign})" for word in _LOGINS for sign in 
 # What stands before a hash, a public key, data in base64, the id of a request or a part of a path.
 _HARMLESS_BEFORE: Final = re.compile(
     r"(?:[/+@#]|0x|sha-?\d{1,3}(?:[-_/]\d{3})?|md-?5|crc\w{0,4}|blake\w{0,3}|xxh\w{0,4}|hash(?:es)?|digest|checksum|integrity"
-    r"|(?<![a-z0-9])h1|etag|fingerprint|base64|amz-id-2|payload|bytes|blob|peer|drive|nonce|boundary|thumbnail|multihash|cid|ipfs"
+    r"|(?<![a-z0-9])h1|etag|fingerprint|base64|amz-id-2|payload|bytes|blob|peer|drive|nonce|boundary|thumbnail|multihash|cid|ipfs|25519"
     r"|(?:cache|restore|public|partition|sort|object|data)[-_ ]?key|ssh-\w{1,10}|ecdsa-[\w-]{1,30}|ksuid|nanoid)"
     r"[\"']?[ \t]{0,2}[-:=,]?[ \t]{0,2}[\"']?\Z"
 )
@@ -92,7 +92,8 @@ _AUTH_WORD: Final = re.compile(
     r"auth|token|secret|passw|credential|log(?:ged)?[ _-]?in\b|sign(?:ed|ing)?[ _-]in|\bapi\b|api[-_ ]?key|bearer"
     r"|\b40[13]\b|account|client|\b(?:using|with|invalid|your|provided) (?:key|pat)\b"
 )
-_IMAGES: Final = ("iVBORw0KGgo", "R0lGODlh", "R0lGODdh", "UklGR")  # begins of PNG, GIF, WebP and WAV in base64
+# Begins in base64: of PNG, GIF, WebP and WAV, a pickle, gzip, Zstandard, and public keys.
+_IMAGES: Final = ("iVBORw0KGgo", "R0lGODlh", "R0lGODdh", "UklGR", "gASV", "H4sIA", "KLUv", "MCowBQ", "MIIBIj", "MFkwEw")
 # The id of an object in base64, such as `ArtifactCollection:1234`.
 _OBJECT: Final = re.compile(rb"[A-Z][a-z]+[A-Z]\w{2,40}:")
 # What JSON without a secret has not: a long word of letters and digits, or a character that is not printed. Secrets of

@@ -7,12 +7,14 @@ from typing import Final
 _NOT_A_SECRET: Final = re.compile(
     r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
     r"|not(?:[ _-]?(?:set|configured|found|provided|required|given|needed|available|specified))?"
-    r"|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
+    r"|no|yes|is|was|has|for|from|the|pass(?:word|wd)?|redacted|filtered|masked|hidden|removed|scrubbed|omitted|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|arn:.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
     r"[).\]:]*"
 )
 # The name of a secret in the place of its value, as in a help text: `--api-key API_KEY`, `your-token-here`; a field of
 # a template: `{password}`, `%(token)s`, `@DB_PASSWORD@`; and what hides the login in an address.
-_NAME: Final = "(?:PASS(?:WORD|WD|PHRASE)?|PWD?|TOKEN|SECRET|(?:API|ACCESS)?KEY|CREDENTIALS?|PAT|TEXT|STRING|VALUE)"
+_NAME: Final = (
+    "(?:PASS(?:WORD|WD|PHRASE)?|PWD?|TOKEN|SECRET|(?:API|ACCESS|SECRET)?KEY|CREDENTIALS?|PAT|TEXT|STRING|VALUE)"
+)
 _STANDS_FOR_VALUE: Final = re.compile(
     rf"(?:[A-Z0-9]{{1,20}}[_-]){{0,4}}{_NAME}(?:[_-](?:HERE|ID|VALUE|GOES|TEXT))*[)\].,:;]*"
     rf"|(?i:(?:your|insert|enter|replace|paste)[-_ ](?:[a-z0-9]{{1,20}}[-_ ]){{0,5}}(?:{_NAME}|here|it|this))"
@@ -35,7 +37,7 @@ _ANY_PLACE: Final = re.compile(r"(?:~|[A-Za-z]:)?[/\\][^\s]*")
 # What a line of a program assigns: a call, an element or an attribute.
 _CODE: Final = re.compile(
     r"[A-Za-z_][\w.]{2,60}[(\[][\w.,=:+*(){}\[\]-]*"
-    r"|(?:self|cls|os|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20})\.[\w.]+"
+    r"|(?:self|cls|os|process|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20})\.[\w.]+"
 )
 _SYMBOL: Final = re.compile(r"[^\w.:/()\[\]-]")
 _SMALL_THEN_CAPITAL: Final = re.compile("[a-z][A-Z]")
@@ -50,7 +52,7 @@ _RANDOM: Final = re.compile(
     r"(?=[A-Za-z0-9+/=]{0,79}\d)(?=[A-Za-z0-9+/=]{0,79}[A-Za-z])[A-Za-z0-9+][A-Za-z0-9+/=]{19,199}"
     r"|(?=[\w-]{0,79}\d)(?=[\w-]{0,79}[a-z])(?=[\w-]{0,79}[A-Z])(?!_Z)[A-Za-z0-9_][\w-]{19,199}"
 )
-_WORD_OR_HASH: Final = re.compile(r"[A-Z]?[a-z]*\d{0,4}|[A-Z]+\d{0,4}|[0-9a-f]+")
+_WORD_OR_HASH: Final = re.compile(r"[A-Z]?[a-z]*[A-Z]{0,3}\d{0,4}|[A-Z]+\d{0,4}|[0-9a-f]+")
 # A measure, a version, an address of a machine, a call or a place.
 _MEASURE: Final = re.compile(
     r"[-+]?[\d.,:/x%e+-]+ ?[A-Za-z%/]{0,4}|v?\d+(?:\.\w+)+|[\w.-]+:\d{1,5}|[\w.]+\(.*|\w+://.*|[\w.-]*/[\w./-]*|\w+\[.*"
