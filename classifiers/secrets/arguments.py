@@ -64,6 +64,8 @@ def shell_lines(text: str, options: list[int]) -> Iterator[ShellLine]:
     """The lists in a text; `options`: where one of `BEFORE_OPTION` begins, in order."""
     end = 0
     for option in options:
+        if option < end:
+            continue
         kind = next(kind for signs, kind in _LISTS.items() if text.startswith(signs, option))
         begin = _begin(text, kind[0], max(end, option - _MOST), option)
         hit = kind[1].match(text, begin) if begin >= 0 else None
