@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from classifiers.literal_search import Literals
+from classifiers.secrets.arguments import BEFORE_OPTION, shell_lines
 from classifiers.secrets.formats import base64_markers, secret_formats
 from classifiers.secrets.named_values import NAMES, is_next_secret, is_secret_value, next_value, pattern_of
 from classifiers.secrets.opaque import OpaqueWords
-from classifiers.secrets.values import NOT_A_SECRET
+from classifiers.secrets.values import is_key, is_masked, is_no_secret
 
 PLACEHOLDER = "[redacted]"
 
@@ -38,8 +39,9 @@ _FORMS: dict[str, str] = {
     # With any other scheme, or none, a value without a digit is a word, as in `authorization: denied`.
     r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,\d]{0,255}+\d)[^\s\"'\\,]{6,4096})))",
     # A value of fewer than 8 characters is a preference, such as `theme=dark`.
-    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}=[^;\s\"']{8})[^\r\n\"']{8,4096})",
-    "://": r"://(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic)?@"
+    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}=\"?[^;\s\"']{8})"
+    r"(?:[^\r\n\"']|(?<==)\"[^\"\r\n]{0,4096}\"(?=[;\s]|\Z)){8,4096})",
+    "://": r"://(?!(?i:user(?:name)?:pass(?:word|wd)?@))(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic)?@"
     r"|[^\s/@:\"'<>?#]{0,256}:(?P<secret>(?!x-oauth-basic@)[^\s/@\"'<>]{1,1024}(?:@[^\s/@\"'<>]{1,1024})?)@"
     r"|(?P<secret1>[^\s/@:\"'<>?#]{16,1024})@"
     r"|[^\s/@:\"'<>?#]{1,256}:(?P<secret2>(?!\d{1,5}/|x-oauth-basic@)[^\s@\"'<>]{1,1024})@(?=[\w.-]{1,255}[:/?\s\"']))",
@@ -66,6 +68,7 @@ _BASE64_LEAST = 16  # characters of a run that is worth decoding
 _BASE64_BEFORE = re.compile(r"[A-Za-z0-9+/_-]{0,4096}\Z")
 # Lines of a wrapped text in base64 have 60 to 76 characters.
 _BASE64_AFTER = re.compile(r"(?:[A-Za-z0-9+/]{60,76}(?:\\n|\s){1,16}){0,1000}[A-Za-z0-9+/_-]{0,65536}={0,2}")
+_HEXADECIMAL = re.compile("(?:[0-9a-fA-F]{2})+")
 _NOT_BASE64 = re.compile(r"(?:\\n|\s)+")
 # After many commands without a secret, the same command is ignored for some characters: a text of nothing but its name
 # would take long otherwise.
@@ -132,9 +135,11 @@ class SecretFinder:
         forms = [_Pattern(marker, "form", pattern) for marker, pattern in _FORMS.items()]
         forms += [_Pattern(name, "name", pattern_of(name)) for name in NAMES]
         forms += [_Pattern(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{_ARGUMENT}") for flag in _FLAGS]
-        forms += [_Pattern(one.marker, one.kind, one.pattern, one.before) for one in secret_formats()]
+        forms += [
+            _Pattern(one.marker, one.kind, one.pattern, one.before) for one in secret_formats() if one.kind != "word"
+        ]
         self._base64 = set(base64_markers())
-        self._markers = list(dict.fromkeys([*(form.marker for form in forms), *sorted(self._base64)]))
+        self._markers = list(dict.fromkeys([*(form.marker for form in forms), *sorted(self._base64), *BEFORE_OPTION]))
         self._web_token = self._markers.index("eyj")
         self._address = self._markers.index("://")
         self._literals = Literals(self._markers)
@@ -166,7 +171,10 @@ class SecretFinder:
             low = "".join(letter if len(letter.lower()) != 1 else letter.lower() for letter in text)
         before = Effort(effort.secrets, effort.markers)
         most = 0 if first_alone else effort.secrets
-        found, end = self._known(text, low, most, effort, decode=decode)
+        options: list[int] = []
+        found, end = self._known(text, low, most, effort, decode=decode, options=options)
+        if options and end is None:
+            self._in_arguments(text, options, found, effort)
         words: list[tuple[int, int]] = []
         if decode and end is None:
             words = list(islice(OpaqueWords(text, low).spans(), most + 1))
@@ -181,9 +189,12 @@ class SecretFinder:
         return _merged([*self.spans(text[:end], effort=before), (end, len(text))])
 
     def _known(
-        self, text: str, low: str, most: int, effort: Effort, *, decode: bool
+        self, text: str, low: str, most: int, effort: Effort, *, decode: bool, options: list[int] | None = None
     ) -> tuple[list[tuple[int, int]], int | None]:
-        """The secrets of known formats in a text; if they or the markers are too many, also where the search ended."""
+        """The secrets of known formats in a text; if they or the markers are too many, also where the search ended.
+
+        `options` gets where, in a printed list of arguments, an option follows another argument.
+        """
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
         tried: dict[int, int] = {}  # marker -> commands without a secret
@@ -199,6 +210,8 @@ class SecretFinder:
                 if at - start > _LOGIN_MOST:
                     continue
             patterns = self._patterns[index]
+            if not patterns and options is not None and self._markers[index] in BEFORE_OPTION:
+                options.append(start)
             hit = _first(patterns, text, start, found)
             if hit is not None:
                 seen[index] = hit
@@ -216,6 +229,12 @@ class SecretFinder:
         effort.markers = left
         return found, None
 
+    def _in_arguments(self, text: str, options: list[int], found: list[tuple[int, int]], effort: Effort) -> None:
+        """Add the secrets in printed lists of arguments; `options`: where an option follows another argument."""
+        for line in shell_lines(text, options):
+            spans, _ = self._known(line.text, line.text.lower(), effort.secrets, effort, decode=False)
+            found += [(line.place(begin), line.place(stop - 1) + 1) for begin, stop in spans]
+
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
         """Add the run of base64 around a position if it holds a secret; returns its end."""
         before = _BASE64_BEFORE.search(text, max(after, start - 4096), start)
@@ -224,7 +243,10 @@ class SecretFinder:
         end = rest.end() if rest is not None else start + 1
         if end - begin >= _BASE64_LEAST:
             run = _NOT_BASE64.sub("", text[begin:end]).rstrip("=").replace("-", "+").replace("_", "/")
-            if any(self.is_in(plain, decode=False) for offset in range(4) if (plain := _plain(run[offset:]))):
+            plains = [_plain(run[offset:]) for offset in range(4)]
+            if _HEXADECIMAL.fullmatch(run):
+                plains = [bytes.fromhex(run).decode("latin-1")]
+            if any(self.is_in(plain, decode=False) for plain in plains if plain):
                 found.append((begin, end))
         return max(end, start + 1)
 
@@ -310,7 +332,9 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
         if "secret" not in group or value is None:
             continue
         plain = value.strip("\\\"'")
-        if plain.startswith(PLACEHOLDER) or (kind != "begins" and NOT_A_SECRET.fullmatch(plain)):
+        if plain.startswith(PLACEHOLDER) or (is_masked(plain) if kind == "begins" else is_no_secret(plain)):
+            continue
+        if kind == "near" and hit["gap"] and not is_key(plain):
             continue
         if kind == "near" and value.isalpha() and (value.islower() or value.isupper() or value.istitle()):
             continue  # a word
@@ -320,7 +344,7 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
 
 def _is_no_secret(value: str) -> bool:
     plain = value.strip("\\\"'`")
-    return plain.startswith(PLACEHOLDER) or NOT_A_SECRET.fullmatch(plain) is not None
+    return plain.startswith(PLACEHOLDER) or is_no_secret(plain)
 
 
 def _in_a_word(text: str, start: int) -> bool:

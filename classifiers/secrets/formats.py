@@ -5,8 +5,10 @@ Each `[[format]]` has a `name`, a `source` and one way to recognise it:
 - `begins`, `rest`: the secret begins with a fixed text; `rest` is a regular expression for what follows. All of it is
   the secret, except for a `begins` that ends with `/` or `=`, which stays.
 - `near`, `value`: the name of a service, at most 20 further characters of a name, a separator such as `=` or `:`, and
-  a value of this form. Only the value is the secret.
+  a value of this form; after a space alone the value has to be random. Only the value is the secret.
 - `around`, `before`, `rest`: as `begins`, but with a part of the secret before the fixed text.
+- `word`: a whole word of letters, digits and `_-.` has this form, at least 20 characters of it; for tokens without a
+  fixed beginning.
 - `command`, `rest`: a fixed text in any case; `rest` is matched after it, and each group whose name begins with
   `secret` is a secret. `{word}` is one argument of a shell, `{skip}` stands for other arguments before it.
 """
@@ -19,7 +21,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-Kind = Literal["begins", "near", "around", "command"]
+Kind = Literal["begins", "near", "around", "command", "word"]
 
 _QUOTE = r"\\?[\"'`]"
 _BETWEEN = rf"[ \t\w.-]{{0,20}}?(?:{_QUOTE})?[ \t]{{0,3}}(?:=>|:{{1,3}}=|\?=|\|\||=|>|:|,)[ \t=]{{0,4}}(?:{_QUOTE})?"
@@ -60,6 +62,14 @@ def secret_formats() -> tuple[SecretFormat, ...]:
     return tuple(found)
 
 
+@cache
+def known_words() -> re.Pattern[str]:
+    """One pattern of all words that are tokens as a whole."""
+    return re.compile(
+        "|".join(f"(?:{one.pattern})" for one in secret_formats() if one.kind == "word").replace("?P<secret>", "?:")
+    )
+
+
 def _format(entry: dict[str, str], file: str) -> SecretFormat:
     try:
         name, source = entry["name"], entry["source"]
@@ -72,9 +82,11 @@ def _format(entry: dict[str, str], file: str) -> SecretFormat:
             text = entry["around"]
             pattern = f"(?P<secret>{entry['before']}{re.escape(text)}{entry['rest']})"
             return SecretFormat(name, "around", text.lower(), pattern, source, text, _width(entry["before"]))
+        if "word" in entry:
+            return SecretFormat(name, "word", "", f"(?P<secret>{entry['word']})", source, "")
         if "near" in entry:
             text = entry["near"]
-            pattern = rf"(?i:{re.escape(text)}){_BETWEEN}(?P<secret>{entry['value']})(?![\w/+-])"
+            pattern = rf"(?i:{re.escape(text)})(?:{_BETWEEN}|(?P<gap> ))(?P<secret>{entry['value']})(?![\w/+-])"
             return SecretFormat(name, "near", text.lower(), pattern, source, text)
         text, rest = entry["command"], entry["rest"].replace("{skip}", _SKIP)
     except KeyError as missing:
@@ -112,15 +124,28 @@ def _word(group: str) -> str:
 
 @cache
 def base64_markers() -> tuple[str, ...]:
-    """What the fixed texts of the formats become in base64, in lower case, for each of the three alignments."""
+    """What the fixed texts of the formats become in hexadecimal digits, and in base64 for each of the three alignments.
+
+    In lower case.
+    """
     texts = [
         secret_format.text
         for secret_format in secret_formats()
         if secret_format.kind == "begins" and len(secret_format.text) >= _SHORTEST_FOR_BASE64
     ]
-    texts += ["-----BEGIN", "password=", "PASSWORD=", "secret_access_key", "SECRET_ACCESS_KEY", "Authorization: "]
+    texts += [
+        "-----BEGIN",
+        "password",
+        "PASSWORD",
+        "passwd",
+        "secret",
+        "SECRET",
+        "api_key",
+        "API_KEY",
+        "Authorization: ",
+    ]
     texts += ["eyJhbGciOi", "eyJ0eXAiOi"]  # beginnings of web tokens
-    found = set()
+    found = {text.encode().hex() for text in texts}
     for text in texts:
         for before in range(3):
             encoded = base64.b64encode(b"\0" * before + text.encode()).decode().rstrip("=")

@@ -20,6 +20,7 @@ from classifiers.secrets.values import (
     is_directory,
     is_key,
     is_measure,
+    is_no_secret,
     is_password,
     is_place,
     is_random,
@@ -64,30 +65,23 @@ NAMES: Final[dict[str, bool]] = {
     **dict.fromkeys(_BARE_KEYS, False),
 }
 _PASSWORDS: Final = frozenset(
-    {
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "passwort",
-        "pwd",
-        "pwd=",
-        "pass",
-        "_pw",
-        "-pw",
-        "pw=",
-        "pw:",
-        'pw"',
-        "pw'",
-        "psk",
-        "securestring",
-        "bindpw",
-        "rootpw",
-        "dbpw",
-        "userpw",
-        "adminpw",
-        "authtok",
-    }
+    (
+        *(
+            "password",
+            "passwd",
+            "passphrase",
+            "passcode",
+            "passwort",
+            "pwd",
+            "pwd=",
+            "pass",
+            "_pw",
+            "-pw",
+            "pw=",
+            "pw:",
+        ),
+        *('pw"', "pw'", "psk", "securestring", "bindpw", "rootpw", "dbpw", "userpw", "adminpw", "authtok"),
+    )
 )
 _LONG: Final = frozenset(
     {"token", "credential", "creds", "_auth", "auth=", "auth:", 'auth"', "auth'", "_pat=", "_pat:"}
@@ -96,7 +90,8 @@ _LONG: Final = frozenset(
 # Colours, as bytes of a terminal or escaped in JSON and Python.
 _COLOUR: Final = r"(?:(?:\x1b|\\x1b|\\u001b|\\033)\[[\d;]{0,12}m)"
 STYLE: Final = rf"{_COLOUR}{{0,3}}"
-_QUOTE: Final = r"(?:\\{0,7}[\"'`]|&quot;|%22|\\u0022)"
+_ENCODED_QUOTE: Final = r"(?:&quot;|&apos;|&#(?:34|39|x22|x27);|%(?:25)?2[27]|\\u002[27])"
+_QUOTE: Final = rf"(?:\\{{0,7}}[\"'`]|{_ENCODED_QUOTE})"
 _SPACE: Final = r"[ \t\xa0\u200b-\u200d\ufeff]"
 # Of the signs one alone may begin with a letter: a field that holds the value, as in `tokenStringValue=`.
 _FIELD: Final = r"(?i:[a-z]{0,12}(?:value|string|content)(?:value)?)"
@@ -126,17 +121,19 @@ _REST_OF_OTHERS: Final = _rest(r"(?i:[_-]?[a-z0-9]{0,8})")
 _SIGNS: Final = (
     # name: WANDB_API_KEY, value: ...
     rf",?(?:\s|\\n){{0,60}}+{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",
-    r"</[\w:.-]{1,40}>\s{0,60}<[\w:.-]{1,40}>",  # <key>password</key> <string>...
+    r"</[\w:.-]{1,40}>\s{0,60}(?:<[\w:.-]{1,40}>){1,2}",  # <key>password</key> <string>...
     r"=>\s{1,60}string\(\d{1,6}\)",  # of PHP
-    r":=|=>|->|=(?!=)|::?|\uff1a|\uff1d|%3[AaDd]|\\u003[AaDd]",
-    r">(?=[^<\s]{3,200}</)",
+    r":=|=>|->|<-(?=[ \t]?[\"'])|[?\\]?=(?!=)|::?|\uff1a|\uff1d|\u2192|%(?:25)?3[AaDd]|\\u003[AaDd]",
+    r"(?: [\w:.-]{1,40}=\"[^\"<>\n]{0,200}\"){0,4}>(?=[^<\s]{3,200}</)",
+    r"[ \t]{1,40}REG_(?:EXPAND_)?SZ(?=[ \t])",  # of the registry of Windows
 )
 # password for user ana is ...: what is said of a name, up to a colon, "is" or "to"
 _PROSE: Final = (
     r"[ \t]{1,3}(?i:(?:(?:is|was|has been) )?(?:changed|updated|rotated|reset) from(?=[ \t])"
     r"|(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of|from) "
-    r"[^\n:=]{1,80}?(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
-    r"|(?:is:?|was:?|(?:set|reset|changed|updated|rotated) to)(?=[ \t]))"
+    r"(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|[^\n:=]{1,80}?|[a-z+]{2,12}://[^\s]{1,200}?)"
+    r"(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
+    r"|(?:(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated|rotated) to:?|is:?|was:?)(?=[ \t]))"
 )
 # After these a value has to look like a secret.
 _GAPS: Final = (
@@ -145,8 +142,10 @@ _GAPS: Final = (
     r"\((?=[\"'`])",  # set_password('...')
     r"(?i:\s{0,3}\)?\s{1,3}values\s{0,3}\()(?:(?:[^()'\"\n]{1,80}|'[^'\n]{0,80}'),\s{0,3}){0,8}(?=')",  # of SQL
     _PROSE,
+    r" with(?= [\"'])",
+    r"[ \t]{1,2}[-\u2013\u2014](?=[ \t])",
     r"\)?\r?\n(?=[\"'])",  # what a debugger prints
-    r"[ \t]?\.{3,80}[ \t]",  # printed arguments: api_key ......... x
+    r"[ \t]?\.{3,80}(?:[ \t]|:(?=[ \t]))",  # printed arguments: api_key ......... x
     r"[ \t]{0,40}[|\u2502\u2503][ \t]{1,40}",
     r"[ \t]{2,40}|\t",
 )
@@ -155,15 +154,16 @@ _NEXT_TO: Final = r"[ \t]{1,2}(?:[(\[](?!redacted\]))?"
 _NEXT_LINE: Final = r"(?P<line>(?:[|>][-+]?)?[ \t]{0,4}(?:\\\r?\n[ \t]{0,40}|\r?\n[ \t]{1,40}))?"
 # A change from nothing to the value: password: "" => "..."
 _NOTHING_BEFORE: Final = r"(?:(?:\"\"|''|null|None)[ \t]?[=-]>[ \t]?)?"
+_OF_PROMPT: Final = r"(?:\[(?!redacted\])[^\]\[\n]{0,40}\](?=:)|\([^)(\n]{0,40}\)(?=:))?"  # API key [none]: ...
 _SEPARATOR: Final = (
-    rf"{_QUOTE}?(?P<index>\]?){STYLE}{_SPACE}{{0,4}}{STYLE}"
-    rf"(?:(?P<sign>{'|'.join(_SIGNS)})|(?P<gap>{'|'.join(_GAPS)})|{_NEXT_TO}){_SPACE}{{0,4}}"
+    rf"{_QUOTE}?(?P<index>\]?){STYLE}{_SPACE}{{0,4}}{_OF_PROMPT}{STYLE}"
+    rf"(?:(?P<sign>{'|'.join(_SIGNS)})|(?P<gap>{'|'.join(_GAPS)})|{_NEXT_TO}){_SPACE}{{0,4}}(?:%(?:25)?20)?"
     rf"(?:{_COLOUR}{{1,3}}{_SPACE}{{0,2}})?{_NEXT_LINE}{_NOTHING_BEFORE}"
 )
 # SecretStr('...'), Some("..."), b"...", $'...', and YAML's !!str and &anchor
 _PREFIX: Final = (
     r"(?:(?:!!?|&)\w{1,20} )?"
-    r"(?:(?:\w{0,20}(?:Str|Bytes|Secret|Some|Just|Password|Token)\()?(?:[bBrRuU]{1,2}|\$)?(?=[\"'`]))?"
+    r"(?:(?:\w{0,20}(?:Str|Bytes|Secret|Some|Just|Password|Token)\()?(?:[bBrRuUN@]{1,2}|\$)?(?=[\"'`]))?"
 )
 # An escaped line end ends a value: a quote that is never closed would hide the lines after it.
 _VALUE: Final = (
@@ -173,19 +173,28 @@ _VALUE: Final = (
     r"|\"(?P<secret3>(?:[^\"\n\\]|\\[^\nnr]){3,4096})"
     r"|'(?P<secret4>(?:[^'\n\\]|\\[^\nnr]){3,4096})"
     r"|`(?P<secret6>[^`\n\\]{3,4096})"
-    r"|(?:&quot;|%22|\\u0022)(?P<secret5>[^\s\"'\\,;&%]{3,4096})"
+    rf"|{_ENCODED_QUOTE}(?P<secret5>(?:[^\s\"'\\,;&%]|%(?!(?:25)?2[27])){{3,4096}})"
     r"|(?P<bare_secret>(?:[^\s\"'`\\,;&<\x1b]|<(?!/)|\x1b(?!\[[\d;]{0,12}m(?:\s|\Z))|\\u(?!00[0-2])[0-9a-fA-F]{4}){3,4096}))"
 )
 _CHANGE: Final = re.compile(
     r"(?P<quote>[\"'`]?)[ \t]?(?:[=-]>|\u2192|to)[ \t]?(?P<next>[\"'`])(?P<secret>[^\"'`\n\\]{3,4096})(?P=next)"
 )
 _BARE: Final = "bare_secret"
+_CHECKSUM_MOST: Final = 60  # characters before the name of a secret in which one of a checksum is looked for
+_HASH_OF: Final = re.compile(r"(?i)[_.-]?(?:hash|digest|checksum|fingerprint|sha-?\d{1,3}|md5)\Z")
+_OF_ID: Final = re.compile(r"(?i)[_.-]?ids?\Z")
+_OTHER_KEY: Final = re.compile(
+    r"(?i)(?:public|cache|restore|partition|sort|object|primary|foreign|websocket|idempotency|dedup\w{0,8})[ _-]?\Z"
+)
+_OF_SHELL: Final = "secret6"  # between backticks
+_FIELD_OF_OTHER: Final = re.compile(r"[A-Za-z][A-Za-z_.-]{1,30}=(?P<value>(?P<word>[A-Za-z_]+)|[^=]+)")
+_CHECKSUM: Final = re.compile(r"(?i)(?:checksum|digest|fingerprint|hash|md5|sha-?\d{1,3})[/_.-][\w./-]{0,40}\Z")
 _DIGITS_LEAST: Final = 32  # characters of a key of hexadecimal digits, which may all be of 0 to 9
-_COLONS: Final = frozenset({":", "::", "->"})
+_COLONS: Final = frozenset({":", "::", "->", "\u2192"})
 
 _HARMLESS_WORDS: Final = (
     r"polic(?:y|ies)|required|less|files?|paths?|dir|name|ref|type|enabled|disabled|length|len|size|reset|store"
-    r"|provider|class|version|expir(?:y|es|ed|ation)|ttl|age|count|hint|field|prompt|manager|mode|helper|rules?|format|stdin|fd|env"
+    r"|provider|class|version|expir(?:y|es|ed|ation)|ttl|age|count|hint|accessor|field|prompt|manager|mode|helper|rules?|format|stdin|fd|env"
 )
 _HARMLESS_NAME: Final = re.compile(
     rf"(?i)(?:.*[_.-]|s)?(?:{_HARMLESS_WORDS})\Z|.*(?-i:[a-z](?:Name|Ref|File|Path|Type|Class))\Z"
@@ -198,6 +207,7 @@ _LOGIN: Final = re.compile(
 )
 _DIALOGUE: Final = re.compile(r"(?:>|C:|\*cmd\*|(?<!\w)USER [^\s]{1,100}\r?\n)[ '\"]{0,2}\Z")
 _USER: Final = re.compile(r"(?i)\b(?:user(?:name)?|login)[ =:]\S{1,60}[ ,;] ?(?:and |with )?\Z")  # user ana pass ...
+_OBJECT_OF_TOOL: Final = re.compile(r"(?i)\b(?:docker|podman|swarm|kubernetes|k8s)[ :]{1,2}\Z")
 _LOGIN_MOST: Final = 160  # characters before a password in which its user is looked for
 _STEP: Final = re.compile(
     r"(?i)(?:num|n|max|min|forward|backward|first|second|last|single|multi|per|each|fusion|opt\w{0,10}|one|two|total|no|of"
@@ -236,7 +246,7 @@ def is_secret_value(marker: str, hit: re.Match[str], group: str, text: str) -> b
     value, bare = hit[group], group == _BARE
     if _is_word(marker, hit, value) or value.startswith(("<", "[", "{", "(")):
         return False
-    if _is_harmless(marker, hit, text) or _is_code_or_place(marker, hit, group):
+    if _is_harmless(marker, hit, text) or _is_code_or_place(marker, hit, group) or _ends_a_text(hit, value, text):
         return False
     if hit["line"]:
         return _is_secret_on_next_line(marker, hit, value, text, bare=bare)
@@ -279,21 +289,50 @@ def is_next_secret(marker: str, hit: re.Match[str], value: str, text: str) -> bo
 
 def _is_code_or_place(marker: str, hit: re.Match[str], group: str) -> bool:
     value = hit[group]
-    if group == _BARE and ((hit["index"] and hit["sign"] != "=>") or is_code(value)):
+    if group == _BARE and ((hit["index"] and hit["sign"] != "=>") or is_code(value) or _is_field(value, hit["sign"])):
         return True
+    if group == _OF_SHELL and hit["sign"] == "=" and " " in value and hit.string[hit.start(group) - 2] == "=":
+        return True  # a command whose output is the value
     is_of_shell = marker.startswith("pwd") and hit.string[hit.start() - 1 : hit.start()] != ";"  # PWD=/scratch/run1
     return is_place(value) or (is_of_shell and is_directory(value))
+
+
+def _is_field(value: str, sign: str | None) -> bool:
+    """Whether a value is another name with a word or number, as in `auth: method=token`."""
+    field = _FIELD_OF_OTHER.fullmatch(value) if sign != "=" and "=" in value else None
+    return field is not None and bool(field["word"] or is_measure(field["value"]) or is_no_secret(field["value"]))
+
+
+def _ends_a_text(hit: re.Match[str], value: str, text: str) -> bool:
+    """Whether the quote before a value ends a text in which the name stands, as in `read -p "Password: " PW`."""
+    if value[0] not in " \t),;+]}":
+        return False
+    quote = text[hit.start(str(hit.lastgroup)) - 1]
+    before = text[max(hit.start() - _LOGIN_MOST, 0) : hit.start()]
+    return quote in "\"'" and before.count(quote, before.rfind("\n") + 1) % 2 == 1
 
 
 def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
     """Whether the whole name is one of something else than the secret, such as `password_policy`."""
     if hit["rest"] and _HARMLESS_NAME.match(hit["rest"]):
         return True
-    if marker == "pass" and hit["sign"] != "=" and not _is_pass_of_login(hit, text):
-        return True  # a pass over data or of a compiler
-    if marker == "pass" and _STEP.search(text, max(hit.start() - 20, 0), hit.start()):
+    value = hit[str(hit.lastgroup)]
+    if marker not in _PASSWORDS and HEXADECIMAL_KEY.fullmatch(value) and _is_checksum(hit, text):
         return True
+    if _OF_ID.match(hit["rest"]) and not looks_like_token(value):
+        return True  # the name of a secret
+    if marker in _BARE_KEYS:
+        return _OTHER_KEY.search(text, max(hit.start() - 20, 0), hit.start()) is not None
+    if marker == "pass":  # a pass over data or of a compiler
+        is_step = hit["sign"] != "=" and not _is_pass_of_login(hit, text)
+        return is_step or _STEP.search(text, max(hit.start() - 20, 0), hit.start()) is not None
     return marker == "secret" and text[max(hit.start() - 4, 0) : hit.start()].lower() == "pull"  # imagePullSecrets
+
+
+def _is_checksum(hit: re.Match[str], text: str) -> bool:
+    """Whether the whole name is one of a checksum, as `token_hash` and `checksum/secret` are."""
+    before = _CHECKSUM.search(text, max(hit.start() - _CHECKSUM_MOST, 0), hit.start())
+    return before is not None or _HASH_OF.match(hit["rest"]) is not None
 
 
 def _is_pass_of_login(hit: re.Match[str], text: str) -> bool:
@@ -320,11 +359,14 @@ def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str,
     if _ASSIGNING_COMMAND.match(before):
         return _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=False)
     gap = (hit["gap"] or "").strip()
-    if gap in {"", ","} and _FLAG.match(before):
+    is_flag = _FLAG.match(before) is not None or (marker[0] == "-" and before[:1] in {"", " ", "'", '"'})
+    if gap in {"", ","} and is_flag:
         return not value.startswith("-") and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=False)
     is_line = text[hit.end() : hit.end() + 1] in {"", "\n", "\r"} and _DIRECTIVE.match(before) is not None
     if marker in _BARE_KEYS:
         return is_key(value)
+    if marker == "secret" and not hit["gap"] and _OBJECT_OF_TOOL.search(text, max(hit.start() - 20, 0), hit.start()):
+        return False  # the id of a secret that a tool keeps
     is_alone = marker in {"password", "bindpw", "rootpw"} or (
         marker == "pass" and hit.start("rest") + 1 == hit.start(_BARE)
     )

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
+from classifiers.secrets.formats import known_words
 from classifiers.secrets.values import PART_LEAST, PARTS, is_camel_case
 
 Kind = Literal["mixed", "one case", "hexadecimal"]
@@ -53,11 +54,17 @@ _PREFIX: Final = re.compile(r"(?:[a-z][a-z0-9]{1,11}|[A-Z][A-Z0-9]{1,11}|[A-Z][a
 _ID_PREFIX: Final = re.compile(
     r"(?i)(?:chatcmpl|cmpl|resp|req|request|msg|call|batch|run|job|task|file|step|trace|span|raysubmit|shard|ckpt"
     r"|checkpoint|image|img|node|pod|worker|actor|exp|experiment|cache|hash|sha\d*|md5|blob|layer|commit|build|gpu|mig"
-    r"|tmp|linux|conda|pip|model|train|data|dataset|version|v\d*)[_-]"
+    r"|tmp|linux|conda|pip|model|train|data|dataset|version|v\d*|nonce)[_-]"
+)
+# Ids of objects of OpenAI, Anthropic, Modal and Stripe, as their references show them; content of IPFS; part of a form.
+_OBJECT_ID: Final = re.compile(
+    r"(?:asst|thread|vs|ftjob|modr|org|proj|user|evt|rs|fc|ws|cntr|toolu|srvtoolu|msgbatch|ap|fu|im|ta|vo|sb|cus|pi|ch"
+    r"|in|sub|price|prod|acct|seti|pm)[_-][A-Za-z0-9]{14,40}"
+    r"|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{56,60}|-{0,8}WebKitFormBoundary\w{16}-{0,4}"
 )
 _OF_THINGS: Final = (
     "request|trace|drive|file|run|artifact|commit|upload|version|message|event|object|task|node|pod|worker|actor|job|batch"
-    "|host|image|video|sample|document|doc|record|experiment|dataset|model|deployment|operation|resource|instance|snapshot"
+    "|host|cluster|index|broker|shard|image|video|sample|document|doc|record|experiment|dataset|model|deployment|operation|resource|instance|snapshot"
 )
 _LOGINS: Final = (
     *("session", "sess", "sso", "secret", "token", "auth", "login", "key", "device", "cookie", "csrf", "webhook"),
@@ -66,24 +73,34 @@ _LOGINS: Final = (
 _NO_LOGIN: Final = "".join(f"(?<!{word}{sign})" for word in _LOGINS for sign in "-_ .")
 # What stands before a hash, a public key, data in base64, the id of a request or a part of a path.
 _HARMLESS_BEFORE: Final = re.compile(
-    r"(?:[/+@#]|0x|sha-?\d{1,3}|md-?5|crc\w{0,4}|blake\w{0,3}|xxh\w{0,4}|hash(?:es)?|digest|checksum|integrity"
-    r"|(?<![a-z0-9])h1|etag|fingerprint|base64|amz-id-2"
+    r"(?:[/+@#]|0x|sha-?\d{1,3}(?:[-_/]\d{3})?|md-?5|crc\w{0,4}|blake\w{0,3}|xxh\w{0,4}|hash(?:es)?|digest|checksum|integrity"
+    r"|(?<![a-z0-9])h1|etag|fingerprint|base64|amz-id-2|payload|bytes|blob|peer|drive|nonce|boundary|thumbnail|multihash|cid|ipfs|25519"
     r"|(?:cache|restore|public|partition|sort|object|data)[-_ ]?key|ssh-\w{1,10}|ecdsa-[\w-]{1,30}|ksuid|nanoid)"
     r"[\"']?[ \t]{0,2}[-:=,]?[ \t]{0,2}[\"']?\Z"
 )
-# An id names something, but those of sessions and logins open it.
-_ID_BEFORE: Final = re.compile(
-    rf"(?:(?:{_OF_THINGS})[-_ ]?ids?|(?<![a-z])(?=u?id){_NO_LOGIN}u?ids?)[\"']?[ \t]{{0,2}}[-:=,]?[ \t]{{0,2}}[\"'<]?\Z"
+_BEFORE_ID: Final = r"[\"']?[ \t]{0,2}[-:=,]?[ \t]{0,2}[\"'<\[]?\Z"
+# Ids that servers make of random base64, in which the first letters may look like the prefix of a service.
+_RANDOM_ID_BEFORE: Final = re.compile(
+    r"(?:upload|request|version|message|event|trace|cluster|index|node|broker|snapshot|document|object)[-_ ]?u{0,2}ids?"
+    rf"{_BEFORE_ID}"
 )
+# An id names something, but those of sessions and logins open it.
+_ID_BEFORE: Final = re.compile(rf"(?:(?:{_OF_THINGS})[-_ ]?ids?|(?<![a-z])(?=u?u?id){_NO_LOGIN}u?u?ids?){_BEFORE_ID}")
 # Directly before a word these say that it is a hash, whatever it looks like.
 _HASH_BEFORE: Final = re.compile(r"(?:sha-?\d{1,3}|md-?5|blake\w{0,3}|xxh\w{0,4})[:=]\Z")
 _AUTH_WORD: Final = re.compile(
     r"auth|token|secret|passw|credential|log(?:ged)?[ _-]?in\b|sign(?:ed|ing)?[ _-]in|\bapi\b|api[-_ ]?key|bearer"
     r"|\b40[13]\b|account|client|\b(?:using|with|invalid|your|provided) (?:key|pat)\b"
 )
-_IMAGES: Final = ("iVBORw0KGgo", "R0lGODlh", "R0lGODdh", "UklGR")  # begins of PNG, GIF, WebP and WAV in base64
+# Begins in base64: of PNG, GIF, WebP and WAV, a pickle, gzip, Zstandard, and public keys.
+_IMAGES: Final = ("iVBORw0KGgo", "R0lGODlh", "R0lGODdh", "UklGR", "gASV", "H4sIA", "KLUv", "MCowBQ", "MIIBIj", "MFkwEw")
 # The id of an object in base64, such as `ArtifactCollection:1234`.
 _OBJECT: Final = re.compile(rb"[A-Z][a-z]+[A-Z]\w{2,40}:")
+# What JSON without a secret has not: a long word of letters and digits, or a character that is not printed. Secrets of
+# known formats in it are found by these.
+_NOT_READABLE: Final = re.compile(
+    rb"[^\x20-\x7e\n\t\r]|(?=[A-Za-z]{0,39}[0-9])(?=[0-9]{0,39}[A-Za-z])[A-Za-z0-9]{12}|[A-Za-z]{40}|[0-9]{20}"
+)
 
 
 class _Random(NamedTuple):
@@ -102,6 +119,7 @@ class OpaqueWords:
         """`low`: the text in lower case, as long as the text."""
         self._text = text
         self._low = low
+        self._known = known_words()
         self._searched = 0  # end of what was searched for a word of logins
         self._auth = -_BEFORE  # end of the last one
 
@@ -122,6 +140,9 @@ class OpaqueWords:
 
     def _secret(self, begin: int, end: int) -> tuple[int, int] | None:
         """The span from the first random part of a word to the last, and the rest of its base64."""
+        last = end - 1 if self._text[end - 1] == "." else end  # the point of a sentence
+        if self._known.fullmatch(self._text, begin, last):
+            return begin, last
         parts = _random_parts(self._text, begin, end)
         if not parts or not self._is_secret(parts, begin, end):
             return None
@@ -133,12 +154,13 @@ class OpaqueWords:
 
     def _is_secret(self, parts: list[_Random], begin: int, end: int) -> bool:
         kind, length, start, word = max(parts, key=lambda one: (one.kind == "mixed", one.length))
-        if _ID_PREFIX.match(word):
+        if _ID_PREFIX.match(word) or _OBJECT_ID.fullmatch(word):
             return False
         prefix = None if _UUID.match(word) else _PREFIX.match(word) or _PREFIX.fullmatch(self._text, begin, start)
         near = self._low[max(begin - _NEAR, 0) : begin]
         if prefix is not None and kind == "mixed":
-            return _HASH_BEFORE.search(near) is None  # in a path too
+            # In a path too.
+            return _HASH_BEFORE.search(near) is None and not ("id" in near and _RANDOM_ID_BEFORE.search(near))
         if _is_named_harmless(near) or (prefix is None and _is_part(word, self._text, begin, end)):
             return False
         if prefix is not None and (kind != "hexadecimal" or _HEXADECIMAL_KEY.search(word)):
@@ -217,6 +239,8 @@ def _is_part(word: str, text: str, begin: int, end: int) -> bool:
     if len(word) >= _WRAPPED and text[begin - 1 : begin] in {"", "\n"} and after in {"", "\n"}:
         return True
     try:
-        return _OBJECT.match(base64.b64decode(word[: len(word) // 4 * 4], altchars=b"-_")) is not None
+        plain = base64.b64decode(word[: len(word) // 4 * 4], altchars=b"-_")
     except (binascii.Error, ValueError):
         return False
+    is_json = plain[:1] in b"[{" and len(word) == end - begin and _NOT_READABLE.search(plain) is None
+    return _OBJECT.match(plain) is not None or (is_json and _AUTH_WORD.search(plain.decode().lower()) is None)

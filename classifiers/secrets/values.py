@@ -4,12 +4,25 @@ import re
 from typing import Final
 
 # Words in the place of a value that are no secret.
-NOT_A_SECRET: Final = re.compile(
+_NOT_A_SECRET: Final = re.compile(
     r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
     r"|not(?:[ _-]?(?:set|configured|found|provided|required|given|needed|available|specified))?"
-    r"|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
+    r"|no|yes|is|was|has|for|from|the|pass(?:word|wd)?|redacted|filtered|masked|hidden|removed|scrubbed|omitted|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|arn:.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
     r"[).\]:]*"
 )
+# The name of a secret in the place of its value, as in a help text: `--api-key API_KEY`, `your-token-here`; a field of
+# a template: `{password}`, `%(token)s`, `@DB_PASSWORD@`; and what hides the login in an address.
+_NAME: Final = (
+    "(?:PASS(?:WORD|WD|PHRASE)?|PWD?|TOKEN|SECRET|(?:API|ACCESS|SECRET)?KEY|CREDENTIALS?|PAT|TEXT|STRING|VALUE)"
+)
+_STANDS_FOR_VALUE: Final = re.compile(
+    rf"(?:[A-Z0-9]{{1,20}}[_-]){{0,4}}{_NAME}(?:[_-](?:HERE|ID|VALUE|GOES|TEXT))*[)\].,:;]*"
+    rf"|(?i:(?:your|insert|enter|replace|paste)[-_ ](?:[a-z0-9]{{1,20}}[-_ ]){{0,5}}(?:{_NAME}|here|it|this))"
+    r"|\{\{?[^{}]{0,200}\}?\}|\{\{.*|\$\{\{.*|@[A-Z_]+@|__[A-Z_]+__|[\w-]{0,12}(?:\.{3,}|\*{3,})[\w-]{0,6}|(?:\*{3,}|x{4,}|<[^<>]*>)@.*"
+)
+_FIRST: Final = frozenset("{$@_*x<yYiIeErRpP")  # with which others of these begin
+_MASK: Final = re.compile("([*\u2022\u00b7\u25cf\u2219\u2026xX#?])\\1{2,}")
+_SHOWN_MOST: Final = 12  # characters of a masked value that are shown
 LEAST: Final = 6  # characters of a secret
 LETTERS_LEAST: Final = 16  # the same, of a secret of letters alone
 _WORD_LEAST: Final = 8  # the same, of letters and digits where no sign assigns it
@@ -24,7 +37,7 @@ _ANY_PLACE: Final = re.compile(r"(?:~|[A-Za-z]:)?[/\\][^\s]*")
 # What a line of a program assigns: a call, an element or an attribute.
 _CODE: Final = re.compile(
     r"[A-Za-z_][\w.]{2,60}[(\[][\w.,=:+*(){}\[\]-]*"
-    r"|(?:self|cls|os|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20})\.[\w.]+"
+    r"|(?:self|cls|os|process|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20})\.[\w.]+"
 )
 _SYMBOL: Final = re.compile(r"[^\w.:/()\[\]-]")
 _SMALL_THEN_CAPITAL: Final = re.compile("[a-z][A-Z]")
@@ -39,10 +52,27 @@ _RANDOM: Final = re.compile(
     r"(?=[A-Za-z0-9+/=]{0,79}\d)(?=[A-Za-z0-9+/=]{0,79}[A-Za-z])[A-Za-z0-9+][A-Za-z0-9+/=]{19,199}"
     r"|(?=[\w-]{0,79}\d)(?=[\w-]{0,79}[a-z])(?=[\w-]{0,79}[A-Z])(?!_Z)[A-Za-z0-9_][\w-]{19,199}"
 )
+_WORD_OR_HASH: Final = re.compile(r"[A-Z]?[a-z]*[A-Z]{0,3}\d{0,4}|[A-Z]+\d{0,4}|[0-9a-f]+")
 # A measure, a version, an address of a machine, a call or a place.
 _MEASURE: Final = re.compile(
     r"[-+]?[\d.,:/x%e+-]+ ?[A-Za-z%/]{0,4}|v?\d+(?:\.\w+)+|[\w.-]+:\d{1,5}|[\w.]+\(.*|\w+://.*|[\w.-]*/[\w./-]*|\w+\[.*"
 )
+
+
+def is_no_secret(value: str) -> bool:
+    """Whether a value stands for a secret that is not shown: a word, a name, a field of a template or a mask."""
+    if _NOT_A_SECRET.fullmatch(value) is not None or is_masked(value):
+        return True
+    may_stand = value.isupper() or value[:1] in _FIRST or ".." in value or "**" in value
+    return may_stand and _STANDS_FOR_VALUE.fullmatch(value) is not None
+
+
+def is_masked(value: str) -> bool:
+    """Whether at least half of a value is a mask, as in `hf_xxxxxxxxxxxx` and `sk-****1234`."""
+    if 2 * (len(set(value)) - 1) > len(value) or _MASK.search(value) is None:
+        return False
+    shown = len(_MASK.sub("", value))
+    return shown <= _SHOWN_MOST and 2 * shown <= len(value)
 
 
 def is_code(value: str) -> bool:
@@ -103,7 +133,7 @@ def is_random(value: str) -> bool:
 
 def is_key(value: str) -> bool:
     """Whether a value is random text that is no hash: of small letters and capitals."""
-    if value in {value.lower(), value.upper()} or _is_name(value) or is_camel_case(value):
+    if value in {value.lower(), value.upper()} or _is_name(value) or is_camel_case(value) or _has_hash(value):
         return False
     return _KEY_LIKE.fullmatch(value) is not None and has_mixed_characters(value)
 
@@ -120,6 +150,12 @@ def looks_like_token(value: str) -> bool:
     if is_random(value) or HEXADECIMAL_KEY.fullmatch(value):
         return True
     return len(value) >= TOKEN_LEAST and _SYMBOL.search(value) is not None and looks_like_password(value)
+
+
+def _has_hash(value: str) -> bool:
+    """Whether a value is made of words and a hash, as the key of a cache is: `Linux-node-bc44ec6f0d94b104d1d624f8`."""
+    parts = PARTS.split(value)
+    return len(parts) > 1 and all(_WORD_OR_HASH.fullmatch(part) for part in parts)
 
 
 def _is_name(value: str) -> bool:

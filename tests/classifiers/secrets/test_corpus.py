@@ -128,7 +128,13 @@ def test_a_variable_of_a_container_is_a_secret_by_its_name() -> None:
     }
 
 
-@pytest.mark.parametrize("repeated", ["pa-", "pa-_a", "://a:", "secret", "password value", "mysql ", "/t/\\u001b[32m"])
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        *("pa-", "pa-_a", "://a:", "secret", "password value", "mysql ", "/t/\\u001b[32m", '"token: " x '),
+        *("['a', '-b', ", "a\0-b", ' a1="-', "70617373776f7264"),
+    ],
+)
 def test_the_time_of_a_text_of_beginnings_grows_with_its_length(repeated: str) -> None:
     def seconds(characters: int) -> float:
         text = repeated * (characters // len(repeated))

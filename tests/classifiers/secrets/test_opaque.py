@@ -1,5 +1,7 @@
 """Secrets of services that no list has are removed by their shape; hashes, ids and symbols of the same length stay."""
 
+import base64
+import json
 import random
 import time
 
@@ -119,6 +121,15 @@ def test_known_formats_without_an_entry_are_removed() -> None:
         ("undefined symbol: _ZN3c10%sEv", "aTNbE1S2c", 40),
         ("request %s served", ALL, 22),
         ("host key SHA256:%s added", ALL + "_-", 43),
+        ("sha3-384: %s of the snap", ALL, 64),
+        ("upload-id: UM-%s", ALL + "_-", 86),
+        ("assistant asst_%s ready", ALL, 24),
+        ("app ap-%s deployed", ALL, 22),
+        ("script-src 'nonce-%s=='", ALL, 22),
+        ("proto payload %s", ALL, 64),
+        ("Cache restored from key: Linux-node-%s", HEX, 64),
+        ("checksum/secret: %s", HEX, 64),
+        ("public_key=%s=", ALL, 43),
     ],
 )
 def test_a_random_word_that_is_a_hash_or_an_id_stays(line: str, letters: str, length: int) -> None:
@@ -137,6 +148,7 @@ def test_a_random_word_that_is_a_hash_or_an_id_stays(line: str, letters: str, le
         "kubernetes.client.models.v1beta1_device_class_list import V1beta1DeviceClassList, token PKCS12PrivateKeyTypes",
         "GPU-eac66d61-f7e1-1724-1bd4-d8426a3b721e token client",
         "bucket QXJ0aWZhY3RDb2xsZWN0aW9uOjEyMzQ1Njc4OTA= of the artifact",
+        "launcher world_info=eyJncHUwMCI6IFswLCAxLCAyLCAzXX0=",
     ],
 )
 def test_names_and_symbols_stay(line: str) -> None:
@@ -149,6 +161,14 @@ def test_the_begin_of_an_id_in_base64_is_no_prefix_of_a_service(line: str) -> No
     ids = [drawn(chance, SMALL + SMALL.upper(), 5) + "_" + drawn(chance, ALL, 15) for _ in range(NUMBER)]
     changed = [one for one in ids if redact(line % one) != line % one]
     assert len(changed) <= 0.1 * NUMBER, changed
+
+
+@pytest.mark.parametrize(
+    "payload", [{"user": "ana", "token": "x7!"}, {"session": "q8Zt4WzB8nVcu7Qx"}, {"a": "u7Qx2LmP9kRt4WzB8nVc"}]
+)
+def test_json_in_base64_with_a_secret_is_removed(payload: dict[str, str]) -> None:
+    encoded = base64.b64encode(json.dumps(payload).encode()).decode()
+    assert encoded[:20] not in redact(f"state={encoded}")
 
 
 def test_the_base64_of_a_random_word_goes_with_it() -> None:
