@@ -21,9 +21,10 @@ from classifiers.model import constants
 # - owner_log_odds: how clear it is whether the user or somebody else has to act
 # - hardware, system: whether it is that side; sides differ in how sure their wordings are
 # - two_sided: how far the catalogue entries on the first line leave several sides open
+# - cause_log_odds: of the best cause of that side; it is last, since it has no part in the fit on held-out kinds
 CONFIDENCE_FEATURES: Final = (
     "log_odds", "margin", "text_agrees", "vote", "has_onset", "known_words", "distributed", "no_vote", "length",
-    "owner_log_odds", "hardware", "system", "two_sided",
+    "owner_log_odds", "hardware", "system", "two_sided", "cause_log_odds",
 )  # fmt: skip
 _SCORE_LIMIT: Final = 30.0
 
@@ -76,6 +77,9 @@ def fit_calibration(
 ) -> Calibration:
     """Curve and threshold from held-out labels, with the confidence that failures of unknown sources call for.
 
+    Held-out kinds are worded so much like the others that the cause tells nothing more of the side there. On failures of
+    unknown sources it does: its weight is fitted on these, like slope and offset.
+
     Args:
         features: of each sample the `CONFIDENCE_FEATURES`.
         right: whether its side is right.
@@ -87,9 +91,9 @@ def fit_calibration(
 
     share = np.asarray(weights) / sum(weights)
     solver = LogisticRegression(C=1.0, max_iter=1_000)
-    solver.fit(np.asarray(features), np.asarray(right), sample_weight=share * len(share))
+    solver.fit(np.asarray(features)[:, :-1], np.asarray(right), sample_weight=share * len(share))
     curve = Calibration(
-        tuple(float(weight) * constants.UNSEEN_SLOPE for weight in solver.coef_[0]),
+        (*(float(weight) * constants.UNSEEN_SLOPE for weight in solver.coef_[0]), constants.UNSEEN_CAUSE),
         float(solver.intercept_[0]) * constants.UNSEEN_SLOPE + constants.UNSEEN_OFFSET,
         0.0,
     )

@@ -166,7 +166,8 @@ class LabelFusion:
         categories = self._categories(fused["category"], sides)
         symptoms = self._symptoms(fused["symptom"], inputs)
         outlooks = self._outlooks(fused["retry"], text["retry"], sides, inputs)
-        confidence = self._confidence_features(inputs, text["side"], fused["side"], known_words)
+        certain = _log_odds(np.array([ranked[0][1] for ranked in causes]))
+        confidence = self._confidence_features(inputs, text["side"], fused["side"], known_words, certain)
         entries = ([case_input.deciding_entry for case_input in inputs], self.votes.contradict(inputs, chosen))
         columns = (sides, causes, categories, symptoms, outlooks, confidence, *entries)
         return [FusedLabels(*row) for row in zip(*columns, strict=True)]
@@ -242,7 +243,12 @@ class LabelFusion:
         return labels
 
     def _confidence_features(
-        self, inputs: Sequence[FusionInput], text: Floats, fused: Floats, known_words: Sequence[float]
+        self,
+        inputs: Sequence[FusionInput],
+        text: Floats,
+        fused: Floats,
+        known_words: Sequence[float],
+        causes: Floats,
     ) -> list[tuple[float, ...]]:
         codes = self.classes["side"]
         user = np.array([code == "user" for code in codes])
@@ -268,8 +274,9 @@ class LabelFusion:
                 float(side == "hardware"),
                 float(side == "system"),
                 two,
+                float(cause),
             )
-            for odds, lead, same, vote, one, known, clear, side, two in zip(
+            for odds, lead, same, vote, one, known, clear, side, two, cause in zip(
                 _log_odds(ranked[:, 0]),
                 margin,
                 agrees,
@@ -279,6 +286,7 @@ class LabelFusion:
                 owner,
                 chosen,
                 two_sided,
+                causes,
                 strict=True,
             )
         ]

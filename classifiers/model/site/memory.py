@@ -3,7 +3,8 @@
 A failure is recognised by its fingerprint together with the masked text of an initiating line, or by all these lines
 alone, so that other hosts, numbers, paths and windows of the same log are recognised too. An entry decides only if its
 labels agree; entries that disagree cancel each other. Two protections hold until a second person gives the same label:
-an entry does not overrule a decisive signature, and it does not turn a futile failure into one that is resubmitted.
+an entry does not say user where a decisive signature says platform, or the reverse, nor change the retry outlook where
+it contradicts that signature otherwise; and it does not turn a futile failure into one that is resubmitted.
 """
 
 import re
@@ -26,12 +27,15 @@ KEY_LINES: Final = 4
 KEY_CHARACTERS: Final = 200
 # Judgement: a line without its place in the source recognises a failure if it has this many different words.
 DISTINCTIVE_WORDS: Final = 4
+# Judgement: lines before the report that ended a process by which, together with it, a failure is recognised.
+ENDING_LINES: Final = 2
 # Judgement: people who give the same label before an entry may overrule a decisive signature or allow a resubmit.
 PEOPLE_TO_OVERRULE: Final = 2
 RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _NAMES: Final = re.compile(r"\b(?=\w*(?:\d|#))[\w#.-]+\b")
 _SEPARATOR: Final = " @ "
+_ENDING: Final = " / "
 _REPORT_CHARACTERS: Final = 600
 _ANY_HOST: Final = "node0"  # masked as all names with a number
 
@@ -95,7 +99,8 @@ def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
         # A launcher reports the end of a process in the same words whatever ended it.
         told = _last_words(extracted.items)
         if not told:
-            return FailureKeys(fingerprint, ((),))
+            ending = _ending(extracted.items)
+            return FailureKeys(fingerprint, ((ending,) if ending is not None else (),))
     # Of other names the mask takes all: a hyphen may also join words that tell failures apart.
     hosts = [one for name in extracted.case.job.nodes for one in {name, name.partition(".")[0]} if "-" in one]
     return FailureKeys(fingerprint, tuple(_line_keys(one, hosts) for one in told[:KEY_LINES]))
@@ -141,6 +146,23 @@ def _last_words(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
         if before and later and _is_of_unknown_form(one) and is_distinctive(_masked(one.message)):
             last[one.stream] = one
     return list(last.values())
+
+
+def _ending(items: Sequence[EvidenceItem]) -> str | None:
+    """The last lines of a log and the report that ended it, as one key; None where these are too few words.
+
+    For programs that end without a word of their own: one of these lines alone is said by too many.
+    """
+    of_log = sorted(
+        (one for one in items if one.line_number is not None and not one.from_scheduler and not one.derived),
+        key=lambda one: (one.stream, one.offset),
+    )
+    end = next((place for place, one in enumerate(of_log) if _is_report(one)), None)
+    if end is None:
+        return None
+    before = [one for one in of_log[:end] if one.stream == of_log[end].stream][-ENDING_LINES:]
+    key = _ENDING.join(_masked(one.message) for one in (*before, of_log[end]))
+    return key if before and is_distinctive(key) else None
 
 
 def _is_of_unknown_form(item: EvidenceItem) -> bool:
@@ -213,8 +235,8 @@ def allowed_labels(
     """
     if entry.people >= PEOPLE_TO_OVERRULE:
         return entry.labels
-    if decisive_causes is not None and not _agrees(entry.labels, tuple(decisive_causes)):
-        return None
+    if decisive_causes is not None and not _agrees(entry.labels, causes := tuple(decisive_causes)):
+        return {**entry.labels, "retry": retry} if _leaves_it_to_same_people(entry.labels, causes) else None
     if retry not in RESUBMITTED and entry.labels.get("retry") in RESUBMITTED:
         return {**entry.labels, "retry": retry}
     return entry.labels
@@ -225,3 +247,10 @@ def _agrees(labels: Mapping[str, str], causes: Sequence[str]) -> bool:
     if "cause" in labels:
         return labels["cause"] in causes
     return labels.get("side") in {taxonomy.load().side_of(one) for one in causes}
+
+
+def _leaves_it_to_same_people(labels: Mapping[str, str], causes: Sequence[str]) -> bool:
+    """Whether a signature names the people who have to act by the labels: the user, or those who run the platform."""
+    side_of = taxonomy.load().side_of
+    given = labels.get("side") or (side_of(labels["cause"]) if "cause" in labels else None)
+    return given is not None and (given == "user") in {side_of(one) == "user" for one in causes}
