@@ -78,7 +78,7 @@ requests = Table(
     Index("uq_requests_lineage_open", "lineage", unique=True, postgresql_where=text(OPEN), sqlite_where=text(OPEN)),
     Index("ix_requests_open", "cluster", "not_before", "id", postgresql_where=text(OPEN), sqlite_where=text(OPEN)),
     Index("ix_requests_awaited", "id", postgresql_where=text(AWAITED), sqlite_where=text(AWAITED)),
-    Index(None, "state", "id"),
+    Index(None, "state", "created_at"),
     Index(None, "cluster", "job_id"),
     Index(None, "lineage"),
     Index(None, "created_at"),

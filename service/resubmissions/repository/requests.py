@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast, get_args
 
-from sqlalchemy import Row, Select, func, select, update
+from sqlalchemy import Row, Select, func, literal, select, tuple_, update
 
 from service.contracts.page import Page
 from service.errors import FieldError, NotFound
@@ -23,7 +23,7 @@ from service.sql import bulk, paging
 from service.sql import paging as cursors
 from service.sql.bulk import chunks
 from service.sql.reader import TimedReader
-from service.sql.types import short, utc
+from service.sql.types import UtcDateTime, short, utc
 
 # Every page reads the second. A statement that is made once is cheaper to execute.
 _BY_STATE = paging.bounded_counts(requests.c.state, get_args(RequestState))
@@ -123,11 +123,17 @@ class RequestReader(TimedReader):
         if until is not None:
             wanted = wanted.where(requests.c.created_at < utc(until))
         if cursor is not None:
-            (before,) = cursors.decode(cursor, "requests", int)
-            wanted = wanted.where(requests.c.id < before)
-        rows = self._connection.execute(wanted.order_by(requests.c.id.desc()).limit(limit + 1)).all()
+            made, before = cursors.decode(cursor, "requests", str, int)
+            at = cursors.instant(cursor, made)
+            wanted = wanted.where(tuple_(requests.c.created_at, requests.c.id) < tuple_(literal(at, UtcDateTime), before))
+        # By the time of the period and not by id, so that one index gives the period, its order and its end.
+        ordered = wanted.order_by(requests.c.created_at.desc(), requests.c.id.desc())
+        rows = self._connection.execute(ordered.limit(limit + 1)).all()
         items = tuple(request_of(row) for row in rows[:limit])
-        return Page(items, cursors.encode("requests", rows[limit - 1].id) if len(rows) > limit else None)
+        if len(rows) <= limit:
+            return Page(items, None)
+        last = rows[limit - 1]
+        return Page(items, cursors.encode("requests", last.created_at.replace(tzinfo=None).isoformat(), last.id))
 
 
 class RequestRepository(RequestReader):

@@ -7,6 +7,7 @@ import pytest
 from service.db.session import Store
 from service.groups.records import GroupFilter, GroupSort
 from service.groups.repository import listing
+from service.resubmissions.records import RequestState
 from service.statistics.records import Scope
 from tests.service.databases import engine_of
 from tests.service.db.test_plans import plan, statements
@@ -15,7 +16,7 @@ from tests.service.sample_rows import NOON, job, put
 # What ANALYZE, limited as by PRAGMA optimize, says of a year with a million failures.
 LARGE = (
     ("hours", "sqlite_autoindex_hours_1", "2386848 251 56 21 3 2 2 1 1"),
-    ("requests", "ix_requests_state_id", "699504 1001 1"),
+    ("requests", "ix_requests_state_created_at", "699504 1001 1"),
     ("requests", "ix_requests_cluster_job_id", "699504 1001 1"),
 )
 
@@ -78,3 +79,16 @@ def test_the_counts_of_a_scope_read_the_hours_of_the_period_alone(large: Store, 
             text = plan(reading, statement, parameters)
             assert "hour>?" in text, text
             assert "ANY(hour)" not in text, text
+
+
+@pytest.mark.parametrize("state", [None, "done", "waiting"])
+@pytest.mark.parametrize("cluster", [None, "c1"])
+def test_the_requests_of_a_period_are_not_sorted_so_that_reading_stops_when_the_page_is_full(
+    large: Store, state: RequestState | None, cluster: str | None
+) -> None:
+    with large.reading() as reading, statements(large) as seen:
+        reading.requests.page(state=state, cluster=cluster, since=NOON - timedelta(days=28), until=NOON)
+    with large.reading() as reading:
+        text = plan(reading, *seen[-1])
+    assert "created_at" in text
+    assert "TEMP B-TREE" not in text, text
