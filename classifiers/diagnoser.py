@@ -98,7 +98,7 @@ def _confidence(
     of_curve: float, beginning: Choice, labels: FusedLabels, extracted: ExtractedCase, case: RawCase
 ) -> float:
     """The confidence of a verdict whose labels are the packaged model's."""
-    found = with_agreement(of_curve, beginning.agreement)
+    found = with_agreement(of_curve, beginning.agreement, labels.confidence_features[-1])
     return min(found, UNKNOWN) if _is_only_a_guess(labels, extracted, case) else found
 
 

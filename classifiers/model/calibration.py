@@ -55,17 +55,21 @@ class Calibration:
         return min(self.threshold, constants.EVENTS_ANSWERED_FROM) if has_events else self.threshold
 
 
-def with_agreement(confidence: float, agreement: float | None) -> float:
+def with_agreement(confidence: float, agreement: float | None, cause_log_odds: float) -> float:
     """The confidence (0..1) of a verdict on a case with node events.
+
+    There the agreement says what the cause says elsewhere, and better: the part of the cause is taken out.
 
     Args:
         confidence: that of the curve.
         agreement: how much what the failure may have begun with speaks for the side, None where nothing tells.
+        cause_log_odds: the last of the `CONFIDENCE_FEATURES`.
     """
     if agreement is None or not 0.0 < confidence < 1.0:
         return confidence
-    odds = constants.EVENTS_SLOPE * math.log(confidence / (1.0 - confidence)) + constants.EVENTS_OFFSET
-    return 1.0 / (1.0 + math.exp(-odds - constants.EVENTS_AGREEMENT * agreement))
+    odds = math.log(confidence / (1.0 - confidence)) - constants.UNSEEN_CAUSE * cause_log_odds
+    score = constants.EVENTS_SLOPE * odds + constants.EVENTS_OFFSET + constants.EVENTS_AGREEMENT * agreement
+    return 1.0 / (1.0 + math.exp(-score))
 
 
 # Of data from which nothing can be learned: all right, or all wrong.

@@ -23,7 +23,6 @@ from classifiers.diagnoser import Diagnoser
 from classifiers.extraction.observations.only_losses import UNKNOWN
 from classifiers.model import artifact, constants
 from classifiers.model.calibration import Calibration
-from classifiers.model.site.layer import log_odds
 
 DATA: Final = Path(__file__).parents[1] / "data"
 UNREAD: Final[Mapping[str, Path]] = {
@@ -42,7 +41,6 @@ class Point:
     Attributes:
         kinds_odds: log-odds of the confidence on held-out kinds, before it is scaled.
         cause_odds: log-odds of the cause.
-        odds: log-odds of the confidence that the curve alone gives.
         confidence: the confidence of the verdict.
         agreement: how much the candidates of its beginning speak for its side, None where nothing tells.
         has_events: whether it has node events.
@@ -51,7 +49,6 @@ class Point:
 
     kinds_odds: float
     cause_odds: float
-    odds: float
     confidence: float
     agreement: float | None
     has_events: bool
@@ -65,7 +62,6 @@ def points_of(model: artifact.Model, path: Path) -> list[Point]:
     return [
         Point(
             *_parts(model.calibration, one.labels.confidence_features),
-            log_odds(model.calibration.confidence(one.labels.confidence_features)),
             one.confidence,
             one.beginning.agreement,
             bool(case.raw.node_events),
@@ -105,7 +101,7 @@ def main(model_dir: Path, further: Sequence[Path] = ()) -> None:
     slope, offset, cause = plane(alone)
     print(f"UNSEEN_SLOPE {slope:.2f}, UNSEEN_OFFSET {offset:.2f}, UNSEEN_CAUSE {cause:.2f}")
     events = [
-        (point.odds, point.agreement, point.is_right)
+        (point.kinds_odds * constants.UNSEEN_SLOPE + constants.UNSEEN_OFFSET, point.agreement, point.is_right)
         for point in fitted
         if point.has_events and point.agreement is not None
     ]

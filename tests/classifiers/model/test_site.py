@@ -96,6 +96,28 @@ def test_one_label_does_not_overrule_a_decisive_signature_but_two_people_do(mode
     assert verdict(model, XID, both).side == "user"
 
 
+def test_one_label_moves_a_decisive_signature_within_the_platform_and_keeps_its_retry_outlook(model: Model) -> None:
+    before = verdict(model, XID)
+    alone = fitted(model, case("xid1", XID, {"side": "system", "cause": "SYS.3", "retry": "futile"})).layer
+    after = verdict(model, XID, alone)
+    assert (after.side, after.cause, after.retry_outlook) == ("system", "SYS.3", before.retry_outlook)
+    assert before.retry_outlook == "helps_elsewhere"
+
+
+def test_a_program_that_ends_without_a_word_is_recognised_by_its_last_lines_and_how_it_ended(model: Model) -> None:
+    def ended(name: str, last: str, how: str) -> LabelledCase:
+        return case(name, f"extracting features from batch {last}\n{how}", {"side": "system", "cause": "SYS.2"})
+
+    layer = fitted(model, ended("full", "256 / 495", "Bus error")).layer
+    known = Diagnoser(model, signatures.packaged(), layer)
+    plain = Diagnoser(model, signatures.packaged())
+    again, by_other_signal = ended("new", "301 / 495", "Bus error").raw, ended("new", "301 / 495", "Killed").raw
+    other = case("new", "shuffling part 256 / 495\nBus error", {"side": "user"}).raw
+    assert known.diagnose([again])[0].cause == "SYS.2" != plain.diagnose([again])[0].cause
+    for one in (by_other_signal, other):
+        assert known.diagnose([one])[0].cause == plain.diagnose([one])[0].cause
+
+
 def test_one_label_does_not_turn_a_futile_failure_into_one_that_is_resubmitted(model: Model) -> None:
     line = "KeyError: 'lr_107'"
     assert verdict(model, line).retry_outlook == "futile"

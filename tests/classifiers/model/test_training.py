@@ -85,12 +85,20 @@ def test_a_model_keeps_its_weights_in_half_precision_and_drops_features_without_
 
 
 def test_candidates_that_speak_for_the_side_raise_the_confidence() -> None:
-    against, half, for_it = (with_agreement(0.9, agreement) for agreement in (0.0, 0.5, 1.0))
+    against, half, for_it = (with_agreement(0.84, agreement, 0.0) for agreement in (0.0, 0.5, 1.0))
     assert against < half < for_it
     assert against < 0.6
     assert for_it > 0.85
-    assert with_agreement(0.9, None) == 0.9
-    assert [with_agreement(sure, 0.3) for sure in (0.0, 1.0)] == [0.0, 1.0]
+    assert with_agreement(0.84, None, 2.0) == 0.84
+    assert [with_agreement(sure, 0.3, 0.0) for sure in (0.0, 1.0)] == [0.0, 1.0]
+
+
+def test_a_sure_cause_raises_the_confidence_unless_node_events_tell() -> None:
+    rows = [(float(place), *(0.0,) * (len(CONFIDENCE_FEATURES) - 1)) for place in range(-20, 20)]
+    curve = fit_calibration(rows, [row[0] > -15 for row in rows], [1.0] * len(rows))
+    unsure, sure = (curve.confidence((*rows[30][:-1], odds)) for odds in (-2.0, 2.0))
+    assert unsure < curve.confidence(rows[30]) < sure
+    assert with_agreement(unsure, 0.5, -2.0) == pytest.approx(with_agreement(sure, 0.5, 2.0))
 
 
 def test_a_verdict_with_node_events_abstains_below_a_threshold_of_its_own() -> None:
