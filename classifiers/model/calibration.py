@@ -81,8 +81,8 @@ def fit_calibration(
 ) -> Calibration:
     """Curve and threshold from held-out labels, with the confidence that failures of unknown sources call for.
 
-    Held-out kinds are worded so much like the others that the cause tells nothing more of the side there. On failures of
-    unknown sources it does: its weight is fitted on these, like slope and offset.
+    Held-out kinds are worded so much like the others that the cause tells nothing more of the side there. On failures
+    of unknown sources it does: its weight is fitted on these, like slope and offset.
 
     Args:
         features: of each sample the `CONFIDENCE_FEATURES`.

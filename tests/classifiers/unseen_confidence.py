@@ -1,9 +1,9 @@
 """How sure the classifier may be of failures of unknown sources: the constants that its confidence is scaled by.
 
-`python -m tests.classifiers.unseen_confidence [MODEL [FILE ...]]` fits two planes on the failures and runs in tests/data
-that nobody has read, and on those of further files of labelled cases, and prints the constants for the next training.
-Cases without node events fix the one, over the log-odds of the confidence on held-out kinds and of the cause; the others
-a second one, over the result and over how much what a failure may have begun with speaks for the side.
+`python -m tests.classifiers.unseen_confidence [MODEL [FILE ...]]` fits two planes on the failures and runs in
+tests/data that nobody has read, and on those of further files of labelled cases, and prints the constants for the next
+training. Cases without node events fix the one, over the log-odds of the confidence on held-out kinds and of the cause;
+the others a second one, over the result and over how much what a failure may have begun with speaks for the side.
 A set that was read to improve the classifier has to leave this list: the classifier is right too often there. The short
 jobs with events are left out as well: each was written to be hard. Verdicts that are only a guess have a confidence of
 their own.

@@ -125,7 +125,9 @@ class RequestReader(TimedReader):
         if cursor is not None:
             made, before = cursors.decode(cursor, "requests", str, int)
             at = cursors.instant(cursor, made)
-            wanted = wanted.where(tuple_(requests.c.created_at, requests.c.id) < tuple_(literal(at, UtcDateTime), before))
+            wanted = wanted.where(
+                tuple_(requests.c.created_at, requests.c.id) < tuple_(literal(at, UtcDateTime), before)
+            )
         # By the time of the period and not by id, so that one index gives the period, its order and its end.
         ordered = wanted.order_by(requests.c.created_at.desc(), requests.c.id.desc())
         rows = self._connection.execute(ordered.limit(limit + 1)).all()
