@@ -5,14 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from signal import SIGABRT, SIGTERM
 from typing import Final
 
 from classifiers.contracts import LogStream, RawCase
 from classifiers.extraction.benign_lines import is_tolerated
 from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem, without_numbers
-from classifiers.extraction.headings import demote_headings
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
@@ -52,6 +51,15 @@ _PATTERN_LENGTH: Final = 300
 _NOTICE_LENGTH: Final = 400
 _TIME_RANGE: Final = 2_000
 _TIME_LINES: Final = 25
+# Lines that only announce the error below them.
+_HEADING: Final = re.compile(
+    r"(?i)(?:\bgraph execution error|\b\d+ root errors?\(s\) found\.?|\bfollowing (?:errors?|exceptions?|reasons?)"
+    r"(?: (?:was|were|occurred|happened|raised|found|reported)){0,2}"
+    r"|\b(?:one or more|multiple|several) errors? occurred)"
+    r" ?[:.]?\s*$"
+)
+_HEADING_WORDS: Final = ("rror", "xception", "eason")
+_BELOW_HEADING: Final = 800  # characters in which the error is looked for (judgement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +167,7 @@ class StreamReader:
             self._read_exits(line, item, findings)
             findings.items.append(item)
         order_chains(findings.items[first:], self._chains, self._stream.text)
-        demote_headings(findings.items[first:])
+        _demote_headings(findings.items[first:])
 
     def _find_tracebacks(self) -> list[Traceback]:
         starts = [line for line in self._stream.lines if line.starts_traceback]
@@ -296,6 +304,22 @@ def _embedded_exception(line: str) -> str | None:
     parts = line.split("\\n")
     named = (exception_type(part) for part in reversed(parts)) if len(parts) > 1 else ()
     return next((name for name in named if name is not None), None)
+
+
+def _demote_headings(items: Sequence[EvidenceItem]) -> None:
+    """Let a heading be no beginning where an error that the catalogue knows follows it.
+
+    Args:
+        items: the items of one log, in order; changed in place.
+    """
+    begins = [item for item in items if item.role == "initiating"]
+    for heading, error in pairwise(begins):
+        text = heading.text
+        if not any(word in text for word in _HEADING_WORDS) or _HEADING.search(text) is None:
+            continue
+        if error.hits and 0 < error.offset - heading.offset - len(text) <= _BELOW_HEADING:
+            error.onset = min(error.onset, heading.onset)
+            heading.role, heading.onset = "cascade", Onset.NEUTRAL
 
 
 def _time_near(text: str, offset: int, line: str) -> float | None:
