@@ -1,6 +1,8 @@
-"""Exponential back-off: lengths of pauses, and pauses with random jitter for processes that retry."""
+"""Pauses before a retry: exponential back-off, with random jitter for processes that retry, and Retry-After."""
 
 import random
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 _MOST_DOUBLINGS = 30  # 2**30 s are 34 years; further ones could overflow
 
@@ -30,3 +32,26 @@ class Backoff:
     def reset(self) -> None:
         """Start with short pauses again, after a success."""
         self._failures = 0
+
+
+def retry_after_s(value: str | None, now: datetime | None) -> float | None:
+    """Seconds from a Retry-After header (RFC 9110, 10.2.3: seconds or a date); None if it is not valid.
+
+    Args:
+        value: the header; None: there is none.
+        now: what a date is compared with; None: not known, so that a date says nothing.
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    at = http_date(text)
+    return None if at is None or now is None else max(0.0, (at - now).total_seconds())
+
+
+def http_date(text: str) -> datetime | None:
+    """An aware date of HTTP; None if it is not valid."""
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at

@@ -1,8 +1,6 @@
-"""The time of the next attempt of a failed delivery: the schedule of Standard Webhooks, with jitter and Retry-After."""
+"""The time of the next attempt of a failed delivery: the schedule of Standard Webhooks, with jitter."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 LONGEST_RETRY_AFTER_S = 86_400.0
 
@@ -23,19 +21,3 @@ def pause_s(
         return None
     pause = schedule_s[tries] * (1 + jitter * chance)
     return pause if retry_after_s is None else max(pause, min(retry_after_s, LONGEST_RETRY_AFTER_S))
-
-
-def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds from a Retry-After header (RFC 9110, 10.2.3: seconds or a date); None if it is not valid."""
-    if value is None:
-        return None
-    text = value.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        at = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=UTC)
-    return max(0.0, (at - now).total_seconds())

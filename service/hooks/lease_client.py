@@ -6,12 +6,12 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from service.api_client import ApiClient, ApiResponse, ApiUnreachable
+from service.backoff import http_date, retry_after_s
 from service.clock import Clock
 from service.hooks.lease_parser import InvalidRequest, expiry_of, read_request
 from service.hooks.request import Request, Settled
@@ -219,7 +219,7 @@ def _checked(host: str, response: ApiResponse) -> Answer:
     """
     headers = response.headers
     if response.ok:
-        return Answer(response.status, response.body, _http_date(headers.get("date")), _retry_after(headers))
+        return Answer(response.status, response.body, http_date(headers.get("date", "")), _retry_after(headers))
     message = f"{host} answered {response.status}" + (f": {response.detail}" if response.detail else "")
     if response.status in GONE:
         raise LeaseLost(message)
@@ -228,22 +228,7 @@ def _checked(host: str, response: ApiResponse) -> Answer:
     raise ServiceRefused(message)
 
 
-def _http_date(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-
-
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from a number or a date; at most RETRY_AFTER_LONGEST_S."""
-    text = headers.get("retry-after", "").strip()
-    if text.isdecimal():
-        return min(float(text), RETRY_AFTER_LONGEST_S)
-    until, now = _http_date(text or None), _http_date(headers.get("date"))
-    if until is None or now is None:
-        return None
-    return min(max((until - now).total_seconds(), 0.0), RETRY_AFTER_LONGEST_S)
+    """Seconds, from a number or a date by the service's clock; at most RETRY_AFTER_LONGEST_S."""
+    seconds = retry_after_s(headers.get("retry-after"), http_date(headers.get("date", "")))
+    return None if seconds is None else min(seconds, RETRY_AFTER_LONGEST_S)

@@ -16,8 +16,8 @@ import httpcore2
 from httpcore2 import NetworkBackend, NetworkStream, SyncBackend
 
 from classifiers.redaction import redact
+from service.backoff import retry_after_s
 from service.deliveries.channels.channel import SENT, Outcome
-from service.deliveries.schedule import retry_after_s
 from service.internet_addresses import Network, inside, is_public
 
 GONE = 410

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.deliveries.schedule import pause_s, retry_after_s
+from service.backoff import retry_after_s
+from service.deliveries.schedule import pause_s
 from tests.service.deliveries.sample_messages import SENDING
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
