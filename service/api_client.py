@@ -16,7 +16,6 @@ import httpcore2
 
 MAX_ANSWER_BYTES = 16 << 20
 MAX_DETAIL_CHARACTERS = 300
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Hosts to which a token may go over plain HTTP."""
 _OK, _NOT_OK = 200, 300
 

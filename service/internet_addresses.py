@@ -1,4 +1,4 @@
-"""Which addresses of the internet are public, however they are written."""
+"""Which addresses are public, however they are written, and which are of this machine."""
 
 import ipaddress
 
@@ -14,6 +14,18 @@ _NOT_PUBLIC = (
     ipaddress.ip_network("192.0.0.0/24"),  # assigned for protocols (RFC 6890); Python regards some as public
     ipaddress.ip_network("168.63.129.16/32"),  # the platform of Azure, which answers virtual machines only
 )
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # what clients on this machine are told
+LAST_PORT = 65_535
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name is reachable from this machine only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def inside(address: Address, network: Network) -> bool:

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from service.errors import ConfigurationError
+from service.internet_addresses import LAST_PORT
 from service.messaging.kafka.config import is_topic, topic_clusters
 
 _BROKER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
 _IPV4_IN_IPV6 = IPv6Network("::ffff:0:0/96")
-LAST_PORT = 65_535
 MOST_OF_ALL_ADDRESSES = 1 / 16  # of IPv4 or IPv6: all private networks take 1/200, the public ones of IPv6 an eighth
 _NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, directions, surrogates, line separators
 

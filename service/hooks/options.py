@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from service import validation_words
-from service.api_client import LOOPBACK, address_of
+from service.api_client import address_of
 from service.errors import ConfigurationError, FieldError
+from service.internet_addresses import LAST_PORT, LOOPBACK
 
 PREFIX = "FAULTLINE_HOOK_"
-LAST_PORT = 65_535
 
 
 class HookOptions(BaseModel):

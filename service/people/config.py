@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from service.internet_addresses import LOOPBACK
 from service.people.attempts import LoginAttempts
 from service.people.identity import ClaimNames
 from service.people.roles import RoleMap
-
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +72,4 @@ def is_safe_address(url: object) -> bool:
         host = parts.hostname or ""
     except ValueError:
         return False
-    return host != "" and (parts.scheme == "https" or (parts.scheme == "http" and host in _THIS_MACHINE))
+    return host != "" and (parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK))

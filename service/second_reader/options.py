@@ -1,8 +1,9 @@
-"""Options of the second reader, and the check of its address. Nothing here imports the rest of the service."""
+"""Options of the second reader, and the check of its address. It imports only `internet_addresses`."""
 
-import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from service.internet_addresses import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,6 @@ def checked_url(url: str, *, allow_http: bool) -> str:
     plain = parts.username is None and not parts.query and not parts.fragment and not any(one.isspace() for one in url)
     if parts.scheme not in {"http", "https"} or not host or not plain:
         raise ValueError("an address without login, such as https://llm.example/v1")
-    if parts.scheme == "http" and not allow_http and not _is_loopback(host):
+    if parts.scheme == "http" and not allow_http and not is_loopback(host):
         raise ValueError("https://, or an address of this machine (FAULTLINE_SECOND_READER_ALLOW_HTTP allows others)")
     return url
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Annotated, Any, Protocol, cast
 from zoneinfo import ZoneInfo
 
@@ -23,6 +22,7 @@ from service.formats.field_reading import Skipped
 from service.goodput.records import ComparedGoodput, TrendPart
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService
+from service.internet_addresses import is_loopback
 from service.learning.promotion import Promotions
 from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
@@ -229,16 +229,6 @@ class Services:
         """Records not yet stored, by topic; None if this process does not know."""
         samples = [sample for metric in self.telemetry.lag.collect() for sample in metric.samples]
         return {sample.labels["topic"]: int(sample.value) for sample in samples} or None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a bind address is reachable from this machine only."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 async def services_of(request: Request) -> Services:

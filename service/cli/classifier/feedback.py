@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from classifiers import taxonomy
-from service.api_client import LOOPBACK, ApiClient, ApiResponse, ApiUnreachable, address_of
+from service.api_client import ApiClient, ApiResponse, ApiUnreachable, address_of
 from service.cli import exit_codes, output
 from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError, InvalidInput, NotFound, Unavailable
+from service.internet_addresses import LOOPBACK
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

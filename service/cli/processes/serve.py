@@ -18,10 +18,10 @@ from service.cli import output
 from service.cli.processes import start_checks
 from service.cli.processes.worker import configure_logging, exit_code_of, freeze_memory, run_worker, warn_if_root
 from service.errors import ConfigurationError, FaultlineError
+from service.internet_addresses import is_loopback
 from service.periodic import PeriodicTask
 from service.web.app import create_app
 from service.web.limits import connections
-from service.web.services import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,6 +15,7 @@ from service.cli import exit_codes, output
 from service.cli.argument_types import between
 from service.cli.processes import start_checks
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
+from service.internet_addresses import LAST_PORT
 from service.listeners import serve_metrics
 from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
@@ -22,7 +23,6 @@ from service.messaging.instance_id import claim
 from service.messaging.kafka.config import KafkaConfig, instance_id
 from service.messaging.kafka.topics import ensure_topic
 from service.messaging.supervisor import Supervisor
-from service.setting_checks import LAST_PORT
 from service.shutdown import ShutdownFlag, SignalShutdownFlag
 from service.telemetry import Telemetry
 
