@@ -14,6 +14,12 @@ PIECE: Final = 1 << 20
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
+def lower_case(text: str) -> str:
+    """The text in lower case, with every character at its position: some letters would get longer, and stay."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+
+
 class Literals:
     """An Aho-Corasick automaton over ASCII words. Building it takes some milliseconds: build it once.
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from classifiers.extraction.envelopes.daemon_lines import DAEMON_MARKS, is_of_daemon
 from classifiers.extraction.line_headers import parse_header
-from classifiers.literal_search import Literals
+from classifiers.literal_search import Literals, lower_case
 from classifiers.loose_patterns import least_opened_bound, without_upper_bounds
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, compile_set, is_short
 
@@ -256,9 +256,7 @@ class Scanner:
 
     def _piece(self, text: str, base: int, number: int, landmarks: set[str], *, of_events: bool) -> list[ScannedLine]:
         """The lines of a piece with a hit."""
-        low = text.lower()
-        if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
-            low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+        low = lower_case(text)
         is_hit = self._is_hit_in_events if of_events else self._is_hit_in_logs
         owners = self._owners_in_events if of_events else self._owners_in_logs
         is_landmark = self._is_landmark

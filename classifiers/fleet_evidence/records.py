@@ -44,6 +44,11 @@ class RelatedFailure:
     abstained: bool = False
     suspect_node: str | None = None
 
+    @property
+    def known_node(self) -> str | None:
+        """The node that it is known to be of: the suspected one, or its only one."""
+        return self.suspect_node or (self.nodes[0] if len(self.nodes) == 1 else None)
+
 
 @dataclass(frozen=True, slots=True)
 class FleetEvidence:

@@ -93,7 +93,7 @@ def _failures_on_node(evidence: FleetEvidence, weights: EvidenceWeights) -> list
     names = {short_name(node): node for node in sorted(evidence.nodes, reverse=True)}
     by_node: defaultdict[str, dict[str, RelatedFailure]] = defaultdict(dict)
     for other in relevant:
-        named = other.suspect_node or (other.nodes[0] if len(other.nodes) == 1 else None)
+        named = other.known_node
         if named is None or short_name(named) not in names or not _is_near(other, evidence, rule):
             continue
         jobs = by_node[short_name(named)]

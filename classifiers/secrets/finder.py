@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from classifiers.literal_search import Literals
+from classifiers.literal_search import Literals, lower_case
 from classifiers.secrets.arguments import BEFORE_OPTION, shell_lines
 from classifiers.secrets.formats import base64_markers, secret_formats
 from classifiers.secrets.named_values import NAMES, is_next_secret, is_secret_value, next_value, pattern_of
@@ -166,9 +166,7 @@ class SecretFinder:
         effort = effort or Effort()
         if effort.is_spent:
             return [(0, len(text))] if text else []
-        low = text.lower()
-        if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
-            low = "".join(letter if len(letter.lower()) != 1 else letter.lower() for letter in text)
+        low = lower_case(text)
         before = Effort(effort.secrets, effort.markers)
         most = 0 if first_alone else effort.secrets
         options: list[int] = []

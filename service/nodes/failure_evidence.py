@@ -67,7 +67,7 @@ def read(reading: ReadSession, attempts: Sequence[FailedAttempt]) -> list[FleetE
         of_user[other.fingerprint, other.user] += 1
         if len(alike_here) < KEPT_MOST and of_user[other.fingerprint, other.user] <= OF_USER_MOST:
             alike_here.append(other)
-        named = other.suspect_node or (other.nodes[0] if len(other.nodes) == 1 else None)
+        named = other.known_node
         if named is not None and len(by_node[cluster, short_name(named)]) < KEPT_MOST:
             by_node[cluster, short_name(named)].append(other)
     usual = _usual(before)

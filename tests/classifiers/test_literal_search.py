@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers import literal_search
-from classifiers.literal_search import Literals
+from classifiers.literal_search import Literals, lower_case
 
 WORDS = ("err", "error", "rro", "?x")
 
@@ -41,3 +41,9 @@ def test_a_long_text_is_searched_piece_by_piece_with_the_same_matches(
 def test_a_word_that_is_not_ascii_is_refused_and_named() -> None:
     with pytest.raises(ValueError, match="fäil"):
         Literals(["error", "fäil"])
+
+
+def test_lower_case_keeps_every_position() -> None:
+    text = "İSTANBUL Ω FAILED"
+    assert lower_case(text) == "İstanbul ω failed"
+    assert lower_case(text).index("failed") == text.index("FAILED")
