@@ -121,7 +121,7 @@ def fit(
     layer = SiteLayer(
         fitted.support(),
         memory,
-        label_groups.agreement(groups),
+        label_groups.share_agreeing(groups),
         calibration,
         about,
         _changed_confidence(verdicts.changed),

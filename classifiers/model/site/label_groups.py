@@ -133,7 +133,7 @@ def entry_of(group: LabelledGroup) -> MemoryEntry:
     )
 
 
-def agreement(groups: Iterable[LabelledGroup]) -> float:
+def share_agreeing(groups: Iterable[LabelledGroup]) -> float:
     """Share of labels that agree with the label of their group, shrunk towards `PRIOR_AGREEMENT`."""
     several = [group for group in groups if len(group.members) + group.dissenting > 1]
     agreeing = sum(len(group.members) for group in several)
