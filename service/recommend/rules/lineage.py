@@ -46,7 +46,7 @@ class Window:
     name = "resubmits of this job in a while"
 
     def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
-        """Holds; the rule is evaluated again later."""
+        """Holds until the window has room again; then `service.automation.housekeeping` releases the request."""
         limits = context.policy.limits
         most = limits.user_per_window if context.user_side else limits.infra_per_window
         since = context.facts.now - timedelta(hours=limits.window_hours)

@@ -49,7 +49,7 @@ class Rate:
     name = "rate"
 
     def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
-        """Holds; the rule is evaluated again later."""
+        """Holds for now; the rate is checked again when a hook leases the request."""
         rate, limits = context.facts.rate, context.policy.limits
         if rate.cluster >= limits.rate_per_cluster:
             slots = {"count": rate.cluster, "minutes": limits.rate_minutes}
