@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from classifiers.model import constants
 from service.web.api.schemas import schema
 from service.web.app import API
 from service.web.request_gate import API_PREFIX
@@ -168,3 +169,8 @@ def test_the_pages_have_the_word(term: str, text: str) -> None:
     words = re.findall(r'"([^"]+)"', text)
     assert words, term
     assert [word for word in words if word.lower() not in page_text()] == [], term
+
+
+def test_the_glossary_has_the_threshold_of_failures_with_node_events() -> None:
+    below = f"below {constants.EVENTS_ANSWERED_FROM:.2f} if the failure has node events"
+    assert below in " ".join(TERMS["Abstained"].split())
