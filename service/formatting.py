@@ -12,6 +12,9 @@ from service.contracts.page import COUNT_LIMIT
 
 LONGEST = 4_000  # characters of one text that a page shows at most; log and API have the whole text
 
+# What chats, wikis and mail programs turn into mentions and links in any text.
+MENTION = re.compile(r"[@\uff20\ufe6b](?=\S)")
+WWW = re.compile(r"(?i)\bwww\.")
 # Characters that reorder text or that nobody sees: Default_Ignorable_Code_Point of the Unicode database
 # (DerivedCoreProperties.txt), the separators of lines and paragraphs, annotations, and the blank pattern of Braille.
 _UNSEEN = (

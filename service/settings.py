@@ -15,7 +15,7 @@ from service.learning.records import RetrainSchedule
 from service.log_storage.options import LogStorageOptions
 from service.log_storage.options import checked_url as log_store_url
 from service.messaging.kafka.config import KafkaConfig
-from service.people.records import OIDC_SCOPES, LoginOptions
+from service.people.records import OIDC_SCOPES, SHORTEST_SECRET, LoginOptions
 from service.second_reader.options import SecondReaderOptions, checked_url
 from service.setting_texts import PREFIX
 
@@ -48,7 +48,6 @@ PRIVATE_NETWORKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 LARGEST = 2**31 - 1  # of a count
 LONGEST_SHOWN = 200  # characters of a wrong value in a message
 LONGEST_DAYS = 36_500  # a hundred years; the calendar ends at year 9999
-SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 
 CommaSeparated = tuple[str, ...]
 

@@ -18,6 +18,11 @@ def instant_of(value: object) -> datetime | None:
         return None
 
 
+def iso_text(at: datetime | None) -> str | None:
+    """A time as verdicts write it: ISO 8601 with the offset of its zone; None stays None."""
+    return None if at is None else at.isoformat()
+
+
 def rfc3339(at: datetime) -> str:
     """A time in UTC as events, URLs and APIs write it: with `Z` for its zone."""
     return at.isoformat().replace("+00:00", "Z")

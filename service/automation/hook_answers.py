@@ -6,11 +6,12 @@ from service.automation import incident_probes, lineage, notifications, outcome_
 from service.automation.time_limits import LONGEST_RETRY_S, MAX_TRIES
 from service.backoff import pause_after
 from service.clock import Clock
+from service.contracts.advice import AckResult
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import storm_key
-from service.resubmissions.records import AckResult, HookAnswer, Request, StoredRequest
+from service.resubmissions.records import HookAnswer, Request, StoredRequest
 
 # An expired lease leaves the request waiting or held; its last holder may still report the result.
 _ANSWERABLE = frozenset({"leased", "waiting", "held"})

@@ -23,6 +23,7 @@ RESUBMIT_OF_LABEL = "faultline/resubmit-of"
 
 
 ActionKind = Literal["requeue", "submit"]
+AckResult = Literal["done", "already_done", "refused", "unknown"]  # a hook's answer to a request
 # act: a request is created. would_have: shadow mode, recorded only. advise: a recommendation to a person.
 Mode = Literal["act", "would_have", "advise"]
 

@@ -30,7 +30,7 @@ from classifiers.redaction import redact
 from service import validation_words
 from service.contracts.field_removal import places_of, without, without_frames
 from service.errors import FieldError, UnreadableRecord
-from service.times import EARLIEST, LATEST
+from service.times import EARLIEST, LATEST, iso_text
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ NODES_MOST = 100_000
 LOGS_MOST = 20_000
 LABELS_MOST = 10_000
 PROBLEMS_MOST = 20
+LARGEST_COUNT = 2**53  # of bytes, GPUs ...: a number in JSON is exact up to it
 # Wrong values of these refuse an event; wrong values of all others are dropped.
 REQUIRED = frozenset({"schema", "event_id", "cluster", "job_id", "status", "ended_at"})
 # A wrong field hides at most that of the object around it.
@@ -76,7 +77,7 @@ def _in_utc(value: datetime) -> datetime:
 # Control characters are not allowed in names that become part of keys, URLs and file names.
 Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
 # Strict: "1" and 1.0 are not counts.
-Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT, strict=True)]
 ExitCode = Annotated[int, Field(ge=0, le=255, strict=True)]
 Rank = Annotated[int, Field(ge=0, le=2**31, strict=True)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_as_text), AfterValidator(_in_utc)]
@@ -101,6 +102,7 @@ class Status(StrEnum):
 FAILURE_STATUSES = tuple(
     sorted((Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.NODE_FAIL, Status.EVICTED, Status.HUNG))
 )
+FINISHED_STATUSES = (*FAILURE_STATUSES, Status.SUCCEEDED.value)  # the denominator of the failure rate
 CLASSIFIED_STATUSES = frozenset(FAILURE_STATUSES) | {Status.PREEMPTED, Status.CANCELLED}
 
 
@@ -253,7 +255,7 @@ class JobCompletion(_Open):
         if self.event_id is not None:
             return self.event_id
         which: list[Any] = (
-            [self.attempt] if self.attempt is not None else [_instant(self.started_at), _instant(self.ended_at)]
+            [self.attempt] if self.attempt is not None else [iso_text(self.started_at), iso_text(self.ended_at)]
         )
         return hashlib.sha256(orjson.dumps([self.cluster, self.job_id, *which, self.status.value])).hexdigest()
 
@@ -301,10 +303,6 @@ def _with_utc(entry: Any) -> Any:
             if parsed.tzinfo is None:
                 return entry | {"at": parsed.replace(tzinfo=UTC)}
     return entry
-
-
-def _instant(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()
 
 
 def _expected(problem: ErrorDetails) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from classifiers.contracts import ChainStep, ContextLine, Evidence, LogVerdict, Suspect, Verdict
 from service.contracts.advice import Action, Advice
+from service.times import iso_text
 
 SCHEMA: Final = "verdict/1"
 
@@ -38,7 +39,7 @@ def wire_of(
         "missing": list(verdict.missing),
         "progress": None
         if progress is None
-        else {"step": progress.step, "checkpoint": progress.checkpoint, "at": _time(progress.at)},
+        else {"step": progress.step, "checkpoint": progress.checkpoint, "at": iso_text(progress.at)},
         "fingerprint": verdict.fingerprint,
         "mitigations": [
             {"code": one.code, "score": float(round(one.score, 4)), "text": one.text} for one in advice.mitigations
@@ -70,10 +71,6 @@ def wire_of(
     }
 
 
-def _time(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()
-
-
 def _evidence(line: Evidence) -> dict[str, Any]:
     return {
         "rank": line.rank,
@@ -100,7 +97,7 @@ def _action(action: Action | None) -> dict[str, Any] | None:
         "exclude_nodes": list(action.exclude_nodes),
         "resume_from": action.resume_from,
         "changes": json_types(action.changes),
-        "not_before": _time(action.not_before),
+        "not_before": iso_text(action.not_before),
         "ask_scheduler": action.ask_scheduler,
     }
 
@@ -113,7 +110,7 @@ def _context(line: ContextLine) -> dict[str, Any]:
         "weight": float(round(line.weight, 3)),
         "cause": line.cause,
         "node": line.node,
-        "at": _time(line.at),
+        "at": iso_text(line.at),
         "gpu": line.gpu,
     }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from service.contracts.event import JobCompletion, from_object, named, shortened
+from service.contracts.event import LARGEST_COUNT, JobCompletion, from_object, named, shortened
 from service.errors import FieldError, UnreadableRecord
 from service.times import instant_of
 
@@ -39,7 +39,7 @@ def whole(obj: Mapping[str, Any], key: str, within: str = "", *, least: int = 0)
     value = obj.get(key)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**53:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST_COUNT:
         raise unreadable(f"{within}{key}", f"an integer ≥ {least}", value)
     return value
 

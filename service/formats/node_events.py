@@ -23,9 +23,8 @@ from service.formats.field_reading import Skipped
 from service.formats.node_records import dcgm, kernel, kubernetes
 from service.formats.node_records.kinds import gpu_in, of_text
 from service.formats.slurm import topology, topology_file
-from service.nodes.records import NewNodeEvent, NodeReport
+from service.nodes.records import TEXT_MOST, NewNodeEvent, NodeReport
 
-TEXT_MOST = 2_000  # characters kept
 RECORD_MOST = 1024 * 1024  # bytes
 _BEGINNING = 64 * 1024  # bytes; comments may come first
 _DEEPEST = 4

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from service.clock import Clock
+from service.contracts.advice import AckResult
 from service.errors import ConfigurationError
-from service.hooks.request import Failed, Result, Settled
+from service.hooks.request import Failed, Settled
 
 log = logging.getLogger(__name__)
 
@@ -230,6 +231,6 @@ def _decode(content: bytes) -> Intent:
 def _outcome(plain: Mapping[str, Any]) -> Settled | Failed:
     if "error" in plain:
         return Failed(plain["error"], plain["retry_after_s"])
-    if plain["result"] not in get_args(Result):
+    if plain["result"] not in get_args(AckResult):
         raise ValueError("expected a known result")
-    return Settled(cast("Result", plain["result"]), plain["detail"], plain["new_job_id"])
+    return Settled(cast("AckResult", plain["result"]), plain["detail"], plain["new_job_id"])

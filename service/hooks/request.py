@@ -8,12 +8,10 @@ calls `inspect` again.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from service.contracts.advice import OPT_IN_LABEL, ActionKind
+from service.contracts.advice import OPT_IN_LABEL, AckResult, ActionKind
 from service.times import instant_of
-
-Result = Literal["done", "already_done", "refused", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Ready:
 class Settled:
     """The final outcome of a request. `new_job_id`: the job started for it, if any."""
 
-    result: Result
+    result: AckResult
     detail: str
     new_job_id: str | None = None
 

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from classifiers.fleet_evidence import evidence_weights
 from classifiers.redaction import redact
 from service.clock import Clock
+from service.contracts.event import CLOCK_TOLERANCE
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput
@@ -17,7 +18,6 @@ from service.nodes.records import DaySums, KnownPlace, NewNodeEvent, NodePlace, 
 from service.nodes.settings import FleetSettings
 from service.times import bounded
 
-CLOCK_TOLERANCE = timedelta(days=1)
 MAX_AGE = timedelta(days=30)  # older events do not revise verdicts
 NOTE_MOST = 500  # characters
 

@@ -12,6 +12,7 @@ from classifiers.fleet_evidence.evidence_weights import Severity
 
 NodeSort = Literal["-suspicion", "node"]
 PLACE_NAME_MOST = 100  # characters
+TEXT_MOST = 2_000  # characters kept of the text of an event
 NODE_NAME_MOST = 200  # characters, as in node-event/1
 
 

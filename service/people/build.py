@@ -7,10 +7,9 @@ from hashlib import sha256
 from service.errors import ConfigurationError
 from service.people.config import LoginMethods, Provider, Proxy, is_safe_address
 from service.people.identity import ClaimNames
-from service.people.records import LoginOptions
+from service.people.records import SHORTEST_SECRET, LoginOptions
 from service.people.roles import parse_roles
 
-SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 # RFC 6749, section 3.3.
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 OIDC_SCOPES = ("openid", "profile", "email")  # what an identity provider is asked for
+SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 COMMAND_LINE = "the command line"  # who acts, in the audit log and in records, where a command does
 Scope = Literal["ingest", "publish", "labels", "hook", "read", "act", "admin"]
 

@@ -3,15 +3,13 @@
 import re
 from collections.abc import Iterable
 
-from service.formatting import gpu_hours
+from service.formatting import MENTION, WWW, gpu_hours
 from service.reports import chart
 from service.reports.document import Report, Section, Table
 
 _ACTS = re.compile(r"([\\`*_{}\[\]<>#|~!&$])")
 # What chats, wikis and mail programs turn into links and mentions in any text.
 _SCHEME = re.compile(r":(?=//)")
-_WWW = re.compile(r"(?i)\bwww\.")
-_MENTION = re.compile(r"[@\uff20\ufe6b](?=\S)")
 _BREAKS = re.compile(r"[\r\n\x00-\x1f\x7f]+")
 
 
@@ -52,7 +50,7 @@ def render(report: Report) -> str:
 
 def text(raw: str) -> str:
     """The text on one line with Markdown characters escaped, and without links and mentions."""
-    unlinked = _WWW.sub("www[.]", _SCHEME.sub("[:]", _MENTION.sub("(at)", _BREAKS.sub(" ", raw))))
+    unlinked = WWW.sub("www[.]", _SCHEME.sub("[:]", MENTION.sub("(at)", _BREAKS.sub(" ", raw))))
     return _ACTS.sub(r"\\\1", unlinked)
 
 

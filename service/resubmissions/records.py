@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from classifiers.taxonomy import Side
-from service.contracts.advice import ActionKind, Outcome, Plan
+from service.contracts.advice import AckResult, ActionKind, Outcome, Plan
 
 RequestState = Literal[
     "shadow", "held", "waiting", "leased", "done", "failed", "refused", "unknown", "withdrawn", "expired"
@@ -20,9 +20,6 @@ OPEN_STATES = ("held", "waiting", "leased")
 """States of a request that may still be executed."""
 HOLD_TIME = timedelta(days=7)
 """How long a request stays held for an incident, a storm or a person before it expires: over a weekend (judgement)."""
-
-
-AckResult = Literal["done", "already_done", "refused", "unknown"]
 
 
 Mark = Literal["never", "hold"]

@@ -26,7 +26,6 @@ from service.web.url_times import instant
 from service.weeks import Week
 
 DEFAULT_RANGE = "24h"
-LONGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)

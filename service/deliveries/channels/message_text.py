@@ -6,7 +6,7 @@ from html import escape
 
 from service.deliveries.channels.channel import failure_link, summary, verdict_of
 from service.deliveries.records import REPORT_SUBSCRIPTION, DueDelivery
-from service.formatting import escape_invisible
+from service.formatting import MENTION, WWW, escape_invisible
 
 SHOWN = 10  # messages listed in a digest
 REPORTS = frozenset({"report.published", REPORT_SUBSCRIPTION})
@@ -26,7 +26,6 @@ HELD_BY = {  # what a hold waits for, if not for a repair
 # Receivers turn `@here`, `<!channel>`, `[text](address)` and addresses into mentions and links. Texts of jobs are
 # written so that people can still read them and receivers cannot: `(at)here`, `‹!channel›`, `https[:]//example[.]com`.
 _ONE_LINE = str.maketrans({"<": "‹", ">": "›", "\n": " ", "\t": " "})
-_MENTION = re.compile(r"[@\uff20\ufe6b](?=\S)")
 _MARKDOWN_LINK = re.compile(r"\](?=[(:])")
 _SCHEME = re.compile(r"(?i)\b(mailto|tel|sms|callto|javascript|data|vbscript|file|slack|msteams|discord):(?=\S)")
 # Receivers link names without a scheme too, if they end like a domain or an address follows.
@@ -36,15 +35,14 @@ _BARE = re.compile(
     rf"(?i)(?<=[a-z0-9-])\.(?=(?:{_DOMAINS})\b(?!\.[a-z0-9])|(?:com?|ac|edu|gov|net|org)\.[a-z]{{2}}\b"
     r"|[a-z]{2,24}[/:?#]\S)"
 )
-_WWW = re.compile(r"(?i)\bwww\.")
 
 
 def plain_text(text: str) -> str:
     """The text on one line, without anything that a receiver may turn into a mention, a link or markup."""
     one_line = str(escape_invisible(text.translate(_ONE_LINE)))
-    unmentioned = _MARKDOWN_LINK.sub("] ", _MENTION.sub("(at)", one_line))
+    unmentioned = _MARKDOWN_LINK.sub("] ", MENTION.sub("(at)", one_line))
     unlinked = _SCHEME.sub(r"\1[:]", unmentioned.replace("://", "[:]//"))
-    return _BARE.sub("[.]", _WWW.sub("www[.]", unlinked))
+    return _BARE.sub("[.]", WWW.sub("www[.]", unlinked))
 
 
 def title(messages: Sequence[DueDelivery]) -> str:

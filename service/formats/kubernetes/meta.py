@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from service.contracts.event import Status
+from service.contracts.event import LARGEST_COUNT, Status
 from service.formats import field_reading
 
 # Fields without which a record is read all the same, with all that is below them.
@@ -24,7 +24,6 @@ _SUFFIXES: dict[str, Decimal | int] = {
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50,
 }  # fmt: skip
 _QUANTITY = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)(|m|k|[MGTP]i?|Ki)")
-_MOST = 2**53
 _QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "queue")
 _GPU_TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
 # Kinds that own Jobs, whose own end is read, with their API: of JobSet, of Kubeflow's trainer v2 and v1, of KubeRay.
@@ -162,7 +161,7 @@ def retry_index(meta: Meta) -> int | None:
     """Return the number of the attempt if a controller gives it."""
     for key in ("jobset.sigs.k8s.io/restart-attempt", "batch.kubernetes.io/job-index-failure-count"):
         value = meta.labels.get(key, meta.annotations.get(key))
-        if isinstance(value, str) and value.isdecimal() and len(value) < len(str(_MOST)):
+        if isinstance(value, str) and value.isdecimal() and len(value) < len(str(LARGEST_COUNT)):
             return int(value)
     return None
 
@@ -310,23 +309,26 @@ def pod_spec_facts(spec: Mapping[str, Any], within: str, *, pods: int = 1) -> di
     return {
         "image": field_reading.text(containers[0], "image", f"{within}containers."),
         "command": _command(containers[0]),
-        "gpus": min(gpus * pods, _MOST) or None,
+        "gpus": min(gpus * pods, LARGEST_COUNT) or None,
         "gpu_type": gpu_type,
-        "requested": {"cpus": min(cpus * pods, _MOST) or None, "memory_bytes": min(memory * pods, _MOST) or None},
+        "requested": {
+            "cpus": min(cpus * pods, LARGEST_COUNT) or None,
+            "memory_bytes": min(memory * pods, LARGEST_COUNT) or None,
+        },
     }
 
 
 def quantity(value: Any, *, up: bool = False) -> int | None:
     """Convert a Kubernetes quantity (`500m`, `16Gi`, 8) to an integer; None if it is invalid."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return min(max(value, 0), _MOST)
+        return min(max(value, 0), LARGEST_COUNT)
     if not isinstance(value, str):
         return None
     hit = _QUANTITY.fullmatch(value)
     if hit is None:
         return None
     number = Decimal(hit[1]) * _SUFFIXES[hit[2]]
-    if number > _MOST:
+    if number > LARGEST_COUNT:
         return None
     return int(number) + (1 if up and number != int(number) else 0)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from service.contracts.event import JobCompletion, Status
+from service.contracts.event import LARGEST_COUNT, JobCompletion, Status
 from service.formats import field_reading
 from service.formats.field_reading import Skipped
 from service.formats.slurm.nodes import expand_nodes
@@ -198,7 +198,6 @@ def _node_events(failed_node: str | None, state: str, job: int, at: datetime) ->
 
 _UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}  # a bare number is MiB
 _AMOUNT = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)([KMGTP]?)", re.IGNORECASE)
-_MOST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +227,11 @@ def read_tres(text: str | None) -> TrackableResources:
 
 
 def _whole(text: str | None) -> int | None:
-    if text is None or not text.isdecimal() or len(text) > len(str(_MOST)):
+    if text is None or not text.isdecimal() or len(text) > len(str(LARGEST_COUNT)):
         return None
-    return min(int(text), _MOST)
+    return min(int(text), LARGEST_COUNT)
 
 
 def _bytes(text: str | None) -> int | None:
     hit = _AMOUNT.fullmatch(text or "")
-    return None if hit is None else min(int(Decimal(hit[1]) * _UNITS[hit[2].upper()]), _MOST)
+    return None if hit is None else min(int(Decimal(hit[1]) * _UNITS[hit[2].upper()]), LARGEST_COUNT)

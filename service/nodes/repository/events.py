@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, delete, exists, func, or_, select, text, tuple_
 
 from service.contracts.page import Page
-from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
+from service.nodes.records import TEXT_MOST, NewNodeEvent, StoredNodeEvent, Window
 from service.nodes.tables import node_events
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
@@ -15,7 +15,6 @@ from service.sql.portable import KeyJoin
 from service.sql.reader import TimedReader
 from service.sql.types import clean, short, utc
 
-TEXT_MOST = 2_000  # characters
 _CHUNK = 200
 _BATCH = 500
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, literal_column, select
 
-from service.contracts.event import FAILURE_STATUSES, Status
+from service.contracts.event import FAILURE_STATUSES, FINISHED_STATUSES
 from service.failures.tables import failures
 from service.goodput.repository import runs
 from service.jobs.repository import neighbours
@@ -16,8 +16,6 @@ from service.reports.records import EVERYTHING
 from service.sql.types import utc
 from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository.scope_conditions import ended_within
-
-_FINISHED = (*FAILURE_STATUSES, Status.SUCCEEDED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class WeeklyJobReader:
 
     def lineages(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> int:
         """The number of lineages that finished in a period: a job and its resubmissions are one."""
-        finished = (*ended_within(jobs, since, until, scope), jobs.c.status.in_(_FINISHED))
+        finished = (*ended_within(jobs, since, until, scope), jobs.c.status.in_(FINISHED_STATUSES))
         attempts = runs.attempts_of_runs(self._connection, finished)
         return int(self._connection.execute(select(func.coalesce(func.sum(attempts.c.begins), 0))).scalar_one())
 
@@ -107,7 +105,7 @@ def _ended(connection: Connection, bounds: Sequence[datetime], scope: Scope) -> 
             *neighbours.columns(neighbours.THIS, lambda column: column),
             *neighbours.columns("next_", following),
         )
-        .where(*ended_within(jobs, bounds[0], bounds[-1], scope), jobs.c.status.in_(_FINISHED))
+        .where(*ended_within(jobs, bounds[0], bounds[-1], scope), jobs.c.status.in_(FINISHED_STATUSES))
         .subquery()
     )
     goes_on = and_(found.c.next_ended_at.is_not(None), neighbours.same_job(connection, found, neighbours.THIS, "next_"))

@@ -12,10 +12,9 @@ from hashlib import blake2b
 
 from sqlalchemy import and_, exists, func, or_, select, update
 
-from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
+from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL, AckResult
 from service.incidents.tables import incidents
 from service.resubmissions.records import (
-    AckResult,
     HookAnswer,
     Lease,
     Mark,

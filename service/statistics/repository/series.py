@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from service.contracts.event import FAILURE_STATUSES, Status
+from service.contracts.event import FAILURE_STATUSES, FINISHED_STATUSES
 from service.sql.types import utc
 from service.statistics.records import PeriodCount, Scope
 from service.statistics.repository import rollups, row_counts, sums
@@ -24,7 +24,6 @@ MOST_PARTS = 400  # of a series; for longer periods the latest ones
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 # The calendar has no week before the first and after the last of these: a series begins and ends within it.
 _EARLIEST, _LATEST = datetime(1, 2, 1, tzinfo=UTC), datetime(9999, 12, 1, tzinfo=UTC)
-ENDED = (*FAILURE_STATUSES, Status.SUCCEEDED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def read(
         return found[_MONDAY + (at - _MONDAY) // step * step]
 
     for row in jobs_of(split, scope, step):
-        if row.status not in ENDED:
+        if row.status not in FINISHED_STATUSES:
             continue
         part = part_of(row.at)
         part.finished += row.jobs

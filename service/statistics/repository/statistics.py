@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from service.contracts.event import FAILURE_STATUSES, Status
+from service.contracts.event import FAILURE_STATUSES, FINISHED_STATUSES, Status
 from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.tables import dead_letters
 from service.failures.tables import failures, pending_logs
@@ -193,7 +193,7 @@ class StatisticsReader:
         for row in series.count_jobs(self._connection, parts, scope, _HOUR):
             if row.status in FAILURE_STATUSES:
                 failed[row.at] += row.jobs
-            if row.status in series.ENDED:
+            if row.status in FINISHED_STATUSES:
                 finished[row.at] += row.jobs
         for row in series.count_failures(self._connection, parts, scope, _HOUR):
             sides[row.at][row.side] += row.jobs

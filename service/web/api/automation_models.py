@@ -5,9 +5,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.contracts.advice import AckResult
 from service.contracts.event import Key
 from service.incidents.records import Incident, IncidentJob, IncidentKind, IncidentNote, MemberCounts
-from service.resubmissions.records import AckResult, Rate, Request, RequestState, Switch
+from service.resubmissions.records import Rate, Request, RequestState, Switch
 
 Token = Annotated[str, Field(min_length=1, max_length=100)]
 Detail = Annotated[str, Field(max_length=4_000)]

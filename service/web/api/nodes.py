@@ -2,19 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from service.failures.records import FailureRow
 from service.nodes.records import NodeRow, NodeSort, StoredNodeEvent
 from service.web import node_views
-from service.web.api.parameters import ClusterInPath, Cursor, Limit, Text
+from service.web.api.parameters import ClusterInPath, Cursor, Limit, NodeInPath, Text
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
 
 router = APIRouter(tags=["nodes"])
-Node = Annotated[str, Path(max_length=200)]
 
 
 class NodesPage(BaseModel):
@@ -71,7 +70,7 @@ def get_nodes(
 def get_node(
     services: InjectedServices,
     cluster: ClusterInPath,
-    node: Node,
+    node: NodeInPath,
     limit: Annotated[int, Query(ge=1, le=500, description="maximum number of events")] = 50,
     cursor: Cursor = None,
 ) -> NodeAnswer:
@@ -90,7 +89,7 @@ def get_node(
     "/nodes/{cluster}/{node:path}:repaired", dependencies=[ACT], responses=answers(400, 401, 403, 404, 422, 503)
 )
 def repaired(
-    request: Request, services: InjectedServices, cluster: ClusterInPath, node: Node, body: Repaired | None = None
+    request: Request, services: InjectedServices, cluster: ClusterInPath, node: NodeInPath, body: Repaired | None = None
 ) -> RepairedAnswer:
     """Record a repair: earlier failures no longer count against the node."""
     given = body or Repaired()

@@ -12,17 +12,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import FieldError, InvalidInput
 from service.groups.records import GroupFilter, GroupState
+from service.sql.types import HIGHEST_ID
 from service.web.api.automation_models import Comment
 from service.web.auth import ACT, OWN, ActionRequest, Principal
 from service.web.services import InjectedServices
 from service.web.url_times import When
-from service.web.views import LONGEST_ID, FailureQuery, given_texts
+from service.web.views import FailureQuery, given_texts
 
 # Stands for a slash of a cluster's name until the path has been matched; a private character that no name contains.
 _SLASH = "\ue000"
 _CLUSTER_WITH_SLASH = re.compile(rb"((?:/[^/]+)*?/(?:nodes|jobs)/)([^/]*%2[Ff][^/]*)(/.+)")
 ClusterInPath = Annotated[str, Path(max_length=200), AfterValidator(lambda name: name.replace(_SLASH, "/"))]
-Id = Annotated[int, Path(ge=1, le=LONGEST_ID)]
+NodeInPath = Annotated[str, Path(max_length=200)]
+Id = Annotated[int, Path(ge=1, le=HIGHEST_ID)]
 Limit = Annotated[int, Query(ge=1, le=500, description="maximum number of items")]
 Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor` of the previous page")]
 Since = Annotated[When | None, Query(description="ended at or after")]

@@ -15,6 +15,7 @@ from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
 from service.feedback.records import WithdrawnGroupLabel
 from service.groups.records import FACETS, GroupDetail, GroupFilter, GroupHour, GroupRow, GroupSort, GroupState
+from service.sql.types import HIGHEST_ID
 from service.times import bounded
 from service.web import group_views, views
 from service.web.api.parameters import GroupTexts, Id, group_filter
@@ -179,7 +180,7 @@ def act_on_many(
     back: Annotated[str, Form(max_length=2_000)] = "",
 ) -> RedirectResponse:
     """Apply one action to all selected groups."""
-    chosen = [number for number in dict.fromkeys(group or ()) if 1 <= number <= views.LONGEST_ID]
+    chosen = [number for number in dict.fromkeys(group or ()) if 1 <= number <= HIGHEST_ID]
     if not chosen:
         raise InvalidInput("no group is selected", (FieldError("group", "one or more groups"),))
     given = _action(form.services, action, span=span, to=to)

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service import weeks
 from service.feedback import label_queue
 from service.feedback.records import FeedbackInput
+from service.sql.types import HIGHEST_ID
 from service.web import views
 from service.web.auth import READ
 from service.web.group_requests import FeedbackGiven, feedback_input
@@ -25,7 +26,7 @@ def next_label(
     request: Request,
     services: InjectedServices,
     notice: Text = None,
-    group: Annotated[int | None, Query(ge=1, le=views.LONGEST_ID)] = None,
+    group: Annotated[int | None, Query(ge=1, le=HIGHEST_ID)] = None,
 ) -> HTMLResponse:
     """The group whose label is worth most, with the logs of its newest failure, and those after it.
 
@@ -51,8 +52,8 @@ def next_label(
 @router.post("/feedback/next")
 def label(
     form: ActForm,
-    group: Annotated[int, Form(ge=1, le=views.LONGEST_ID)],
-    failure: Annotated[int, Form(ge=1, le=views.LONGEST_ID)],
+    group: Annotated[int, Form(ge=1, le=HIGHEST_ID)],
+    failure: Annotated[int, Form(ge=1, le=HIGHEST_ID)],
     cause: Annotated[str, Form(max_length=40)] = "",
     note: Annotated[str, Form(max_length=4_000)] = "",
     unsure: Annotated[str, Form(max_length=10)] = "",

@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import UTC
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.contracts.page import Page
 from service.nodes.records import NodeRow, NodeSort
 from service.statistics.records import SIDES
 from service.web import node_views, views
-from service.web.api.parameters import ClusterInPath
+from service.web.api.parameters import ClusterInPath, NodeInPath
 from service.web.auth import READ
 from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
@@ -27,7 +27,6 @@ MESSAGES = {
     "yes": "The repair is recorded. Failures before it no longer count against the node.",
     "no": "A later repair is already recorded; nothing changed.",
 }
-Node = Annotated[str, Path(max_length=200)]
 
 
 @router.get("/nodes", dependencies=[READ])
@@ -67,7 +66,7 @@ def node(
     request: Request,
     services: InjectedServices,
     cluster: ClusterInPath,
-    node: Node,
+    node: NodeInPath,
     period: PeriodOfUrl,
     cursor: Text = None,
     repaired: Text = None,
@@ -113,7 +112,7 @@ def node(
 
 @router.post("/nodes/{cluster}/{node:path}/repaired")
 def repaired(
-    form: ActForm, cluster: ClusterInPath, node: Node, note: Annotated[str, Form(max_length=500)] = ""
+    form: ActForm, cluster: ClusterInPath, node: NodeInPath, note: Annotated[str, Form(max_length=500)] = ""
 ) -> RedirectResponse:
     """Record a repair, then show the node."""
     done = form.services.node_event_intake.repaired(cluster, node, by=form.actor, note=note.strip() or None)

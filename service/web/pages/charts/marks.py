@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from urllib.parse import quote
 
+from service.formatting import many
 from service.learning.records import PACKAGED
 from service.web.services import Services
 
@@ -50,7 +51,7 @@ def find(services: Services, since: datetime, until: datetime, *, cluster: str |
             "incident",
             one.title or one.value,
             (f"I-{one.id}", f"/incidents/{one.id}"),
-            f"{_counted(one.jobs, 'job')} of {_counted(one.users, 'user')}{'' if one.closed_at else ', still open'}",
+            f"{many(one.jobs, 'job')} of {many(one.users, 'user')}{'' if one.closed_at else ', still open'}",
         )
         for one in incidents
     ]
@@ -88,7 +89,3 @@ def places(marks: Sequence[Mark], limits: Sequence[datetime]) -> list[tuple[int,
 
 def _layer(name: str) -> str:
     return "the packaged model" if name == PACKAGED else name
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -7,14 +7,13 @@ from typing import Any
 
 from classifiers.contracts import LogStream
 from service.failures.records import FailureDetail
-from service.web.pages.failure.timeline import log_time
+from service.web.pages.failure.timeline import LAST_LINES, log_time
 
 WIDTH, LEFT = 1000, 90  # in chart units
 TALLEST_ROW, LOWEST_ROW, TALLEST = 18.0, 3.0, 420.0
 LABELS = 12  # ranks whose number is written beside the chart
 LABEL_ROOM = 14.0  # in chart units, between two labels
 MOST_RANKS = 512
-LAST_LINES = 60  # last lines of a stream searched for a time
 _ORDER = {"initiating": 0, "cascade": 1, "teardown": 2}
 
 
