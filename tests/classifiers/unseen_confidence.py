@@ -90,7 +90,7 @@ def plane(points: Sequence[tuple[float, float, bool]]) -> tuple[float, float, fl
 def main(model_dir: Path, further: Sequence[Path] = ()) -> None:
     """Print the share right and the mean confidence of each set, and the constants that fit them all."""
     model = artifact.load(model_dir)
-    files = UNREAD | {path.name: path for path in further}
+    files = {**UNREAD, **{path.name: path for path in further}}
     sets = {name: points_of(model, path) for name, path in files.items()}
     for name, points in sets.items():
         right = sum(point.is_right for point in points) / len(points)
