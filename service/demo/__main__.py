@@ -80,6 +80,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo")
     parser.add_argument("--port", type=int, default=8080, help="the next port shows the pages as the owner of a job")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the demo's database goes; emptied first")
+    parser.add_argument("--days", type=int, default=DAYS, help="how many days are simulated before the pages open")
     args = parser.parse_args()
     if port_is_taken(args.port):
         announce(f"port {args.port} is taken; choose another one: make demo DEMO_PORT={args.port + 1}")
@@ -88,7 +89,7 @@ def main() -> int:
     args.folder.mkdir(parents=True)
     database = (args.folder / "faultline.sqlite3").resolve()
     now = datetime.now(UTC)
-    clock = StoryClock(now - timedelta(days=DAYS))
+    clock = StoryClock(now - timedelta(days=args.days))
     mails = mailbox.create(args.folder.resolve(), f"http://{HOST}:{args.port}")
     found = settings.read(
         {
@@ -139,7 +140,7 @@ def run(services: compose.Services, clock: StoryClock, now: datetime, port: int,
     announce(f"model loaded: {services.diagnoser.model}")
     serving = servers(services, port)
     parts = BackgroundThreads(threading.Event())
-    story, since = Story(now), now - timedelta(days=DAYS)
+    story, since = Story(now), clock.now()
     month = Month(services, clock, story, Simulation(story, since))
     try:
         month.play(since, now, lambda stored, day: announce(f"{day:%Y-%m-%d}: {stored} job completions stored"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from service import native_modules
 
 EVERY = 80  # of the captured cases
-NOISES = ((0, 0), (20, 4), (200, 0))  # node events and blocks of lines
+NOISES = ((20, 4), (200, 0))  # node events and blocks of lines: each case is read without them, and with one of these
 
 
 def main(folder: str | None) -> None:
@@ -29,11 +29,12 @@ def main(folder: str | None) -> None:
 
     extractor = Extractor(Scanner(signatures.packaged()), lambda line: float(len(line) % 7) - 3.0)
     given = [*training_cases.captured()[::EVERY], *training_cases.long_runs()[::4]]
-    named = [f"{case.id} {events} {blocks}" for case in given for events, blocks in NOISES]
+    noises = [((0, 0), NOISES[number % len(NOISES)]) for number in range(len(given))]
+    named = [f"{case.id} {noise}" for case, some in zip(given, noises, strict=True) for noise in some]
     raws = [
         build_case(add_noise(case.event, random.Random(number), Noise(node_events=events, log_blocks=blocks)))
         for number, case in enumerate(given)
-        for events, blocks in NOISES
+        for events, blocks in noises[number]
     ]
     for name, extracted in zip(named, extractor.extract_all(raws), strict=True):
         found = (extracted.case, sorted(features(extracted).items()), fingerprint(extracted, "USER.1"))

@@ -29,15 +29,15 @@ def _parts() -> None:
         missing("there is no trained model (make install)")
 
 
-def test_2000_events_and_every_part_killed_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    troubles: list[Trouble] = ["member", "worker", "member", "broker", "member", "database", "worker"]
+def test_1000_events_and_every_part_killed_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    troubles: list[Trouble] = ["member", "broker", "member", "database", "worker"]
     random.Random(SEED).shuffle(troubles)
-    plan = Plan(events=2_000, troubles=troubles, seed=SEED, alarms=[DATABASE_DOWN])
+    plan = Plan(events=1_000, troubles=troubles, seed=SEED, alarms=[DATABASE_DOWN])
     with labs() as (broker, database):
         report = Round(plan, broker, database, tmp_path).run()
     with capsys.disabled():
         print(f"\n{report.text()}")
-    assert report.stored == 2_000
+    assert report.stored == 1_000
     assert (report.lost, report.twice) == (0, 0)
     assert report.wrong == []
     assert report.in_hand > 0

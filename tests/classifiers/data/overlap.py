@@ -28,15 +28,16 @@ def _shingles(text: str) -> set[int]:
 
 
 def close_pairs(
-    cases: Iterable[LabelledCase], logs: Sequence[str], *, least: int = LEAST_SHINGLES
+    cases: Iterable[LabelledCase], logs: Sequence[str], *, least: int | Sequence[int] = LEAST_SHINGLES
 ) -> list[tuple[str, int, int]]:
     """The id of a case, the number of a log and the shared shingles, where one is mostly part of the other.
 
     Args:
         cases: the cases.
         logs: the logs.
-        least: a case or log of fewer shingles is not looked for in the others.
+        least: a case or log of fewer shingles is not looked for in the others; one number, or one for each log.
     """
+    leasts = [least] * len(logs) if isinstance(least, int) else least
     measured = [_shingles(log) for log in logs]
     of_logs = set().union(*measured)
     compared = []
@@ -53,7 +54,7 @@ def close_pairs(
     for case_id, size, common in compared:
         shared = Counter(number for shingle in common for number in by_shingle[shingle])
         for number, count in shared.items():
-            sizes = [one for one in (size, len(measured[number])) if one >= least]
+            sizes = [one for one in (size, len(measured[number])) if one >= leasts[number]]
             if any(count > MOST_SHARED * one for one in sizes):
                 found.append((case_id, number, count))
     return found

@@ -1,7 +1,6 @@
 """The packaged catalogue as a whole: large, varied, sourced, and matched by training cases."""
 
 import re
-from collections import Counter
 
 import pytest
 
@@ -63,12 +62,15 @@ def test_every_cause_category_and_symptom_that_has_words_is_known_to_some_entry(
 
 
 @pytest.mark.slow
-def test_most_entries_match_training_cases(catalogue: Catalogue, packaged_cases: list[LabelledCase]) -> None:
+def test_most_entries_match_training_cases(
+    catalogue: Catalogue, composed_cases: list[LabelledCase], packaged_cases: list[LabelledCase]
+) -> None:
     scanner = Scanner(catalogue)
-    heard: Counter[str] = Counter()
-    for case in packaged_cases:
+    heard: set[str] = set()
+    for case in (*composed_cases, *packaged_cases):  # composed ones match most, and usually are enough
+        if len(heard) >= MUST_FIRE * len(catalogue.entries):
+            return
         texts = [stream.text for stream in case.raw.streams] + [event.text for event in case.raw.node_events]
         heard.update(hit.id for text in texts for found in scanner.scan(text) for hit in found.hits)
     silent = sorted(one.id for one in catalogue.entries if one.id not in heard)
-    print(f"{len(silent)} entries match no training case: {', '.join(silent)}")
-    assert len(silent) <= (1 - MUST_FIRE) * len(catalogue.entries)
+    pytest.fail(f"{len(silent)} entries match no training case: {', '.join(silent)}")

@@ -18,6 +18,14 @@ PLACES = re.compile(
 )
 
 
+_PARTS = ("/root", "://", "registry.", "Updating ")  # each place has one of them
+
+
+def names_a_place(text: str) -> re.Match[str] | None:
+    """The first place in a text; most have none of the parts, which are found much faster than the pattern."""
+    return PLACES.search(text) if any(part in text for part in _PARTS) else None
+
+
 def text_of(case: LabelledCase) -> str:
     """All texts of a case's streams and node events."""
     return "\n".join(
@@ -29,12 +37,12 @@ def text_of(case: LabelledCase) -> str:
 
 @pytest.mark.parametrize("line", ["cd /root/x", "https://any.place/simple", "GET registry.any.place"])
 def test_a_real_place_is_seen(line: str) -> None:
-    assert PLACES.search(line)
+    assert names_a_place(line)
 
 
 @pytest.mark.slow
 def test_no_case_names_a_real_place(packaged_cases: list[LabelledCase]) -> None:
-    found = {(case.id, place[0]) for case in packaged_cases if (place := PLACES.search(text_of(case)))}
+    found = {(case.id, place[0]) for case in packaged_cases if (place := names_a_place(text_of(case)))}
     assert not found
 
 

@@ -1,4 +1,7 @@
-"""The failures for measuring only: two halves without a common source, and nothing of them in the training data."""
+"""The failures for measuring only: two halves without a common source, and no kind of them in the training data.
+
+test_unseen_runs looks for their logs in the training data.
+"""
 
 import socket
 from functools import cache
@@ -8,7 +11,7 @@ import pytest
 
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
-from tests.classifiers.data.overlap import close_pairs, texts
+from tests.classifiers.data.overlap import texts
 from tests.classifiers.data.test_no_real_hosts import PLACES
 from tests.unseen_failures import declarations
 from tests.unseen_failures.__main__ import DATA, HALVES
@@ -67,7 +70,6 @@ def test_logs_are_short_and_name_no_real_place() -> None:
 
 
 @pytest.mark.slow
-def test_no_failure_is_in_the_training_data(packaged_cases: list[LabelledCase]) -> None:
+def test_no_kind_of_a_failure_is_in_the_training_data(packaged_cases: list[LabelledCase]) -> None:
     kinds = {case.kind for case in packaged_cases}
     assert not kinds & {case.kind for case in every()}
-    assert not close_pairs(packaged_cases, [log_of(case) for case in every()])

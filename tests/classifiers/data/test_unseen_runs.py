@@ -1,4 +1,4 @@
-"""The whole runs for measuring only: labelled, without real places, in no two files, and none in the training data."""
+"""The whole runs for measuring only: labelled, without real places, in no two files, and none in training data."""
 
 from functools import cache
 from pathlib import Path
@@ -7,6 +7,8 @@ import pytest
 
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
+from tests.classifiers.data import test_unseen_failures as failures
+from tests.classifiers.data.overlap import LEAST_SHINGLES as LEAST_OF_A_FAILURE
 from tests.classifiers.data.overlap import close_pairs, texts
 from tests.classifiers.data.test_no_real_hosts import PLACES
 
@@ -68,7 +70,9 @@ def test_a_copy_or_a_part_of_a_run_is_found_and_another_run_is_not() -> None:
 
 
 @pytest.mark.slow
-def test_no_run_is_in_the_training_data(packaged_cases: list[LabelledCase]) -> None:
+def test_no_run_and_no_failure_for_measuring_is_in_the_training_data(packaged_cases: list[LabelledCase]) -> None:
     """All files at once: most of the time is that of reading the training data."""
-    found = close_pairs(packaged_cases, [log_of(run) for run in every()], least=LEAST_SHINGLES)
-    assert not [(case, every()[number].id, shared) for case, number, shared in found]  # and nothing of the runs' text
+    unseen = [*every(), *failures.every()]
+    least = [LEAST_SHINGLES] * len(every()) + [LEAST_OF_A_FAILURE] * len(failures.every())
+    found = close_pairs(packaged_cases, [log_of(one) for one in unseen], least=least)
+    assert not [(case, unseen[number].id, shared) for case, number, shared in found]  # and nothing of the logs' text
