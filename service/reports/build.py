@@ -71,6 +71,7 @@ def build(facts: Facts) -> Report:
         figures=_figures(facts, this),
         previous=tuple(follow_ups(facts, wording()["follow_up"])),
         scope=scope.values(facts.scope),
+        goodput_chart=() if facts.goodput is None else goodput_section.chart_points(facts.goodput_trend, zone),
     )
 
 

@@ -1,16 +1,20 @@
-"""Geometry of the report's chart: GPU-hours lost by week, stacked by side, with the interval of the total."""
+"""Geometry of the report's charts: GPU-hours lost by week and side with the interval of the total, and goodput."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from math import floor
 
 from service.formatting import gpu_hours
-from service.reports.document import Point
+from service.reports.document import GoodputPoint, Point
 from service.statistics.records import SIDES
 
 WIDTH, HEIGHT = 720.0, 160.0
 _GAP = 0.3  # of a week's width
 _ROOM = 1.3  # times the highest bar
 _FAR = 100  # times the total; a number beyond that would look known
+SHARE_WIDTH, SHARE_HEIGHT = 300.0, 60.0  # of the chart of goodput
+_PARTS = 20  # the axis of shares begins at a multiple of 5 %
 _STEPS = (1, 2, 5)  # times a power of ten: the heights of an axis
 
 
@@ -96,3 +100,37 @@ def bars(points: Sequence[Point]) -> tuple[Bar, ...]:
             )
         )
     return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLine:
+    """Goodput by week as a line that is interrupted at weeks without GPU-hours.
+
+    `low`: the share at the bottom of the chart; its top is 1. `runs`: the points (x, y) between the interruptions.
+    """
+
+    low: float
+    runs: tuple[tuple[tuple[float, float], ...], ...]
+
+
+def share_floor(shares: Iterable[float]) -> float:
+    """The share at which an axis up to 1 begins: the multiple of 5 % below the lowest, at most 95 %."""
+    return min(floor(min(shares) * _PARTS), _PARTS - 1) / _PARTS
+
+
+def share_line(points: Sequence[GoodputPoint]) -> ShareLine | None:
+    """The line of these weeks, each in the middle of its part of the width; None if no week has GPU-hours."""
+    known = [point.goodput for point in points if point.goodput is not None]
+    if not known:
+        return None
+    low, step = share_floor(known), SHARE_WIDTH / len(points)
+    places = [
+        None if point.goodput is None else (round((number + 0.5) * step, 2), _share_y(point.goodput, low))
+        for number, point in enumerate(points)
+    ]
+    runs = (tuple(place for place in run if place) for held, run in groupby(places, bool) if held)
+    return ShareLine(low, tuple(runs))
+
+
+def _share_y(share: float, low: float) -> float:
+    return round(SHARE_HEIGHT * (1 - share) / (1 - low), 2)

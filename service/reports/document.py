@@ -48,6 +48,15 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class GoodputPoint:
+    """One week of the chart of goodput: GPU-hours held, and the share of them delivered (0 to 1; None if none held)."""
+
+    week: str
+    gpu_hours_held: float
+    goodput: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Todo:
     """One thing to do next week, the GPU-hours it would save in a week like this one, and their calculation in words.
 
@@ -79,6 +88,7 @@ class Report:
 
     `version` counts publications of the same week; `moved` lists changes from the previous version. `previous`: the
     outcome of the actions of the week before. `scope`: `cluster` and `team` where the report is limited to one.
+    `goodput_chart`: the last weeks from the first with GPU-hours; empty in reports of earlier releases.
     """
 
     week: str
@@ -94,6 +104,7 @@ class Report:
     moved: tuple[str, ...] = field(default=())
     previous: tuple[FollowUp, ...] = ()
     scope: Mapping[str, str] = field(default_factory=dict)
+    goodput_chart: tuple[GoodputPoint, ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
         """The report as JSON (weekly-report/1), also with the former name of `calculation` (see `_FORMER_NAME`)."""
@@ -117,6 +128,7 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
         moved=tuple(stored["moved"]),
         previous=tuple(FollowUp(**one) for one in stored.get("previous", ())),
         scope=dict(stored.get("scope", {})),
+        goodput_chart=tuple(GoodputPoint(**point) for point in stored.get("goodput_chart", ())),
     )
 
 

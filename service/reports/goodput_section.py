@@ -9,7 +9,7 @@ from service.formatting import duration, gpu_hours, number, percent, significant
 from service.goodput import definitions
 from service.goodput.records import Estimate, Goodput, Interruption, Quantiles, TrendPart
 from service.reports import scope
-from service.reports.document import Cell, Section, Table
+from service.reports.document import Cell, GoodputPoint, Section, Table
 
 LISTED = 10
 
@@ -31,6 +31,12 @@ def sections(
     yield _trend(trend, zone, texts["goodput_trend"])
     yield _sizes(found, texts["mttf"])
     yield _interruptions(found, texts["interruptions"])
+
+
+def chart_points(trend: Sequence[TrendPart], zone: ZoneInfo) -> tuple[GoodputPoint, ...]:
+    """One point for each week of the trend, from the first with GPU-hours; none if no week has any."""
+    first = next((number for number, one in enumerate(trend) if one.held), len(trend))
+    return tuple(GoodputPoint(_week(one, zone), round(one.held, 4), one.goodput) for one in trend[first:])
 
 
 def raw_figures(found: Goodput) -> dict[str, float | int | None]:
@@ -92,10 +98,14 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
+def _week(one: TrendPart, zone: ZoneInfo) -> str:
+    return f"{one.since.astimezone(zone):%G-W%V}"
+
+
 def _trend(trend: Sequence[TrendPart], zone: ZoneInfo, texts: Mapping[str, str]) -> Section:
     rows = tuple(
         (
-            Cell(f"{one.since.astimezone(zone):%G-W%V}"),
+            Cell(_week(one, zone)),
             Cell(gpu_hours(one.held)),
             Cell(percent(one.goodput)),
             Cell(gpu_hours(sum(one.lost_by_side.values()))),

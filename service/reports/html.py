@@ -4,7 +4,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from service.formatting import gpu_hours
+from service.formatting import gpu_hours, percent
 from service.reports import chart
 from service.reports.document import Report
 from service.statistics.records import SIDES
@@ -20,6 +20,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["gpu_hours"] = gpu_hours
+    made.filters["percent"] = percent
     return made
 
 
@@ -35,5 +36,7 @@ def template_context(report: Report) -> dict[str, object]:
         "bars": chart.bars(report.chart),
         "chart": (chart.WIDTH, chart.HEIGHT),
         "chart_height": chart.height(report.chart),
+        "goodput_line": chart.share_line(report.goodput_chart),
+        "goodput_size": (chart.SHARE_WIDTH, chart.SHARE_HEIGHT),
         "chart_sides": [side for side in SIDES if any(side in point.by_side for point in report.chart)],
     }

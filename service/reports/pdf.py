@@ -43,7 +43,7 @@ def render(report: Report) -> bytes:
 
 
 def _front(report: Report) -> dict[str, Any]:
-    """The figures of the first page, and the height of its chart in GPU-hours."""
+    """The figures of the first page, the height of its chart in GPU-hours, and the chart of goodput."""
     top = chart.height(report.chart)
     figures, goodput = report.figures, report.figures.get("goodput")
     lost, rescued = figures.get("gpu_hours_lost"), figures.get("gpu_hours_rescued")
@@ -53,4 +53,17 @@ def _front(report: Report) -> dict[str, Any]:
         ("goodput", percent(goodput)),
         ("GPU-hours rescued", "–" if rescued is None else gpu_hours(rescued)),
     ]
-    return {"figures": named, "top": top, "ticks": [gpu_hours(share * top) for share in (1.0, 0.5, 0.0)]}
+    ticks = [gpu_hours(share * top) for share in (1.0, 0.5, 0.0)]
+    return {"figures": named, "top": top, "ticks": ticks, "goodput": _goodput(report)}
+
+
+def _goodput(report: Report) -> dict[str, Any] | None:
+    """The chart of goodput: its points as shares of its width and height; None if no week has GPU-hours."""
+    line = chart.share_line(report.goodput_chart)
+    if line is None:
+        return None
+    return {
+        "runs": [[(x / chart.SHARE_WIDTH, y / chart.SHARE_HEIGHT) for x, y in run] for run in line.runs],
+        "ticks": [percent(1.0, 0), percent(line.low, 0)],
+        "weeks": [(point.week[5:], percent(point.goodput)) for point in report.goodput_chart],
+    }

@@ -184,6 +184,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "?assignee=nobody",
         "?sort=-gpu_hours_lost",
         f"?sort=-gpu_hours_lost&team={at.team}",
+        "?sort=-gpu_hours_lost&state=ongoing",
         f"?cursor={deep_groups}",
         "?since=7d",
         "?since=14d&until=7d&sort=-gpu_hours_lost",
@@ -206,7 +207,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/groups/{group_id}": (f"/groups/{at.group}", f"/groups/{at.small_group}"),
         f"{API}/groups/{{group_id}}": (f"{API}/groups/{at.group}",),
         f"{API}/groups/{{group_id}}/labels": (f"{API}/groups/{at.group}/labels",),
-        **both("/nodes", ("", f"?cluster={at.cluster}", "?sort=node")),
+        **both("/nodes", ("", f"?cluster={at.cluster}", "?sort=node", f"?sort=node&cluster={at.cluster}")),
         "/nodes/{cluster}/{node:path}": (
             f"/nodes/{node}",
             f"/nodes/{node}?side=user",

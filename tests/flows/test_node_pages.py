@@ -108,3 +108,36 @@ def test_an_operator_marks_it_as_repaired(page: Page) -> None:
     page.get_by_role("button", name="Mark as repaired").click()
     expect_text(page.locator("[role=status]"), "The repair is recorded")
     expect_text(page.locator(".answer"), "NIC replaced")
+
+
+def test_nodes_are_sorted_by_their_headers_or_by_a_field_where_there_are_none(page: Page) -> None:
+    page.goto("/nodes?limit=5")
+    order = page.get_by_label("order")
+    header = page.get_by_role("columnheader", name="Node", exact=True)
+    if page.viewport_size == {"width": 1440, "height": 900}:
+        expect(order).to_be_hidden()
+        header.get_by_role("link").click()
+        expect(page.locator("th[aria-sort=ascending]")).to_contain_text("Node")
+        assert page.url.endswith("/nodes?limit=5&sort=node")
+        page.get_by_role("button", name="Show").click()  # the form keeps the order that is shown
+    else:
+        order.select_option("by name")
+        page.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile(r"[?&]sort=node"))
+    expect_text(page.locator("table.nodes tbody tr").first, "gpu000")
+    assert fits(page)
+
+
+def test_groups_are_sorted_by_their_headers_or_by_a_field_where_there_are_none(page: Page) -> None:
+    page.goto("/groups")
+    if page.viewport_size == {"width": 1440, "height": 900}:
+        expect(page.get_by_label("order")).to_be_hidden()
+        page.get_by_role("columnheader", name="GPU-h").get_by_role("link").click()
+    else:
+        page.get_by_label("order").select_option("most GPU-hours lost first")
+        page.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile(r"[?&]sort=-gpu_hours_lost"))
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("GPU-h")
+    assert fits(page)
+    page.goto("/groups?view=board")
+    expect(page.get_by_label("order")).to_be_visible()

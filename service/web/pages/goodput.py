@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from itertools import pairwise
-from math import floor
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -14,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from service import formatting
 from service.goodput import definitions
 from service.goodput.records import ComparedGoodput, Goodput, TrendPart
-from service.reports.chart import nice
+from service.reports.chart import nice, share_floor
 from service.statistics.records import SIDES
 from service.web import goodput_views
 from service.web.auth import READ
@@ -176,10 +175,10 @@ def trend(found: Goodput, zone: ZoneInfo, marked: Sequence[marks.Mark]) -> dict[
     if len(known) < 2:  # noqa: PLR2004 - a line has two ends
         return {}
     width, height = CHART
-    low = floor(min(share for _, share in known) * 20) / 20  # the axis begins at a multiple of 5 %
+    low = share_floor(share for _, share in known)
     span = (known[-1][0] - known[0][0]).total_seconds()
     points = (
-        f"{width * (at - known[0][0]).total_seconds() / span:.1f},{height * (1 - share) / max(1 - low, 0.05):.1f}"
+        f"{width * (at - known[0][0]).total_seconds() / span:.1f},{height * (1 - share) / (1 - low):.1f}"
         for at, share in known
     )
     placed = [(mark.number, figures.shown_seconds(mark.at, zone)) for mark in marked if mark.drawn]

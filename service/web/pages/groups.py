@@ -35,7 +35,7 @@ from service.web.pages.forms import (
     mitigations,
     redirect,
 )
-from service.web.pages.templating import render
+from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
 
@@ -86,12 +86,14 @@ def groups(
         with snapshot.reading() as reading:
             counts = reading.groups.counts()
         shown = (("view", view, "list"), ("sort", sort, "-last_at"), ("limit", limit, DEFAULT_ROWS))
+        extra = {name: value for name, value, usual in shown if value != usual}
         context: dict[str, Any] = {
             "filters": filters,
-            "extra": {name: value for name, value, usual in shown if value != usual},
+            "extra": extra,
             "view": view,
             "sort": sort,
             "sorts": SORTS,
+            "sort_link": lambda order: f"/groups{query(filters, extra, sort=None if order == '-last_at' else order)}",
             "states": {state: counts.get(state, 0) for state in get_args(GroupState)},
             "cursor": cursor,
             "causes": causes_by_side(),

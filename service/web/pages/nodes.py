@@ -17,7 +17,7 @@ from service.web.pages import node_history
 from service.web.pages.charts.node_map import KEY, MOST, node_map
 from service.web.pages.forms import DEFAULT_ROWS, ActForm, PeriodOfUrl, RowLimit, Text, in_url, redirect
 from service.web.pages.templating import path as as_path
-from service.web.pages.templating import render, segment
+from service.web.pages.templating import query, render, segment
 from service.web.services import InjectedServices
 from service.web.views import FailureQuery
 
@@ -45,6 +45,7 @@ def nodes(
         named: Page[NodeRow] = Page(())
         if first:
             named = node_views.nodes(snapshot, cluster=cluster or None, limit=MOST, sort="node")
+        kept = {"cluster": cluster, "limit": None if limit == DEFAULT_ROWS else limit}
         context = {
             "page": page,
             "map": node_map(named.items),
@@ -55,6 +56,7 @@ def nodes(
             "limit": limit,
             "sort": sort,
             "sorts": SORTS,
+            "sort_link": lambda order: f"/nodes{query(kept, sort=None if order == '-suspicion' else order)}",
             "node_status": node_views.node_status,
             "suspects": sum(node_views.node_status(row) == "suspect" for row in page.items),
         }

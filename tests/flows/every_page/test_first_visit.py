@@ -131,5 +131,11 @@ def test_a_long_table_of_a_report_begins_with_what_is_most_frequent(
         assert fits(page)
         cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"
         assert page.locator(".report .wide").evaluate_all(cut) == [], "no table is cut on a phone"
+        figure = page.locator("figure", has=page.get_by_text("Goodput per week"))
+        expect(figure.get_by_role("img", name="Goodput per week")).to_be_visible()
+        last = page.locator("#goodput_trend tbody tr").last.locator("td").all_inner_texts()
+        assert figure.locator(".axis span").last.inner_text().split(maxsplit=1) == [last[0][5:], last[2]]
+        page.get_by_role("link", name="Goodput by week").click()
+        expect(page.locator("#goodput_trend")).to_be_in_viewport()
         page.goto("/goodput?since=28d")
         assert page.locator(".wide:has(table.labelled)").evaluate_all(cut) == []

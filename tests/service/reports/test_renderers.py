@@ -5,11 +5,13 @@ import email.policy
 import html as html_words
 import re
 from dataclasses import replace
+from datetime import timedelta
 
 import orjson
 import pytest
 
-from service.reports import html, markdown, pdf, scope, summary
+from service.formatting import percent
+from service.reports import chart, document, html, markdown, pdf, scope, summary
 from service.reports.build import build
 from service.reports.document import Report
 from service.statistics.records import Scope
@@ -20,6 +22,18 @@ from tests.service.reports.sample_facts import GOODPUT, HOSTILE, facts, week
 def report() -> Report:
     """A report with the outcome of actions of the week before."""
     return build(facts(previous_todo=build(facts()).todo, goodput=GOODPUT, goodput_trend=GOODPUT.trend))
+
+
+@pytest.fixture(scope="module")
+def with_trend() -> Report:
+    """A report with goodput in five weeks, of which the first and the third have no GPU-hours."""
+    last = GOODPUT.trend[0]
+    shares = (None, 0.89, None, 0.905, GOODPUT.goodput)
+    trend = tuple(
+        replace(last, goodput=share, held=300.0 if share else 0.0, since=last.since - timedelta(weeks=4 - number))
+        for number, share in enumerate(shares)
+    )
+    return build(facts(goodput=GOODPUT, goodput_trend=trend))
 
 
 def texts(report: Report) -> set[str]:
@@ -100,6 +114,52 @@ def test_the_pdf_is_made_of_the_same_document(report: Report, monkeypatch: pytes
     for point in printed["chart"]:
         del point["shown"]
     assert printed == wire
+
+
+def test_the_goodput_chart_has_the_figures_of_its_table_in_every_form(
+    with_trend: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [section] = [one for one in with_trend.sections if one.key == "goodput_trend"]
+    assert section.table is not None
+    listed = {row[0].text: row[2].text for row in section.table.rows}
+    drawn = {point.week: percent(point.goodput) for point in with_trend.goodput_chart}
+    assert listed == {week: share for week, share in drawn.items() if share != "–"}
+    assert list(drawn.values()) == ["89.0\u00a0%", "–", "90.5\u00a0%", "91.7\u00a0%"], "from the first with GPU-hours"
+    page = html.render(with_trend)
+    figure = page.partition("<figcaption>Goodput per week")[2].partition("</figure>")[0]
+    assert re.findall(r"<span>(W\d\d) <b>(.*?)</b>", figure) == [(week[5:], share) for week, share in drawn.items()]
+    assert figure.count("<polyline") == 2, "the line is interrupted in the week without GPU-hours"
+    written = markdown.render(with_trend)
+    for week_name, share in listed.items():
+        assert f"| {week_name} | 300 | {share} |" in written
+    wire = with_trend.to_wire()["goodput_chart"]
+    assert [point["goodput"] for point in wire] == [0.89, None, 0.905, GOODPUT.goodput]
+    typst = pytest.importorskip("typst")
+    given: dict[str, str] = {}
+    monkeypatch.setattr(typst, "compile", lambda *_, sys_inputs, **__: given.update(sys_inputs) or b"%PDF-")
+    pdf.render(with_trend)
+    printed = orjson.loads(given["front"])["goodput"]
+    assert printed["weeks"] == [[week[5:], share] for week, share in drawn.items()]
+    assert printed["ticks"] == ["100\u00a0%", "85\u00a0%"]
+    assert [len(run) for run in printed["runs"]] == [1, 2]
+
+
+def test_a_published_report_keeps_its_goodput_chart_and_an_older_one_has_none(with_trend: Report) -> None:
+    wire = orjson.loads(orjson.dumps(with_trend.to_wire()))
+    assert document.from_wire(wire).goodput_chart == with_trend.goodput_chart
+    del wire["goodput_chart"]
+    old = document.from_wire(wire)
+    assert old.goodput_chart == ()
+    assert "Goodput per week" not in html.render(old)
+    pytest.importorskip("typst")
+    assert pdf.render(old).startswith(b"%PDF-")
+    assert pdf.render(with_trend).startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize(("share", "low", "y"), [(0.88, 0.85, 48.0), (1.0, 0.95, 0.0), (0.0, 0.0, 60.0)])
+def test_the_axis_of_goodput_begins_at_a_multiple_of_five_percent(share: float, low: float, y: float) -> None:
+    line = chart.share_line([document.GoodputPoint("2026-W47", 300.0, share)])
+    assert line == chart.ShareLine(low, (((150.0, y),),))
 
 
 def test_the_mail_has_every_figure_as_text_and_as_html(report: Report) -> None:

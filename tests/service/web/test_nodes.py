@@ -98,6 +98,16 @@ def test_nodes_are_listed_by_suspicion_and_paged(world: World) -> None:
         assert client.get(f"/api/v1/nodes?{wrong}").status_code == 422
 
 
+def test_columns_of_nodes_are_sorted_by_their_headers(world: World) -> None:
+    filled(world)
+    page = html.unescape(world.client().get("/nodes?cluster=orion").text)
+    assert '<th><a href="/nodes?cluster=orion&sort=node">Node</a></th>' in page
+    assert '<th class="n" aria-sort="descending"><a href="/nodes?cluster=orion">Relative rate' in page
+    named = html.unescape(world.client().get("/nodes?sort=node&limit=1").text)
+    assert '<th aria-sort="ascending"><a href="/nodes?limit=1&sort=node">Node' in named
+    assert '<th class="n"><a href="/nodes?limit=1">Relative rate</a></th>' in named
+
+
 def test_the_page_of_a_node_shows_its_events_and_failures(world: World) -> None:
     filled(world)
     client = world.client()

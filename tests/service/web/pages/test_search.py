@@ -108,6 +108,25 @@ def test_columns_are_sorted_by_their_headers(stocked: TestClient) -> None:
     assert re.search(r'<th class="n" aria-sort="descending"><a [^>]*>GPU-h', by_cost)
 
 
+def headers(page: str) -> dict[str, tuple[str, str]]:
+    """The sortable columns of a list: the order that is shown (or nothing), and the target of the link."""
+    found = re.findall(r'<th(?: class="n")?(?: aria-sort="(\w+)")?><a href="([^"]*)">([\w -]+?)(?: <span|</a>)', page)
+    return {label: (order, target.replace("&amp;", "&")) for order, target, label in found}
+
+
+def test_columns_of_groups_are_sorted_by_their_headers(stocked: TestClient) -> None:
+    assert headers(stocked.get("/groups?user=bo").text) == {
+        "GPU-h": ("", "/groups?user=bo&sort=-gpu_hours_lost"),
+        "Last": ("descending", "/groups?user=bo"),
+    }
+    by_cost = stocked.get("/groups?sort=-gpu_hours_lost&limit=1").text
+    assert headers(by_cost) == {
+        "GPU-h": ("descending", "/groups?sort=-gpu_hours_lost&limit=1"),
+        "Last": ("", "/groups?limit=1"),
+    }
+    assert headers(stocked.get("/").text) == {}, "the groups of the overview have one order"
+
+
 def test_own_failures_are_one_link_away(guarded: World) -> None:
     token = guarded.token("read", name="bo")
     with guarded.client(token) as client:
