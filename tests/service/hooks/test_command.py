@@ -61,6 +61,7 @@ def test_exit_code_75_means_later_and_others_fail_with_the_last_lines_of_output(
     assert isinstance(CommandScheduler(["/nonexistent"], timeout_s=1).execute(request(), Lasting()), Failed)
 
 
+@pytest.mark.slow
 def test_a_program_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path) -> None:
     kept = tmp_path / "pids"
     shell = f"trap '' TERM; sleep 600 & echo $$ $! > {kept}; wait"  # a shell starts at once on any machine

@@ -80,6 +80,7 @@ def test_a_killed_one_is_there_again_at_once_and_the_other_is_left_alone(scene: 
     assert len(scene.lives(1)) == 1
 
 
+@pytest.mark.slow
 def test_one_that_is_killed_over_and_over_comes_back_after_pauses(scene: Scene) -> None:
     started = time.monotonic()
     while time.monotonic() - started < 4 or (len(scene.lives(0)) < 4 and time.monotonic() - started < 60):
@@ -102,6 +103,7 @@ def test_one_that_ends_for_good_ends_the_others_in_order(scene: Scene) -> None:
     assert (scene.folder / "1.finished").exists()
 
 
+@pytest.mark.slow
 def test_one_that_fails_is_started_again_after_a_pause(scene: Scene) -> None:
     (scene.folder / "0.exit").write_text("1")
     scene.until(lambda: len(scene.lives(0)) >= 3)

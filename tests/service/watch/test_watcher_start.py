@@ -104,6 +104,7 @@ class Away(Sent):
 
 
 @pytest.mark.parametrize("sender", [Away, Sent])
+@pytest.mark.slow
 def test_an_end_that_was_missed_is_not_forgotten_if_the_service_does_not_answer_until_the_shutdown(
     tmp_path: Path, sender: type[Sent]
 ) -> None:

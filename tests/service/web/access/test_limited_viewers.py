@@ -114,6 +114,7 @@ def addresses() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("viewer", VIEWERS)
+@pytest.mark.slow
 def test_an_answer_does_not_depend_on_what_its_reader_may_not_see(worlds: Worlds, viewer: str) -> None:
     alone, shared = worlds.clients(viewer)
     differ, named = [], []
