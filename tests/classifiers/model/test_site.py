@@ -106,13 +106,13 @@ def test_one_label_moves_a_decisive_signature_within_the_platform_and_keeps_its_
 
 def test_a_program_that_ends_without_a_word_is_recognised_by_its_last_lines_and_how_it_ended(model: Model) -> None:
     def ended(name: str, last: str, how: str) -> LabelledCase:
-        return case(name, f"extracting features from batch {last}\n{how}", {"side": "system", "cause": "SYS.2"})
+        return case(name, f"embedding the tiles of slide {last}\n{how}", {"side": "system", "cause": "SYS.2"})
 
-    layer = fitted(model, ended("full", "256 / 495", "Bus error")).layer
+    layer = fitted(model, ended("full", "1203 of 4820", "Bus error")).layer
     known = Diagnoser(model, signatures.packaged(), layer)
     plain = Diagnoser(model, signatures.packaged())
-    again, by_other_signal = ended("new", "301 / 495", "Bus error").raw, ended("new", "301 / 495", "Killed").raw
-    other = case("new", "shuffling part 256 / 495\nBus error", {"side": "user"}).raw
+    again, by_other_signal = ended("new", "2711 of 4820", "Bus error").raw, ended("new", "2711 of 4820", "Killed").raw
+    other = case("new", "shuffling part 1203 of 4820\nBus error", {"side": "user"}).raw
     assert known.diagnose([again])[0].cause == "SYS.2" != plain.diagnose([again])[0].cause
     for one in (by_other_signal, other):
         assert known.diagnose([one])[0].cause == plain.diagnose([one])[0].cause
