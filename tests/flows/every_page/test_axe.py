@@ -30,7 +30,11 @@ MORE = [
 ]
 
 
-@pytest.fixture(scope="module", params=[(1440, "light"), (390, "dark")], ids=["wide-light", "phone-dark"])
+@pytest.fixture(
+    scope="module",
+    params=[(1440, "light"), (1440, "dark"), (390, "dark")],
+    ids=["wide-light", "wide-dark", "phone-dark"],
+)
 def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
     """One window for all pages: colours do not depend on its width, nor sizes on its colour scheme."""
     width, scheme = request.param
