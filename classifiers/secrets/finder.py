@@ -230,7 +230,7 @@ class SecretFinder:
     def _in_arguments(self, text: str, options: list[int], found: list[tuple[int, int]], effort: Effort) -> None:
         """Add the secrets in printed lists of arguments; `options`: where an option follows another argument."""
         for line in shell_lines(text, options):
-            spans, _ = self._known(line.text, line.text.lower(), effort.secrets, effort, decode=False)
+            spans, _ = self._known(line.text, lower_case(line.text), effort.secrets, effort, decode=False)
             found += [(line.place(begin), line.place(stop - 1) + 1) for begin, stop in spans]
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:

@@ -153,10 +153,7 @@ def _ending(items: Sequence[EvidenceItem]) -> str | None:
 
     For programs that end without a word of their own: one of these lines alone is said by too many.
     """
-    of_log = sorted(
-        (one for one in items if one.line_number is not None and not one.from_scheduler and not one.derived),
-        key=lambda one: (one.stream, one.offset),
-    )
+    of_log = sorted(filter(_is_line_of_log, items), key=lambda one: (one.stream, one.offset))
     end = next((place for place, one in enumerate(of_log) if _is_report(one)), None)
     if end is None:
         return None
@@ -167,8 +164,12 @@ def _ending(items: Sequence[EvidenceItem]) -> str | None:
 
 def _is_of_unknown_form(item: EvidenceItem) -> bool:
     """Whether an item is a line of a log that no entry of the catalogue knows, other than progress."""
-    of_log = item.line_number is not None and not item.from_scheduler and not item.derived
-    return of_log and item.role == "context" and not item.hits and training_progress.step_of(item.message) is None
+    is_unknown = _is_line_of_log(item) and item.role == "context" and not item.hits
+    return is_unknown and training_progress.step_of(item.message) is None
+
+
+def _is_line_of_log(item: EvidenceItem) -> bool:
+    return item.line_number is not None and not item.from_scheduler and not item.derived
 
 
 def _line_keys(item: EvidenceItem, hosts: Sequence[str]) -> tuple[str, ...]:
@@ -235,11 +236,14 @@ def allowed_labels(
     """
     if entry.people >= PEOPLE_TO_OVERRULE:
         return entry.labels
-    if decisive_causes is not None and not _agrees(entry.labels, causes := tuple(decisive_causes)):
-        return {**entry.labels, "retry": retry} if _leaves_it_to_same_people(entry.labels, causes) else None
-    if retry not in RESUBMITTED and entry.labels.get("retry") in RESUBMITTED:
-        return {**entry.labels, "retry": retry}
-    return entry.labels
+    keeps_retry = retry not in RESUBMITTED and entry.labels.get("retry") in RESUBMITTED
+    if decisive_causes is not None:
+        causes = tuple(decisive_causes)
+        if not _agrees(entry.labels, causes):
+            if not _leaves_it_to_same_people(entry.labels, causes):
+                return None
+            keeps_retry = True
+    return {**entry.labels, "retry": retry} if keeps_retry else entry.labels
 
 
 def _agrees(labels: Mapping[str, str], causes: Sequence[str]) -> bool:

@@ -234,3 +234,9 @@ def test_a_text_of_markers_alone_can_be_redacted(ending: str) -> None:
     for marker in SecretFinder()._markers:
         text = (marker + ending) * (3_000 // (len(marker) + len(ending)))
         assert len(redact(text)) <= len(text) + text.count(marker) * len(PLACEHOLDER)
+
+
+def test_letters_that_get_longer_in_lower_case_hide_nothing_in_a_list_of_arguments() -> None:
+    assert redact("['İİİİİİİİİİ', 'mysql', '-pTigerLily99', 'shop']") == (
+        "['İİİİİİİİİİ', 'mysql', '-p[redacted]', 'shop']"
+    )
