@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from classifiers.literal_search import Literals, lower_case
+from classifiers.secrets import other_scripts
 from classifiers.secrets.arguments import BEFORE_OPTION, shell_lines
 from classifiers.secrets.formats import base64_markers, secret_formats
-from classifiers.secrets.named_values import NAMES, is_next_secret, is_secret_value, next_value, pattern_of
+from classifiers.secrets.named_values import is_next_secret, is_secret_value, next_value, pattern_of, whole_value
+from classifiers.secrets.names import NAMES
 from classifiers.secrets.opaque import OpaqueWords
 from classifiers.secrets.values import is_key, is_masked, is_no_secret
 
@@ -41,7 +43,8 @@ _FORMS: dict[str, str] = {
     # A value of fewer than 8 characters is a preference, such as `theme=dark`.
     "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}=\"?[^;\s\"']{8})"
     r"(?:[^\r\n\"']|(?<==)\"[^\"\r\n]{0,4096}\"(?=[;\s]|\Z)){8,4096})",
-    "://": r"://(?!(?i:user(?:name)?:pass(?:word|wd)?@))(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic)?@"
+    "://": r"://(?!(?i:user(?:name)?:pass(?:word|wd)?@))"
+    r"(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic|(?P<secret4>[0-9a-f]{32}))?@"
     r"|[^\s/@:\"'<>?#]{0,256}:(?P<secret>(?!x-oauth-basic@)[^\s/@\"'<>]{1,1024}(?:@[^\s/@\"'<>]{1,1024})?)@"
     r"|(?P<secret1>[^\s/@:\"'<>?#]{16,1024})@"
     r"|[^\s/@:\"'<>?#]{1,256}:(?P<secret2>(?!\d{1,5}/|x-oauth-basic@)[^\s@\"'<>]{1,1024})@(?=[\w.-]{1,255}[:/?\s\"']))",
@@ -49,14 +52,21 @@ _FORMS: dict[str, str] = {
     "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
     "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=_~-]{20,1024})",
     "pin=": r"(?i:pin)=[\"']?(?P<secret>\d{4,8})(?!\w)",
+    "pin: ": r"PIN: {1,3}(?P<secret>\d{4,8})(?!\w)",
+    # Of a mail client, after the number of its command.
+    " login ": r"(?:(?<=[A-Za-z]\d)|(?<=[A-Za-z]\d\d)|(?<=[A-Za-z]\d{3})|(?<=[A-Za-z]\d{4})) LOGIN "
+    rf"(?:\"[^\"\n]{{1,100}}\"|[^\s\"]{{1,100}}) {{1,2}}{_ARGUMENT}",
     # The value before the name of a variable, in JSON and XML.
     '"value"': r"\"(?i:value)\"\s{0,4}:\s{0,4}\"(?P<secret>[^\"\n]{6,4096})\",\s{0,40}\"(?i:name|key)\"\s{0,4}:\s{0,4}"
     rf"\"[\w.-]{{0,60}}{_VARIABLE}\"",
     'value="': r"(?i:value)=\"(?P<secret>[^\"\n]{4,4096})\"\s{1,40}(?i:name|key|id)=\""
     rf"[\w.-]{{0,60}}{_VARIABLE}\"",
-    "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    "-----begin ": r"-----BEGIN (?:(?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
 }
+_END_OF_KEY = "-----end "  # of a private key, of which the log's tail may begin in the middle
+_CUT_KEY = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_LINE_OF_KEY = re.compile(r"[ \t]{0,40}[A-Za-z0-9+/=]{1,100}[ \t\r]{0,4}")
 _FLAGS = (
     *("--password", "--passwd", "--token", "--api-key", "--api_key", "--apikey", "--secret", "--auth-token"),
     *("--access-key", "--secret-key", "--access_key", "--secret_key", "--pass"),
@@ -139,7 +149,9 @@ class SecretFinder:
             _Pattern(one.marker, one.kind, one.pattern, one.before) for one in secret_formats() if one.kind != "word"
         ]
         self._base64 = set(base64_markers())
-        self._markers = list(dict.fromkeys([*(form.marker for form in forms), *sorted(self._base64), *BEFORE_OPTION]))
+        others = (*sorted(self._base64), *BEFORE_OPTION, _END_OF_KEY)
+        self._markers = list(dict.fromkeys([*(form.marker for form in forms), *others]))
+        self._end_of_key = self._markers.index(_END_OF_KEY)
         self._web_token = self._markers.index("eyj")
         self._address = self._markers.index("://")
         self._literals = Literals(self._markers)
@@ -171,6 +183,12 @@ class SecretFinder:
         most = 0 if first_alone else effort.secrets
         options: list[int] = []
         found, end = self._known(text, low, most, effort, decode=decode, options=options)
+        if not text.isascii():
+            found += [
+                (begin, stop)
+                for begin, stop in islice(other_scripts.passwords(text, low), most)
+                if not _is_no_secret(text[begin:stop]) and (end is None or begin < end)
+            ]
         if options and end is None:
             self._in_arguments(text, options, found, effort)
         words: list[tuple[int, int]] = []
@@ -207,6 +225,8 @@ class SecretFinder:
                 at = at if at >= start else _next_at(text, start)
                 if at - start > _LOGIN_MOST:
                     continue
+            if index == self._end_of_key:
+                found += _cut_key(text, start)
             patterns = self._patterns[index]
             if not patterns and options is not None and self._markers[index] in BEFORE_OPTION:
                 options.append(start)
@@ -275,6 +295,19 @@ def _first(patterns: list[_Pattern], text: str, start: int, found: list[tuple[in
     return end
 
 
+def _cut_key(text: str, end: int) -> list[tuple[int, int]]:
+    """The lines of a private key before its last one at `end`, where that is one."""
+    if not _CUT_KEY.match(text, end):
+        return []
+    begin = end
+    while begin > 0 and text[begin - 1] == "\n":
+        before = text.rfind("\n", 0, begin - 1) + 1
+        if not _LINE_OF_KEY.fullmatch(text, before, begin - 1):
+            break
+        begin = before
+    return [(begin, end)] if begin < end else []
+
+
 def _next_at(text: str, start: int) -> int:
     at = text.find("@", start)
     return at if at >= 0 else len(text)
@@ -318,7 +351,7 @@ def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tupl
         group = str(hit.lastgroup)
         spans = []
         if is_secret_value(pattern.marker, hit, group, text) and not _is_no_secret(hit[group]):
-            spans.append(hit.span(group))
+            spans.append(whole_value(hit, group, text))
         changed = next_value(hit, text)
         if changed is not None:
             value = changed["secret"]

@@ -8,6 +8,7 @@ value of mixed characters is one; after a gap, as in a table, it has to look lik
 import re
 from typing import Final
 
+from classifiers.secrets.names import BARE_KEYS, LONG, NAMES, PASSWORDS
 from classifiers.secrets.values import (
     HEXADECIMAL_KEY,
     LEAST,
@@ -26,65 +27,6 @@ from classifiers.secrets.values import (
     is_random,
     looks_like_password,
     looks_like_token,
-)
-
-_BARE_KEYS: Final = ("_key", "-key", "key=", "key:", 'key"', "key'")
-# Name -> whether a value of letters alone is a secret too.
-NAMES: Final[dict[str, bool]] = {
-    **dict.fromkeys(("password", "passwd", "passphrase", "passcode", "pass_phrase", "pass-phrase", "passwort"), True),
-    **dict.fromkeys(("pwd=", "mot de passe", "contrase", "securestring"), True),
-    **dict.fromkeys(("bindpw", "rootpw", "dbpw", "userpw", "adminpw", "authtok"), False),
-    **dict.fromkeys(("pwd", "pass", "_pw", "-pw", "pw=", "pw:", 'pw"', "pw'", "psk"), False),
-    **dict.fromkeys(
-        (
-            "secret",
-            "token",
-            "credential",
-            "creds",
-            "authenticate",
-            "_auth",
-            "auth=",
-            "auth:",
-            'auth"',
-            "auth'",
-            "_pat=",
-            "_pat:",
-        ),
-        False,
-    ),
-    **dict.fromkeys(("api_key", "apikey", "api-key", "api key", "private_key", "private-key", "privatekey"), False),
-    **dict.fromkeys(("access_key", "access-key", "accesskey", "access key", "signing_key", "encryption_key"), False),
-    **dict.fromkeys(
-        ("account_key", "account-key", "accountkey", "account.key", "auth_key", "auth-key", "authkey"), False
-    ),
-    **dict.fromkeys(("master_key", "license_key", "app_key", "application_key", "application-key"), False),
-    **dict.fromkeys(
-        ("private key", "signing key", "encryption key", "hmac_key", "hmac key", "aes_key", "aes key"), False
-    ),
-    **dict.fromkeys(("integration_key", "integration-key", "wandb_key", "wandb-key", "subscription-key"), False),
-    **dict.fromkeys(_BARE_KEYS, False),
-}
-_PASSWORDS: Final = frozenset(
-    (
-        *(
-            "password",
-            "passwd",
-            "passphrase",
-            "passcode",
-            "passwort",
-            "pwd",
-            "pwd=",
-            "pass",
-            "_pw",
-            "-pw",
-            "pw=",
-            "pw:",
-        ),
-        *('pw"', "pw'", "psk", "securestring", "bindpw", "rootpw", "dbpw", "userpw", "adminpw", "authtok"),
-    )
-)
-_LONG: Final = frozenset(
-    {"token", "credential", "creds", "_auth", "auth=", "auth:", 'auth"', "auth'", "_pat=", "_pat:"}
 )
 
 # Colours, as bytes of a terminal or escaped in JSON and Python.
@@ -112,7 +54,7 @@ _REST: Final = {
     "token": _rest(r"(?i:[_-][a-z0-9]{1,16}|\d{1,2})?"),
     "account.key": r"(?:[\w.-]{0,99}\w)?+[.-]{0,4}",
     "credential": _rest(r"(?i:s?[_-]?[a-z0-9]{0,8})"),
-    "contrase": "\u00f1a",
+    "contrase": "[\u00f1n]a",
     "securestring": "(?i: -string)?",
     **dict.fromkeys(("pass", "pwd", "psk", "_pw", "-pw", "_key", "-key"), r"(?:[_-]?\d{1,2})?"),
 }
@@ -124,7 +66,7 @@ _SIGNS: Final = (
     r"</[\w:.-]{1,40}>\s{0,60}(?:<[\w:.-]{1,40}>){1,2}",  # <key>password</key> <string>...
     r"=>\s{1,60}string\(\d{1,6}\)",  # of PHP
     r":=|=>|->|<-(?=[ \t]?[\"'])|[?\\]?=(?!=)|::?|\uff1a|\uff1d|\u2192|%(?:25)?3[AaDd]|\\u003[AaDd]",
-    r"(?: [\w:.-]{1,40}=\"[^\"<>\n]{0,200}\"){0,4}>(?=[^<\s]{3,200}</)",
+    r"(?: [\w:.-]{1,40}=\"[^\"<>\n]{0,200}\"){0,4}>(?:(?=[^<\s]{3,200}</)|<!\[CDATA\[)",
     r"[ \t]{1,40}REG_(?:EXPAND_)?SZ(?=[ \t])",  # of the registry of Windows
 )
 # password for user ana is ...: what is said of a name, up to a colon, "is" or "to"
@@ -133,7 +75,7 @@ _PROSE: Final = (
     r"|(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of|from) "
     r"(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|[^\n:=]{1,80}?|[a-z+]{2,12}://[^\s]{1,200}?)"
     r"(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
-    r"|(?:(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated|rotated) to:?|is:?|was:?)(?=[ \t]))"
+    r"|(?:(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated|rotated) to:?|is:?|was:?|to:?)(?=[ \t]))"
 )
 # After these a value has to look like a secret.
 _GAPS: Final = (
@@ -150,31 +92,36 @@ _GAPS: Final = (
     r"[ \t]{2,40}|\t",
 )
 _NEXT_TO: Final = r"[ \t]{1,2}(?:[(\[](?!redacted\]))?"
-# A value on the next line: after a backslash, or indented in YAML.
-_NEXT_LINE: Final = r"(?P<line>(?:[|>][-+]?)?[ \t]{0,4}(?:\\\r?\n[ \t]{0,40}|\r?\n[ \t]{1,40}))?"
+# A value on the next line: after a backslash, or indented in YAML. A block may have the time before each of its lines.
+_NEXT_LINE: Final = (
+    r"(?P<line>(?P<block>[|>][-+]?[ \t]{0,4}\r?\n(?:\[[^\]\[\n]{1,40}\]:?|[\dTZ:.,+-]{8,40})?[ \t]{1,40})"
+    r"|[ \t]{0,4}(?:\\\r?\n[ \t]{0,40}|\r?\n[ \t]{1,40}))?"
+)
 # A change from nothing to the value: password: "" => "..."
 _NOTHING_BEFORE: Final = r"(?:(?:\"\"|''|null|None)[ \t]?[=-]>[ \t]?)?"
 _OF_PROMPT: Final = r"(?:\[(?!redacted\])[^\]\[\n]{0,40}\](?=:)|\([^)(\n]{0,40}\)(?=:))?"  # API key [none]: ...
 _SEPARATOR: Final = (
-    rf"{_QUOTE}?(?P<index>\]?){STYLE}{_SPACE}{{0,4}}{_OF_PROMPT}{STYLE}"
+    rf"{STYLE}{_QUOTE}?(?P<index>\]?){STYLE}{_SPACE}{{0,60}}{_OF_PROMPT}{STYLE}"
     rf"(?:(?P<sign>{'|'.join(_SIGNS)})|(?P<gap>{'|'.join(_GAPS)})|{_NEXT_TO}){_SPACE}{{0,4}}(?:%(?:25)?20)?"
     rf"(?:{_COLOUR}{{1,3}}{_SPACE}{{0,2}})?{_NEXT_LINE}{_NOTHING_BEFORE}"
 )
 # SecretStr('...'), Some("..."), b"...", $'...', and YAML's !!str and &anchor
 _PREFIX: Final = (
     r"(?:(?:!!?|&)\w{1,20} )?"
-    r"(?:(?:\w{0,20}(?:Str|Bytes|Secret|Some|Just|Password|Token)\()?(?:[bBrRuUN@]{1,2}|\$)?(?=[\"'`]))?"
+    r"(?:(?:\w{0,20}(?:Str|String|Bytes|Secret|Some|Just|Password|Token)\()?(?:[bBrRuUN@]{1,2}|\$)?(?=[\"'`]))?"
 )
 # An escaped line end ends a value: a quote that is never closed would hide the lines after it.
 _VALUE: Final = (
-    r"(?:(?:\"\"\"|''')(?P<secret>[^\"'\n]{3,4096})"
+    r"(?(block)(?P<secret8>[^\s][^\n]{2,4095})"
+    r"|(?:(?<=<!\[CDATA\[)(?P<secret7>[^\]\n]{3,4096})"
+    r"|(?:\"\"\"|''')(?P<secret>[^\"'\n]{3,4096})"
     r"|\\{1,7}\"(?P<secret1>[^\"\n\\]{3,4096})"
     r"|\\{1,7}'(?P<secret2>[^'\n\\]{3,4096})"
     r"|\"(?P<secret3>(?:[^\"\n\\]|\\[^\nnr]){3,4096})"
     r"|'(?P<secret4>(?:[^'\n\\]|\\[^\nnr]){3,4096})"
     r"|`(?P<secret6>[^`\n\\]{3,4096})"
     rf"|{_ENCODED_QUOTE}(?P<secret5>(?:[^\s\"'\\,;&%]|%(?!(?:25)?2[27])){{3,4096}})"
-    r"|(?P<bare_secret>(?:[^\s\"'`\\,;&<\x1b]|<(?!/)|\x1b(?!\[[\d;]{0,12}m(?:\s|\Z))|\\u(?!00[0-2])[0-9a-fA-F]{4}){3,4096}))"
+    r"|(?P<bare_secret>(?:[^\s\"'`\\,;&<\x1b]|<(?!/)|\x1b(?!\[[\d;]{0,12}m(?:\s|\Z))|\\u(?!00[0-2])[0-9a-fA-F]{4}|&(?:amp|lt|gt);|\\[:=#!]){3,4096})))"
 )
 _CHANGE: Final = re.compile(
     r"(?P<quote>[\"'`]?)[ \t]?(?:[=-]>|\u2192|to)[ \t]?(?P<next>[\"'`])(?P<secret>[^\"'`\n\\]{3,4096})(?P=next)"
@@ -182,6 +129,10 @@ _CHANGE: Final = re.compile(
 _BARE: Final = "bare_secret"
 _CHECKSUM_MOST: Final = 60  # characters before the name of a secret in which one of a checksum is looked for
 _HASH_OF: Final = re.compile(r"(?i)[_.-]?(?:hash|digest|checksum|fingerprint|sha-?\d{1,3}|md5)\Z")
+_NAME_IN_QUOTES: Final = re.compile(r"(?P<quote>[\"'])(?:[A-Za-z_][\w.-]{0,60})?\Z")
+_IN_QUOTES_MOST: Final = 256  # characters of a value after a sign that ends others
+# What stands before the name of a secret, and before no login: imagePullSecrets, resources of AWS, PREAUTH of Kerberos.
+_BEFORE_NAME: Final = re.compile(r"(?:[pP]ull|PRE|arn:[\w-]{1,20}:secretsmanager:[\w:-]{1,40}:)\Z")
 _OF_ID: Final = re.compile(r"(?i)[_.-]?ids?\Z")
 _OTHER_KEY: Final = re.compile(
     r"(?i)(?:public|cache|restore|partition|sort|object|primary|foreign|websocket|idempotency|dedup\w{0,8})[ _-]?\Z"
@@ -257,7 +208,7 @@ def is_secret_value(marker: str, hit: re.Match[str], group: str, text: str) -> b
 
 def _is_word(marker: str, hit: re.Match[str], value: str) -> bool:
     """Whether a value is a word, which no rule would accept."""
-    if hit["sign"] is not None and marker in _PASSWORDS and has_random_case(value):
+    if hit["sign"] is not None and marker in PASSWORDS and has_random_case(value):
         return False
     if value.isalpha() and len(value) < LETTERS_LEAST and (hit["sign"] is None or not NAMES[marker]):
         return True
@@ -269,10 +220,24 @@ def _is_word(marker: str, hit: re.Match[str], value: str) -> bool:
 
 def _is_secret_on_next_line(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
     """A value below its name: in quotes or a block of YAML after a sign, or random."""
-    is_assigned = hit["line"].startswith(("|", ">")) if bare else hit["sign"] is not None and " " not in value
+    is_block = hit["block"] is not None
+    is_assigned = (is_block and NAMES[marker]) or (hit["sign"] is not None and not bare and " " not in value)
     if is_assigned and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=True):
         return True
-    return bare and is_random(value)
+    return (bare or is_block) and is_random(value)
+
+
+def whole_value(hit: re.Match[str], group: str, text: str) -> tuple[int, int]:
+    """The span of a value; of one in `'NAME=value&more'`, whose quotes are around the name too, up to the quote."""
+    begin, end = hit.span(group)
+    if group != _BARE or hit["sign"] != "=" or text[end : end + 1] not in {"&", ";", ",", "<"}:
+        return begin, end
+    name = _NAME_IN_QUOTES.search(text, max(hit.start() - 64, 0), hit.start())
+    if name is None:
+        return begin, end
+    line = text.find("\n", end)
+    close = text.find(name["quote"], end, line if line >= 0 else len(text))
+    return (begin, close) if 0 <= close <= end + _IN_QUOTES_MOST else (begin, end)
 
 
 def next_value(hit: re.Match[str], text: str) -> re.Match[str] | None:
@@ -317,16 +282,18 @@ def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
     if hit["rest"] and _HARMLESS_NAME.match(hit["rest"]):
         return True
     value = hit[str(hit.lastgroup)]
-    if marker not in _PASSWORDS and HEXADECIMAL_KEY.fullmatch(value) and _is_checksum(hit, text):
+    if marker not in PASSWORDS and HEXADECIMAL_KEY.fullmatch(value) and _is_checksum(hit, text):
         return True
     if _OF_ID.match(hit["rest"]) and not looks_like_token(value):
         return True  # the name of a secret
-    if marker in _BARE_KEYS:
+    if marker in BARE_KEYS:
         return _OTHER_KEY.search(text, max(hit.start() - 20, 0), hit.start()) is not None
     if marker == "pass":  # a pass over data or of a compiler
         is_step = hit["sign"] != "=" and not _is_pass_of_login(hit, text)
         return is_step or _STEP.search(text, max(hit.start() - 20, 0), hit.start()) is not None
-    return marker == "secret" and text[max(hit.start() - 4, 0) : hit.start()].lower() == "pull"  # imagePullSecrets
+    return (
+        marker in {"secret", "auth:"} and _BEFORE_NAME.search(text, max(hit.start() - 60, 0), hit.start()) is not None
+    )
 
 
 def _is_checksum(hit: re.Match[str], text: str) -> bool:
@@ -338,9 +305,11 @@ def _is_checksum(hit: re.Match[str], text: str) -> bool:
 def _is_pass_of_login(hit: re.Match[str], text: str) -> bool:
     """Whether `pass` is short for password."""
     start = hit.start()
-    if _COMPOUND.search(text, max(start - 1, 0), start + 1) or _OWNER.search(text, max(start - 5, 0), start):
+    is_file = hit["sign"] is None and text[max(start - 1, 0) : start] == "."  # key.pass ana@db01
+    is_named = _COMPOUND.search(text, max(start - 1, 0), start + 1) or _OWNER.search(text, max(start - 5, 0), start)
+    if is_named and not is_file:
         return True
-    if hit["gap"]:
+    if is_file or hit["gap"]:
         return False
     before = text[max(start - _LOGIN_MOST, 0) : start]
     if _USER.search(before) is not None:
@@ -363,29 +332,29 @@ def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str,
     if gap in {"", ","} and is_flag:
         return not value.startswith("-") and _is_assigned_secret(marker, _name_before(hit, text), value, by_colon=False)
     is_line = text[hit.end() : hit.end() + 1] in {"", "\n", "\r"} and _DIRECTIVE.match(before) is not None
-    if marker in _BARE_KEYS:
+    if marker in BARE_KEYS:
         return is_key(value)
     if marker == "secret" and not hit["gap"] and _OBJECT_OF_TOOL.search(text, max(hit.start() - 20, 0), hit.start()):
         return False  # the id of a secret that a tool keeps
-    is_alone = marker in {"password", "bindpw", "rootpw"} or (
+    is_alone = marker in {"password", "passphrase", "pswd", "bindpw", "rootpw"} or (
         marker == "pass" and hit.start("rest") + 1 == hit.start(_BARE)
     )
     if hit["gap"] or not bare or is_line or (is_alone and not hit["rest"]):
-        return looks_like_password(value) if marker in _PASSWORDS else looks_like_token(value)
+        return looks_like_password(value) if marker in PASSWORDS else looks_like_token(value)
     return is_random(value) or (marker != "token" and HEXADECIMAL_KEY.fullmatch(value) is not None)
 
 
 def _is_assigned_secret(marker: str, name: str, value: str, *, by_colon: bool) -> bool:
     """Whether a value after a sign is a secret; `name` is the text up to the value."""
-    if marker in _BARE_KEYS:
+    if marker in BARE_KEYS:
         if HEXADECIMAL_KEY.fullmatch(value):
             return _NAME_OF_VARIABLE.search(name) is not None
         return is_key(value)
     if NAMES[marker]:
         return not by_colon or len(value) >= TOKEN_LEAST or is_password(value)
-    if marker in _PASSWORDS:
+    if marker in PASSWORDS:
         return len(value) >= LEAST and is_password(value) and not is_measure(value)
-    least = TOKEN_LEAST if marker in _LONG or (by_colon and not _SECRET_KEY.search(name)) else LEAST
+    least = TOKEN_LEAST if marker in LONG or (by_colon and not _SECRET_KEY.search(name)) else LEAST
     return has_mixed_characters(value) and len(value) >= least
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 # Words in the place of a value that are no secret.
 _NOT_A_SECRET: Final = re.compile(
-    r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
+    r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|unauthori[sz]ed|expired|unknown|default"
     r"|not(?:[ _-]?(?:set|configured|found|provided|required|given|needed|available|specified))?"
     r"|no|yes|is|was|has|for|from|the|pass(?:word|wd)?|redacted|filtered|masked|hidden|removed|scrubbed|omitted|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|arn:.*|\$[{(]?\w(?:(?!:-\w).)*|%\w?.*)"
     r"[).\]:]*"
