@@ -16,6 +16,7 @@ from service.people.records import Scope, Token
 from service.people.repository.accounts import Account
 from service.people.roles import job_users, scopes_of, sees, visible_to
 from service.people.token_binding import Binding, binding_of, scopes_of_token, visible_to_token
+from service.sql.types import HIGHEST_ID
 from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin
 from service.web.security_events import record_token_address
@@ -126,10 +127,11 @@ def _check_visible(request: Request, services: Services, visible: Visibility) ->
     Raises:
         Forbidden: the target is not a single failure, or is not visible to the principal.
     """
-    number = str(request.path_params.get("failure_id", ""))
-    if number.isascii() and number.isdigit() and int(number) < 2**63:
+    text = str(request.path_params.get("failure_id", ""))
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(HIGHEST_ID)) else 0
+    if 0 < number <= HIGHEST_ID:
         with suppress(NotFound), services.reading() as reading:
-            row = reading.failures.get(int(number)).row
+            row = reading.failures.get(number).row
             if sees(visible, row.cluster, row.user, row.team):
                 return
     raise Forbidden("this account or token may act only on failures of its own clusters and teams")
