@@ -246,6 +246,22 @@ def test_an_idle_session_ends_and_a_used_one_lasts_until_its_limit(world: World)
         assert used.get("/").status_code == 303  # over twelve hours after the login
 
 
+def test_live_updates_of_a_page_that_nobody_looks_at_do_not_keep_its_session(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page asks for them by itself: a screen that was left alone stayed logged in for twelve hours."""
+    monkeypatch.setattr("service.web.pages.live.MAX_DURATION_S", 0.0)
+    with world.client() as client:
+        assert enter(client) == 303
+        assert client.get("/failures").status_code == 200
+        for _ in range(7):
+            world.clock.sleep(15 * 60)
+            assert client.get("/live").status_code == 200
+        world.clock.sleep(16 * 60)
+        assert client.get("/live").status_code == 303
+        assert client.get("/failures").status_code == 303
+
+
 def test_cookies_are_bound_to_the_host_where_the_public_address_has_tls(tmp_path: Path) -> None:
     world = make_world(tmp_path, host="0.0.0.0", people=LoginMethods(secure=True))
     secret = world.token("read")
