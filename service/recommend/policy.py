@@ -21,6 +21,7 @@ _LISTS = ("rule", "retrier")
 _OF_WHERE = tuple(Where.model_fields)
 # Of each list of a file: each override is checked with all rules. Far more than anybody writes (judgement).
 MOST_ROWS = 500
+MOST_ERRORS = 20  # that a message names: a file of a megabyte may have a hundred thousand
 # A key of very many parts: tomllib takes time that grows with the square of their number.
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{100}}")
@@ -149,10 +150,13 @@ class _Errors:
             ConfigurationError: names each invalid setting with its line.
         """
         if self.found:
+            named = self.found[:MOST_ERRORS]
             message = "; ".join(
-                f"{one.field}: {one.expected}" + (f", not {one.got}" if one.got else "") for one in self.found
+                f"{one.field}: {one.expected}" + (f", not {one.got}" if one.got else "") for one in named
             )
-            raise ConfigurationError(f"{self._name}: {message}", tuple(self.found))
+            if len(self.found) > len(named):
+                message += f"; and {len(self.found) - len(named):,} more"
+            raise ConfigurationError(f"{self._name}: {message}", tuple(named))
 
 
 def _in_file(given: Mapping[str, Any], merged: Mapping[str, Any], prefix: tuple[str | int, ...] = ()) -> Any:
