@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from service.reports import pdf
+from service.reports.document import Report
 from service.web import export, views
 from service.web.limits.caller_limits import RETRY_AFTER_S
 from tests.attack.server import ROOT
@@ -97,7 +98,12 @@ def test_a_server_is_started_with_few_arenas_of_memory(file: str) -> None:
 def test_only_a_few_reports_are_printed_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One caller who asked for the reports of forty weeks held all threads for 15 s, and 0.7 GiB."""
     printed: list[str] = []
-    monkeypatch.setattr(pdf, "render", lambda report: printed.append(report.week) or b"%PDF-")
+
+    def render(report: Report) -> bytes:
+        printed.append(report.week)
+        return b"%PDF-"
+
+    monkeypatch.setattr(pdf, "render", render)
     caller, other = world.token("read", name="reader"), world.token("read", name="other")
     limit = world.services.pdfs
     with world.client(caller) as client:
