@@ -1,7 +1,6 @@
 """The policy: read from TOML, merged with the built-in policy, validated with line numbers, specialized for a job."""
 
 import copy
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -22,9 +21,6 @@ _OF_WHERE = tuple(Where.model_fields)
 # Of each list of a file: each override is checked with all rules. Far more than anybody writes (judgement).
 MOST_ROWS = 500
 MOST_ERRORS = 20  # that a message names: a file of a megabyte may have a hundred thousand
-# A key of very many parts: tomllib takes time that grows with the square of their number.
-_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{100}}")
 
 
 class Policy(Sections):
@@ -204,14 +200,10 @@ def _check_overrides(rows: Any, raw: dict[str, Any], errors: _Errors, name: str,
 
 
 def _read(text: str, name: str) -> dict[str, Any]:
-    if _LONG_KEY.search(text):
-        raise ConfigurationError(f"{name}: nested too deeply")
     try:
-        return tomllib.loads(text)
+        return toml_positions.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{name}: not TOML: {error}") from None
-    except RecursionError:
-        raise ConfigurationError(f"{name}: nested too deeply") from None
 
 
 def parse(text: str, name: str = "policy.toml") -> Policy:
