@@ -130,5 +130,5 @@ def address_of(url: str) -> SplitResult | None:
 def _json(body: bytes) -> Any:
     try:
         return json.loads(body) if body else None
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for thousands of levels
         return None

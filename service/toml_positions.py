@@ -1,4 +1,4 @@
-"""The line number of a key in a TOML text, which the standard library's parser does not report."""
+"""Reads TOML that people write, and finds the line of a key, which the standard library's parser does not report."""
 
 import re
 import tomllib
@@ -12,6 +12,25 @@ Path = Sequence[str | int]
 _TOKEN = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|[\[{]|[\]}]|\n', re.DOTALL
 )
+
+
+# A key of very many parts: tomllib takes time that grows with the square of their number.
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{100}}")
+
+
+def loads(text: str) -> dict[str, Any]:
+    """The content of a TOML text.
+
+    Raises:
+        TOMLDecodeError: it is no TOML, or nested so deeply that the parser takes minutes or ends by a RecursionError.
+    """
+    if _LONG_KEY.search(text):
+        raise tomllib.TOMLDecodeError("a key of too many parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("nested too deeply") from None
 
 
 def line_of(text: str, path: Path) -> int | None:

@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from service.errors import ConfigurationError, FaultlineError, FieldError, Unavailable
+from service.errors import ConfigurationError, FaultlineError, FieldError, InvalidInput, Unavailable
 
 VARIABLE = "FAULTLINE_DATABASE_URL"
 EXPECTED = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/NAME"
@@ -168,6 +168,7 @@ def errors_translated(engine: Engine) -> Iterator[None]:
     Raises:
         Unavailable: no answer, a lock that stays, a full disk: trying again later may help.
         ConfigurationError: the schema is missing or outdated.
+        InvalidInput: PostgreSQL cannot hold a value.
     """
     driver_error = engine.dialect.loaded_dbapi.Error
     try:
@@ -197,6 +198,8 @@ def _translated(engine: Engine, error: BaseException | None, *, lost: bool) -> F
     if state in {_UNDEFINED_TABLE, _UNDEFINED_COLUMN}:
         return _outdated_schema(message)
     dbapi = engine.dialect.loaded_dbapi
+    if isinstance(error, dbapi.DataError):  # a text with a null character, a number or a time out of range
+        return InvalidInput(f"expected values that the database can hold: {message}")
     if lost or state == _READ_ONLY_TRANSACTION or isinstance(error, (dbapi.OperationalError, dbapi.InterfaceError)):
         return Unavailable(f"the database does not answer: {message}{_certificate_hint(message)}")
     return None

@@ -265,7 +265,7 @@ def parse(text: str, name: str = "delivery.toml") -> DeliveryConfig:
         ConfigurationError: names each invalid setting and the expected value; repeats no value.
     """
     try:
-        given = tomllib.loads(text)
+        given = toml_positions.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{name}: not TOML: {error}") from None
     for section, values in defaults().items():

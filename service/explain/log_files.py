@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from classifiers.contracts import FLIGHT_RECORDER
 from classifiers.diagnostic_files.streams import kind_of
 from service.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import lzma
 
 STANDARD_INPUT: Final = "-"
 FILES_MOST: Final = 2_000  # of a folder
@@ -32,6 +35,7 @@ _COMPRESSED: Final = re.compile(r"(?i)\.(?:gz|bz2|xz|lzma|zst|zstd)$")
 _SAMPLE: Final = 16 * 1024
 _CONTROL: Final = bytes(code for code in range(32) if code not in {7, 8, 9, 10, 11, 12, 13, 27}) + b"\x7f"
 _UTF16_SHARE: Final = 0.2  # nulls at even or odd places
+_XZ_MEMORY: Final = 128 * 1024 * 1024  # twice what the strongest preset of xz takes
 _BINARY_SHARE: Final = 0.05  # control characters in the sample of a file that is no text (judgement)
 
 
@@ -185,9 +189,7 @@ def _decompressed(raw: "io.BufferedReader[Any]") -> "io.BufferedReader[Any]":
 
         unpacked = bz2.BZ2File(raw)
     elif start.startswith(b"\xfd7zXZ\x00"):
-        import lzma  # noqa: PLC0415
-
-        unpacked = lzma.LZMAFile(raw)  # noqa: SIM115 - closed with the reader around it
+        unpacked = _XzReader(raw)
     elif start.startswith(b"\x28\xb5\x2f\xfd"):
         import zstandard  # noqa: PLC0415
 
@@ -214,6 +216,44 @@ def is_binary(sample: bytes) -> bool:
         text = text.replace(b"\0", b"")
     control = len(text) - len(text.translate(None, _CONTROL))
     return control > _BINARY_SHARE * len(text)
+
+
+class _XzReader(io.RawIOBase):
+    """Reads xz as `lzma.LZMAFile`, which lets a file of some kilobytes take as much memory as its header asks for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        import lzma  # noqa: PLC0415 - as above
+
+        self._file = file
+        self._lzma = lzma
+        self._decoder = self._new_stream()
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; 0 at the end."""
+        found = b""
+        while not found:
+            if self._decoder.eof:  # further streams may follow, with null bytes between them
+                piece = self._decoder.unused_data.lstrip(b"\0")
+                while not piece:
+                    more = self._file.read(_SAMPLE)
+                    if not more:
+                        return 0
+                    piece = more.lstrip(b"\0")
+                self._decoder = self._new_stream()
+            else:
+                piece = self._file.read(_SAMPLE) if self._decoder.needs_input else b""
+                if not piece and self._decoder.needs_input:
+                    raise EOFError("the file ended before the end of the data")
+            found = self._decoder.decompress(piece, len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def _new_stream(self) -> "lzma.LZMADecompressor":
+        return self._lzma.LZMADecompressor(self._lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
 
 
 class _Utf8Reader(io.RawIOBase):

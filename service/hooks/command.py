@@ -111,7 +111,7 @@ def _job_id(given: Any) -> str | None:
 
 def _last_line(printed: IO[bytes]) -> dict[str, Any]:
     lines = _tail(printed).strip().splitlines()
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         answer = json.loads(lines[-1]) if lines else None
         if isinstance(answer, dict):
             return answer

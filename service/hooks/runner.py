@@ -90,6 +90,8 @@ class HookRunner:
             self._scheduler.maintain()
         except SchedulerUnavailable as error:
             log.warning("%s", error)
+        except Exception:
+            log.exception("maintenance failed; requests are tried nevertheless")
         self.recover()
         self._journal.prune()
         if self._options.dry_run:
@@ -145,7 +147,7 @@ class HookRunner:
         """Inspect, write the intent, execute, write the outcome, report it."""
         begun_at = known.at if known is not None else self._aside_at(request)
         try:
-            seen = self._scheduler.inspect(request, begun_at=begun_at)
+            seen = self._inspect(request, begun_at)
         except SchedulerUnavailable as away:
             if known is None:
                 self._end(request, Failed(str(away)[:LONGEST], AWAY_RETRY_S), None)
@@ -171,7 +173,27 @@ class HookRunner:
         except (SchedulerUnavailable, LeaseExpired) as error:
             log.warning("%s: %s; it will be inspected again", request.request_id, error)
             return
+        except Exception:
+            log.exception("%s: job %s: unexpected; it will be inspected again", request.request_id, request.job_id)
+            return
         self._end(request, outcome, intent)
+
+    def _inspect(self, request: Request, begun_at: datetime | None) -> Ready | Settled | Failed:
+        """See `Scheduler.inspect`. An unexpected error fails the request: one job must not end the hook for all others.
+
+        Raises:
+            SchedulerUnavailable: as `Scheduler.inspect`; also if the request was started, whose outcome matters.
+        """
+        try:
+            return self._scheduler.inspect(request, begun_at=begun_at)
+        except SchedulerUnavailable:
+            raise
+        except Exception as error:
+            log.exception("%s: job %s can't be inspected", request.request_id, request.job_id)
+            what = f"the job can't be inspected: {type(error).__name__}"
+            if begun_at is not None:
+                raise SchedulerUnavailable(what) from None
+            return Failed(what)
 
     def _finish(self, intent: Intent) -> None:
         """Complete a started request: under the same lease if it is valid, else report what is known."""
@@ -191,7 +213,7 @@ class HookRunner:
     def _afterwards(self, request: Request, intent: Intent) -> None:
         """Handle an expired lease: change nothing, but report an outcome that can be found."""
         try:
-            seen = self._scheduler.inspect(request, begun_at=intent.at)
+            seen = self._inspect(request, intent.at)
         except SchedulerUnavailable as away:
             log.warning("%s: %s", request.request_id, away)
             return
@@ -261,7 +283,7 @@ class HookRunner:
             seen: object = Settled("refused", f"this hook serves cluster {self._options.cluster}")
             if request.cluster == self._options.cluster:
                 try:
-                    seen = self._scheduler.inspect(request, begun_at=None)
+                    seen = self._inspect(request, None)
                 except SchedulerUnavailable as away:
                     seen = away
             shown = seen.action_text if isinstance(seen, Ready) else seen

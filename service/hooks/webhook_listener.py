@@ -149,9 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _take(self) -> int:
         length = self.headers.get("content-length", "")
-        if not length.isdecimal():
+        if not (length.isascii() and length.isdecimal()):
             return BAD_REQUEST
-        if int(length) > BODY_BYTES:
+        if len(length) > len(str(BODY_BYTES)) or int(length) > BODY_BYTES:
             return TOO_LARGE
         body = self.rfile.read(int(length))
         try:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from limits import RateLimitItem, RateLimitItemPerMinute
+from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
@@ -19,6 +19,9 @@ BY_ADDRESS = RateLimitItemPerMinute(20, 5)
 BY_NAME_AND_ADDRESS = RateLimitItemPerMinute(10, 5)
 BY_NAME = RateLimitItemPerMinute(30, 5)
 SUCCESSES = RateLimitItemPerMinute(30, 5)  # of a name from an address
+# Wrong one-time codes after the right password, in a day: three of a million codes are right at any time, so that
+# guesses of a year would find one with a probability of 2 %.
+CODES = RateLimitItemPerDay(20)
 RETRY_AFTER_S = 300
 MAX_KNOWN = 10_000  # names with an address
 IPV6_NETWORK = 64  # bits; a client usually has all addresses of such a network
@@ -53,14 +56,20 @@ class LoginAttempts:
             self._running.update(found)
             return Attempt(found, (network, folded))
 
-    def finish(self, attempt: Attempt, *, succeeded: bool | None) -> None:
-        """Count the attempt as failed, or forget it; None: the password could not be checked, which says nothing."""
+    def finish(self, attempt: Attempt, *, succeeded: bool | None, wrong_code: bool = False) -> None:
+        """Count the attempt as failed, or forget it.
+
+        Args:
+            attempt: the attempt.
+            succeeded: None if the password could not be checked, which says nothing.
+            wrong_code: the password was right, and the one-time code was not.
+        """
         with self._lock:
             for limit in attempt.limits:
                 self._running[limit] -= 1
                 if not self._running[limit]:
                     del self._running[limit]
-                if succeeded is (limit[0] is SUCCESSES):
+                if wrong_code if limit[0] is CODES else succeeded is (limit[0] is SUCCESSES):
                     self._limiter.hit(limit[0], *limit[1])
             if succeeded and attempt.known_as[1]:
                 self._known.pop(attempt.known_as, None)
@@ -74,7 +83,9 @@ class LoginAttempts:
             return (by_address,)
         by_both = (BY_NAME_AND_ADDRESS, (name, network))
         own = (by_both, (SUCCESSES, ("succeeded", name, network)))
-        return own if (network, name) in self._known else (by_address, *own, (BY_NAME, ("name", name)))
+        if (network, name) in self._known:
+            return (*own, (CODES, ("codes", name, network)))
+        return (by_address, *own, (BY_NAME, ("name", name)), (CODES, ("codes", name)))
 
 
 def network_of(address: str) -> str:

@@ -1,7 +1,6 @@
 """The policy: read from TOML, merged with the built-in policy, validated with line numbers, specialized for a job."""
 
 import copy
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -21,9 +20,7 @@ _LISTS = ("rule", "retrier")
 _OF_WHERE = tuple(Where.model_fields)
 # Of each list of a file: each override is checked with all rules. Far more than anybody writes (judgement).
 MOST_ROWS = 500
-# A key of very many parts: tomllib takes time that grows with the square of their number.
-_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{100}}")
+MOST_ERRORS = 20  # that a message names: a file of a megabyte may have a hundred thousand
 
 
 class Policy(Sections):
@@ -149,10 +146,13 @@ class _Errors:
             ConfigurationError: names each invalid setting with its line.
         """
         if self.found:
+            named = self.found[:MOST_ERRORS]
             message = "; ".join(
-                f"{one.field}: {one.expected}" + (f", not {one.got}" if one.got else "") for one in self.found
+                f"{one.field}: {one.expected}" + (f", not {one.got}" if one.got else "") for one in named
             )
-            raise ConfigurationError(f"{self._name}: {message}", tuple(self.found))
+            if len(self.found) > len(named):
+                message += f"; and {len(self.found) - len(named):,} more"
+            raise ConfigurationError(f"{self._name}: {message}", tuple(named))
 
 
 def _in_file(given: Mapping[str, Any], merged: Mapping[str, Any], prefix: tuple[str | int, ...] = ()) -> Any:
@@ -200,14 +200,10 @@ def _check_overrides(rows: Any, raw: dict[str, Any], errors: _Errors, name: str,
 
 
 def _read(text: str, name: str) -> dict[str, Any]:
-    if _LONG_KEY.search(text):
-        raise ConfigurationError(f"{name}: nested too deeply")
     try:
-        return tomllib.loads(text)
+        return toml_positions.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{name}: not TOML: {error}") from None
-    except RecursionError:
-        raise ConfigurationError(f"{name}: nested too deeply") from None
 
 
 def parse(text: str, name: str = "policy.toml") -> Policy:

@@ -30,6 +30,7 @@ from typing import Any, Final, cast
 from classifiers import signatures, taxonomy
 from classifiers.signatures import Catalogue, CatalogueError, Signature
 from classifiers.taxonomy import Side
+from service import toml_positions
 
 VERSION: Final = 1
 # Judgement: far above any catalogue written by hand, and small enough to be read and checked at once.
@@ -142,7 +143,7 @@ def _tables(path: Path, name: str) -> list[Mapping[str, Any]]:
     if data is None:
         raise CatalogueError(f"{name}: expected at most {FILE_BYTES:,} bytes")
     try:
-        content = tomllib.loads(data.decode("utf-8"))
+        content = toml_positions.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{name}: not TOML: {error}") from None
     if content.get("version") != VERSION:

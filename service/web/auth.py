@@ -16,6 +16,7 @@ from service.people.records import Scope, Token
 from service.people.repository.accounts import Account
 from service.people.roles import job_users, scopes_of, sees, visible_to
 from service.people.token_binding import Binding, binding_of, scopes_of_token, visible_to_token
+from service.sql.types import HIGHEST_ID
 from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin
 from service.web.security_events import record_token_address
@@ -126,10 +127,11 @@ def _check_visible(request: Request, services: Services, visible: Visibility) ->
     Raises:
         Forbidden: the target is not a single failure, or is not visible to the principal.
     """
-    number = str(request.path_params.get("failure_id", ""))
-    if number.isascii() and number.isdigit() and int(number) < 2**63:
+    text = str(request.path_params.get("failure_id", ""))
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(HIGHEST_ID)) else 0
+    if 0 < number <= HIGHEST_ID:
         with suppress(NotFound), services.reading() as reading:
-            row = reading.failures.get(int(number)).row
+            row = reading.failures.get(number).row
             if sees(visible, row.cluster, row.user, row.team):
                 return
     raise Forbidden("this account or token may act only on failures of its own clusters and teams")
@@ -153,7 +155,9 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
     if proxied is not None:
         return _account_principal(proxied, "proxy")
     session = cookie(request, COOKIE)
-    found = session_owner(services, session) if session else None
+    # A page asks for live updates by itself, whether or not somebody looks at it: they are no use of a session.
+    by_person = not request.url.path.endswith("/live")
+    found = session_owner(services, session, used=by_person) if session else None
     if isinstance(found, Account):
         return _account_principal(found, "cookie")
     if found is not None:
@@ -179,15 +183,15 @@ def tokens_required(services: Services) -> bool:
         return reading.tokens.any() or reading.accounts.any()
 
 
-def session_owner(services: Services, session: str) -> Account | Token | None:
+def session_owner(services: Services, session: str, *, used: bool = True) -> Account | Token | None:
     """The account or token of a session cookie; None if the session or its owner no longer exists.
 
-    The time of use is recorded at most once a minute.
+    The time of use is recorded at most once a minute, if `used`.
     """
     with services.reading() as reading:
         found = reading.sessions.owner(session, idle=IDLE)
         owner = reading.tokens.get(found) if isinstance(found, int) else found
-        used_at = None if owner is None else reading.sessions.last_used_at(session)
+        used_at = None if owner is None or not used else reading.sessions.last_used_at(session)
     if used_at is not None and services.clock.now() - used_at >= _USE_RECORDED_EVERY:
         with suppress(Unavailable), services.store.unit_of_work() as work:  # a busy database must not block readers
             work.sessions.use(session)

@@ -43,6 +43,7 @@ from service.web.limits.caller_limits import (
     code_limit,
     export_limit,
     live_limit,
+    pdf_limit,
     replay_limit,
 )
 
@@ -112,6 +113,7 @@ class Services:
         exports: the exports that run now.
         live_updates: the pages that receive live updates now.
         replays: the replays of policies that run now.
+        pdfs: the reports that are printed now.
         codes: the codes of the identity provider that are checked now, by address.
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         report_drafts: cache of unpublished reports of large weeks.
@@ -151,6 +153,7 @@ class Services:
     exports: ConcurrencyLimit = field(default_factory=export_limit)
     live_updates: ConcurrencyLimit = field(default_factory=live_limit)
     replays: ConcurrencyLimit = field(default_factory=replay_limit)
+    pdfs: ConcurrencyLimit = field(default_factory=pdf_limit)
     codes: ConcurrencyLimit = field(default_factory=code_limit)
     viewer: Callable[[], Visibility | None] = unrestricted
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)

@@ -306,8 +306,8 @@ def deliveries(
         return reading.deliveries.page(state=state, limit=limit, cursor=cursor), tuple(states.values())
 
 
-def send_again(services: Services, message_id: int, endpoint: str) -> None:
-    """Make an ended delivery due again, also at an endpoint that was disabled or paused.
+def send_again(services: Services, message_id: int, endpoint: str, by: str) -> None:
+    """Make an ended delivery due again for a person, also at an endpoint that was disabled or paused.
 
     Raises:
         NotFound: no such delivery, or it is still pending.
@@ -317,6 +317,7 @@ def send_again(services: Services, message_id: int, endpoint: str) -> None:
     with services.store.unit_of_work() as work:
         work.endpoints.enable(endpoint)
         work.deliveries.send_again(message_id, endpoint)
+        work.audit_log.append(by, "delivery.resent", f"delivery/{message_id}", after={"endpoint": endpoint})
 
 
 def subscriptions(services: Services, principal: Principal) -> tuple[Subscription, ...]:

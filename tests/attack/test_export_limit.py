@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from service.reports import pdf
+from service.reports.document import Report
 from service.web import export, views
 from service.web.limits.caller_limits import RETRY_AFTER_S
 from tests.attack.server import ROOT
@@ -91,3 +93,36 @@ def test_an_export_that_is_refused_or_fails_does_not_count(world: World, monkeyp
 def test_a_server_is_started_with_few_arenas_of_memory(file: str) -> None:
     lines_of_file = (ROOT / file).read_text(encoding="utf-8").splitlines()
     assert any("MALLOC_ARENA_MAX=2" in line and line.startswith(("ENV ", "Environment=")) for line in lines_of_file)
+
+
+def test_only_a_few_reports_are_printed_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One caller who asked for the reports of forty weeks held all threads for 15 s, and 0.7 GiB."""
+    printed: list[str] = []
+
+    def render(report: Report) -> bytes:
+        printed.append(report.week)
+        return b"%PDF-"
+
+    monkeypatch.setattr(pdf, "render", render)
+    caller, other = world.token("read", name="reader"), world.token("read", name="other")
+    limit = world.services.pdfs
+    with world.client(caller) as client:
+        assert client.get("/reports/2026-W45.pdf").status_code == 200
+        sender = identified_sender(world, caller)
+        with limit.one_of(sender), limit.one_of(sender):
+            assert ask(world, caller, "/reports/2026-W46.pdf")[:2] == (429, str(RETRY_AFTER_S))
+            assert client.get("/reports/2026-W45.pdf").status_code == 200, "it is printed already"
+            assert client.get("/reports/2026-W46.md").status_code == 200
+            assert ask(world, other, "/reports/2026-W46.pdf")[0] == 200
+            with limit.one_of("a third"):
+                assert ask(world, other, "/reports/2026-W47.pdf")[0] == 429
+        assert client.get("/reports/2026-W44.pdf").status_code == 200
+    assert printed == ["2026-W45", "2026-W46", "2026-W44"]
+
+
+def identified_sender(world: World, token: str) -> str:
+    """By whom the requests of a token are counted."""
+    with world.store.reading() as reading:
+        found = reading.tokens.find(token)
+    assert found is not None
+    return f"\x1ftoken/{found.id}"

@@ -148,6 +148,59 @@ def test_one_time_codes_follow_the_standard_and_count_once(world: World) -> None
         assert enter(client, code=pyotp.TOTP(secret).at(world.clock.at)) == 303
 
 
+def test_codes_can_not_be_guessed_by_who_knows_the_password(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Thirty guesses in five minutes found a code in a month: three of a million are right at any time."""
+    secret = pyotp.random_base32()
+    with world.store.unit_of_work() as work:
+        work.accounts.change("ana", totp_secret=secret)
+
+    def guess(number: int, code: str) -> int:
+        address = f"2001:db8:{number:x}::1"
+        with TestClient(world.app, base_url=HTTPS, client=(address, 5), follow_redirects=False) as client:
+            return enter(client, code=code)
+
+    def code() -> str:
+        return pyotp.TOTP(secret).at(world.clock.at)
+
+    wrong = f"{(int(code()) + 500_000) % 1_000_000:06}"
+    assert guess(0, code()) == 303
+    world.clock.sleep(30)
+    with caplog.at_level("INFO", logger="faultline.security"):
+        assert {guess(number, wrong) for number in range(1, 21)} == {401}
+    assert '"by":"code"' in caplog.text
+    assert guess(21, code()) == 429
+    assert guess(0, code()) == 303, "who logged in from an address before is not locked out by others"
+
+
+def test_a_wrong_password_says_nothing_of_the_code(world: World) -> None:
+    """Else anybody could lock a person out for a day."""
+    with world.store.unit_of_work() as work:
+        work.accounts.change("ana", totp_secret=pyotp.random_base32())
+    attempts = world.services.people.attempts
+    for number in range(25):
+        with TestClient(world.app, base_url=HTTPS, client=(f"2001:db8:{number:x}::1", 5)) as client:
+            assert enter(client, "wrong", "123456") == 401
+    assert attempts.start("192.0.2.1", "ana") is not None
+
+
+def test_a_login_that_began_with_the_former_password_ends_with_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checking takes a while: the session of a thief began after those of the account had ended."""
+    verify = passwords.verify
+
+    def changed_meanwhile(stored: str | None, password: str) -> bool:
+        found = verify(stored, password)
+        with world.store.unit_of_work() as work:
+            work.accounts.change("ana", password=passwords.hash_password("another long one 17 marble"))
+        return found
+
+    monkeypatch.setattr(passwords, "verify", changed_meanwhile)
+    with world.client() as client:
+        assert enter(client) == 401
+        assert client.get("/failures").status_code == 303
+
+
 def test_where_a_second_factor_is_required_an_account_without_one_can_not_log_in(tmp_path: Path) -> None:
     world = make_world(tmp_path, host="0.0.0.0", people=LoginMethods(one_time_codes_required=True))
     with world.store.unit_of_work() as work:
@@ -191,6 +244,22 @@ def test_an_idle_session_ends_and_a_used_one_lasts_until_its_limit(world: World)
         assert idle.get("/").status_code == 303
         world.clock.sleep(IDLE.total_seconds() - 1_000)
         assert used.get("/").status_code == 303  # over twelve hours after the login
+
+
+def test_live_updates_of_a_page_that_nobody_looks_at_do_not_keep_its_session(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page asks for them by itself: a screen that was left alone stayed logged in for twelve hours."""
+    monkeypatch.setattr("service.web.pages.live.MAX_DURATION_S", 0.0)
+    with world.client() as client:
+        assert enter(client) == 303
+        assert client.get("/failures").status_code == 200
+        for _ in range(7):
+            world.clock.sleep(15 * 60)
+            assert client.get("/live").status_code == 200
+        world.clock.sleep(16 * 60)
+        assert client.get("/live").status_code == 303
+        assert client.get("/failures").status_code == 303
 
 
 def test_cookies_are_bound_to_the_host_where_the_public_address_has_tls(tmp_path: Path) -> None:

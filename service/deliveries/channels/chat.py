@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from classifiers.redaction import redact
 from service.deliveries.channels.channel import OWNER, PLAIN_USER, SENT, Outcome
+from service.deliveries.channels.chat_process import ChatProcess, instantiate
 from service.deliveries.channels.http import Refused, Resolve, permitted, resolve
 from service.deliveries.channels.message_text import report_html, text, title
 from service.deliveries.records import DueDelivery
@@ -16,6 +17,8 @@ from service.internet_addresses import Network
 MAIL = frozenset({"mailto", "mailtos"})
 # These refuse a text of more characters than they take (Discord: 2,000), so a longer one is sent in parts.
 IN_PARTS = frozenset({"discord", "tgram", "gchat", "mmost", "mmosts", "zulip"})
+# A message may take several requests: its parts, or the commands of a mail. Less than the lease of a delivery.
+EXCHANGES = 3
 
 
 class ChatChannel:
@@ -25,7 +28,7 @@ class ChatChannel:
         url: the address.
         schemas: the permitted schemes of addresses.
         allow: permitted networks besides public ones.
-        timeout_s: time limit of a message in seconds.
+        timeout_s: time limit of one request in seconds; a message has three times as long.
         public_url: the public address of this service, for links.
         lookup: resolves names.
         recipients: what replaces `{user}`, by user; others get no message. None: the user's name.
@@ -53,7 +56,7 @@ class ChatChannel:
             raise ConfigurationError("chats and mail need the extra: pip install 'faultline[chat]'") from None
         logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it logs addresses, which contain tokens
         self._apprise = apprise
-        self._asset = apprise.AppriseAsset(app_id="Faultline", app_desc="Faultline", async_mode=False, plugin_paths=[])
+        self._process = ChatProcess()
         self._url = url
         self._mail = schema in MAIL
         self._in_parts = schema in IN_PARTS
@@ -62,7 +65,7 @@ class ChatChannel:
         self._public_url = public_url
         self._lookup = lookup
         self._recipients = recipients
-        if self._service("somebody") is None:
+        if instantiate(apprise, self._address("somebody")) is None:
             raise ConfigurationError(f"not an address that apprise takes ({schema}://...)")
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
@@ -77,40 +80,38 @@ class ChatChannel:
                 return Outcome("refused", "the owner is not a plain user name, or is not in `recipients`")
             recipient = found
         html_mail = self._mail and bool(messages[0].payload.get("html"))
-        service = self._service(recipient, "html" if html_mail else "text")
+        body_format = "html" if html_mail else "text"
+        url = self._address(recipient, body_format)
+        service = instantiate(self._apprise, url)
         if service is None:
             return Outcome("refused", "no address for this owner")
+        public = self._public_url
+        body = report_html(messages[0], public) if html_mail else text(messages, public)
+        message = {"url": url, "title": title(messages), "body": body, "body_format": body_format}
         try:
             self._check(service)
-            body, body_format = text(messages, self._public_url), self._apprise.NotifyFormat.TEXT
-            if html_mail:
-                body, body_format = report_html(messages[0], self._public_url), self._apprise.NotifyFormat.HTML
-            sent = service.notify(
-                title=title(messages),
-                body=body,
-                notify_type=self._apprise.NotifyType.INFO,
-                body_format=body_format,
-            )
+            sent = self._process.notify(message, EXCHANGES * self._timeout_s)
         except (Refused, OSError) as error:
             return Outcome("retry", redact(str(error))[:300])
         return SENT if sent else Outcome("retry", "the receiver did not take it")
 
     def close(self) -> None:
-        """Nothing to close."""
+        """End the process that sends the messages."""
+        self._process.close()
 
     def _recipient(self, user: str) -> str | None:
         if PLAIN_USER.fullmatch(user) is None:
             return None
         return user if self._recipients is None else self._recipients.get(user)
 
-    def _service(self, recipient: str, body_format: str = "text") -> Any:
+    def _address(self, recipient: str, body_format: str = "text") -> str:
         url = self._url.replace(OWNER, quote(recipient, safe=""))
         joint = "&" if "?" in url else "?"
         given = "" if "format=" in url else f"format={body_format}&"
         if "overflow=" not in url and self._in_parts:
             given += "overflow=split&"
         limits = f"{given}redirect=no&cto={self._timeout_s / 2:g}&rto={self._timeout_s / 2:g}"
-        return self._apprise.Apprise.instantiate(f"{url}{joint}{limits}", asset=self._asset, suppress_exceptions=True)
+        return f"{url}{joint}{limits}"
 
     def _check(self, service: Any) -> None:
         """Check that an address in the administrator's own network is permitted."""

@@ -80,7 +80,7 @@ class SlurmRestTransport:
             connection.close()
         try:
             answer = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         return response.status, answer if isinstance(answer, dict) else None
 

@@ -249,6 +249,7 @@ class SlurmScheduler:
         self, request: Request, job: SlurmJob, *, begun: bool = False, saved: SavedScript | None = None
     ) -> _Plan | Settled:
         """Return the plan if enough nodes remain."""
+        expand_nodes(job.required, "required_nodes")  # what can't be read is found before the first step
         partitions = self._tools.nodes()
         here = {node.partition(".")[0]: node for nodes in partitions.values() for node in nodes}
         exclude = tuple(here.get(node.partition(".")[0], "") for node in request.exclude_nodes)

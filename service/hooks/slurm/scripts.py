@@ -7,6 +7,7 @@ the folder, since the files may contain secrets.
 import json
 import logging
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from service.clock import Clock
+from service.errors import ConfigurationError
 from service.hooks.slurm.record import SlurmJob, read_job, whole
 
 log = logging.getLogger(__name__)
 
 RETENTION = timedelta(days=3)
 MAX_SCRIPT_BYTES = 4 << 20
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,26 @@ class SavedScript:
 
 
 class ScriptStore:
-    """The store of saved scripts."""
+    """The store of saved scripts.
+
+    Raises:
+        ConfigurationError: the folder can't be created, or others may write to it or to the folder around it: a script
+            of theirs would be submitted under any name.
+    """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = {one: one.lstat() for one in (folder, folder.parent)}
+        except OSError as error:
+            raise ConfigurationError(f"{folder} can't be used for scripts: {error.strerror}") from None
+        for one, about in found.items():
+            if about.st_uid not in {0, os.geteuid()} or about.st_mode & _OTHERS_WRITE or stat.S_ISLNK(about.st_mode):
+                raise ConfigurationError(
+                    f"{one}: expected a folder of this user that nobody else may write to: its scripts are run"
+                )
 
     def has(self, job_id: str, restarts: int) -> bool:
         """Return whether a job's script is saved for this number of restarts."""

@@ -164,6 +164,20 @@ class AccountRepository(AccountReader):
         changed = update(accounts).where(accounts.c.id == account_id, accounts.c.password == old).values(password=new)
         return self._connection.execute(changed).rowcount == 1
 
+    def confirm(self, known: Credentials) -> bool:
+        """Whether credentials that were checked are still those of an enabled account, until the transaction ends.
+
+        What changes them, and ends the sessions of the account, then waits for the new session, and ends it too.
+        """
+        same = (
+            accounts.c.id == known.account_id,
+            accounts.c.disabled_at.is_(None),
+            accounts.c.password.is_not_distinct_from(known.password),
+            accounts.c.totp_secret.is_not_distinct_from(known.totp_secret),
+        )
+        locked = update(accounts).where(*same).values(last_login_at=utc(self._clock.now()))
+        return self._connection.execute(locked).rowcount == 1
+
     def disable(self, name: str) -> None:
         """Disable the account and end its sessions.
 

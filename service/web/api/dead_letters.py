@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from service.web import resending, views
 from service.web.api.models import DeadLettersPage
 from service.web.api.parameters import Cursor, Id, Limit
-from service.web.auth import ACT, READ
+from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.resending import Resent
 from service.web.services import InjectedServices
@@ -22,13 +22,14 @@ def get_dead_letters(services: InjectedServices, limit: Limit = 50, cursor: Curs
     return DeadLettersPage(items=list(page.items), next_cursor=page.next_cursor)
 
 
-@router.post("/dead-letters/{letter_id}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
+@router.post("/dead-letters/{letter_id}:resend", responses=answers(401, 403, 404, 409, 422, 503))
 def resend_dead_letter(
     services: InjectedServices,
+    principal: Annotated[Principal, ACT],
     letter_id: Id,
     cluster: Annotated[
         str | None, Query(min_length=1, max_length=200, description="the cluster of a record that names none")
     ] = None,
 ) -> Resent:
     """Parse the stored text again and handle it as an event; 409 if it still cannot be read."""
-    return resending.resend(services, letter_id, cluster=cluster)
+    return resending.resend(services, letter_id, principal.name, cluster=cluster)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from service.deliveries.records import DeliveryState, EndpointState, StoredDelivery
 from service.web import views
 from service.web.api.parameters import Cursor, Id, Limit
-from service.web.auth import ACT, READ
+from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
 
@@ -55,16 +55,15 @@ def get_deliveries(
     )
 
 
-@router.post(
-    "/deliveries/{message_id}/{endpoint}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 422, 503)
-)
+@router.post("/deliveries/{message_id}/{endpoint}:resend", responses=answers(401, 403, 404, 422, 503))
 def resend_delivery(
     services: InjectedServices,
+    principal: Annotated[Principal, ACT],
     message_id: Id,
     endpoint: Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")],
 ) -> SentAgain:
     """Retry an ended delivery with a fresh retry schedule."""
-    views.send_again(services, message_id, endpoint)
+    views.send_again(services, message_id, endpoint, principal.name)
     return SentAgain(message_id=message_id, endpoint=endpoint)
 
 

@@ -109,6 +109,11 @@ def replay_limit() -> ConcurrencyLimit:
     return ConcurrencyLimit("replays of a policy", 2, 1)
 
 
+def pdf_limit() -> ConcurrencyLimit:
+    """Reports that are printed; each takes a processor for 0.2 s, 17 MB and a thread that answers requests."""
+    return ConcurrencyLimit("PDF reports", 3, 2)
+
+
 UNLIMITED = 0
 
 

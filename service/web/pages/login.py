@@ -1,6 +1,6 @@
 """GET and POST /login, POST /logout: sessions by name and password, or by API token."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request
@@ -47,6 +47,8 @@ def log_in(
         notice(services, "login.limited", request, name=name)
         return _form(request, services, local_path(next), "too_many", 429)
     succeeded: bool | None = False
+    wrong: Literal["token", "password", "code"] = "token" if token.strip() else "password"
+    session: str | None = None
     try:
         secret = token.strip()
         session = (
@@ -56,10 +58,12 @@ def log_in(
     except Unavailable:
         succeeded = None
         raise
+    except _WrongCode:
+        wrong = "code"
     finally:
-        attempts.finish(attempt, succeeded=succeeded)
+        attempts.finish(attempt, succeeded=succeeded, wrong_code=wrong == "code")
     if session is None:
-        notice(services, "login.failed", request, name=name, by="token" if token.strip() else "password")
+        notice(services, "login.failed", request, name=name, by=wrong)
         return _form(request, services, local_path(next), "token" if token.strip() else "password", 401)
     return start_session(request, services, session, redirect(local_path(next)))
 
@@ -124,7 +128,17 @@ def _by_token(request: Request, services: Services, secret: str) -> str | None:
         return work.sessions.log_in(token_id=token.id, lasts=LIFETIME, client=client_of(request))
 
 
+class _WrongCode(Exception):
+    """The password is right, and the one-time code is not. The answer is the same as to a wrong password."""
+
+
 def _by_password(request: Request, services: Services, name: str, password: str, code: str) -> str | None:
+    """The secret of a new session; None if the password is wrong, or the account may not log in with it.
+
+    Raises:
+        _WrongCode: see there.
+        Unavailable: too many passwords are being checked, or the database does not answer.
+    """
     with services.reading() as reading:
         known = reading.accounts.credentials(name)
     if not passwords.verify(None if known is None else known.password, password) or known is None:
@@ -134,11 +148,15 @@ def _by_password(request: Request, services: Services, name: str, password: str,
         return None
     if known.totp_secret is not None:
         step = one_time_codes.matching_step(known.totp_secret, code, services.clock.now())
+        if step is None and code.strip():
+            raise _WrongCode
         if step is None:
             return None
     with services.store.unit_of_work() as work:
-        if step is not None and not work.accounts.use_code(known.account_id, step):
+        if not work.accounts.confirm(known):
             return None
+        if step is not None and not work.accounts.use_code(known.account_id, step):
+            raise _WrongCode
         return work.sessions.log_in(account_id=known.account_id, lasts=LIFETIME, client=client_of(request))
 
 

@@ -70,15 +70,29 @@ def reports(
         return render(request, "reports.html", context, services=snapshot)
 
 
-@router.get("/reports/{week}.pdf", dependencies=[READ])
-def report_pdf(services: InjectedServices, week: str, scope: ReportScope, version: Version = None) -> Response:
-    """The report as PDF."""
+@router.get("/reports/{week}.pdf")
+def report_pdf(
+    services: InjectedServices,
+    principal: Annotated[Principal, READ],
+    week: str,
+    scope: ReportScope,
+    version: Version = None,
+) -> Response:
+    """The report as PDF.
+
+    Raises:
+        TooManyRequests: other reports have to be printed first.
+    """
     report = services.reports.read(weeks.parse(week), version, scope)
-    now = services.clock.monotonic()
-    printed = services.printed_reports.get(
-        blake2b(repr(report).encode("utf-8", "replace")).digest(), lambda: pdf.render(report), now, cacheable=bool
+
+    def printed() -> bytes:
+        with services.pdfs.one_of(principal.sender):
+            return pdf.render(report)
+
+    content = services.printed_reports.get(
+        blake2b(repr(report).encode("utf-8", "replace")).digest(), printed, services.clock.monotonic(), cacheable=bool
     )
-    return Response(printed, media_type="application/pdf", headers=_named(report, "pdf"))
+    return Response(content, media_type="application/pdf", headers=_named(report, "pdf"))
 
 
 @router.get("/reports/{week}.md", dependencies=[READ])

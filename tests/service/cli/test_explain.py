@@ -103,6 +103,7 @@ def test_the_verdict_is_that_of_the_same_event(
         (".gz", gzip.compress),
         (".bz2", bz2.compress),
         (".xz", lzma.compress),
+        (".xz", lambda content: lzma.compress(content[:9]) + bytes(8) + lzma.compress(content[9:]) + bytes(4)),
         (".zst", zstandard.ZstdCompressor().compress),
         ("", gzip.compress),
     ],
@@ -110,6 +111,14 @@ def test_the_verdict_is_that_of_the_same_event(
 def test_compressed_logs_are_read(explain: Explain, tmp_path: Path, suffix: str, pack: Any) -> None:
     found = explain.json(log(tmp_path / f"train.log{suffix}", pack(KEY_ERROR.encode())))
     assert found["lines"][0]["text"] == "KeyError: 'lr_5'"
+
+
+def test_a_compressed_log_does_not_choose_how_much_memory_it_takes(explain: Explain, tmp_path: Path) -> None:
+    """An attached file of 170 kB took 1.1 GB."""
+    window = {"id": lzma.FILTER_LZMA2, "dict_size": 256 << 20, "mode": lzma.MODE_FAST, "mf": lzma.MF_HC3}
+    large = log(tmp_path / "train.log.xz", lzma.compress(KEY_ERROR.encode(), filters=[window]))
+    assert explain.code(large) == 2
+    assert "Memory usage limit exceeded" in explain.error
 
 
 def test_standard_input_is_read(explain: Explain, monkeypatch: pytest.MonkeyPatch) -> None:

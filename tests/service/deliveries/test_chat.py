@@ -1,12 +1,16 @@
 """People are told by a real mail server and a chat's own shape; what belongs together comes together."""
 
-from collections.abc import Iterator
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import orjson
 import pytest
 
 from service.db.session import Store
+from service.deliveries.channels import chat_process
 from service.deliveries.channels.chat import ChatChannel
 from service.deliveries.config import defaults
 from service.deliveries.drain import Target
@@ -29,7 +33,8 @@ def inbox() -> Iterator[tuple[Inbox, str]]:
 
 
 def channel(url: str, **changes: Any) -> ChatChannel:
-    return ChatChannel(url, SCHEMAS, [LOOPBACK], timeout_s=10, public_url="https://faultline.example", **changes)
+    given = {"timeout_s": 10.0, "public_url": "https://faultline.example", **changes}
+    return ChatChannel(url, SCHEMAS, [LOOPBACK], **given)
 
 
 def text_of(mail: Any) -> str:
@@ -75,6 +80,63 @@ def test_an_address_outside_the_listed_networks_is_not_reached() -> None:
     outcome = internal.send([due(1)])
     assert outcome.kind == "retry"
     assert "internal" in outcome.detail
+
+
+ENDLESS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@contextmanager
+def hostile(answer: Callable[[socket.socket], object]) -> Iterator[str]:
+    """The address of a chat whose server answers each request with what `answer` sends."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                made, _ = listening.accept()
+                with made, suppress(OSError):
+                    made.recv(65_536)
+                    answer(made)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"mmost://127.0.0.1:{listening.getsockname()[1]}/abcdefghijklmnopqrstuvwxyz"
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
+
+
+@pytest.mark.enable_socket
+def test_an_answer_without_an_end_takes_no_memory_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It filled 1.5 GB in eight seconds, and never ended."""
+    monkeypatch.setattr(chat_process, "MEMORY_BYTES", 96 << 20)
+    piece = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
+
+    def endless(made: socket.socket) -> None:
+        made.sendall(ENDLESS)
+        while True:
+            made.sendall(piece)
+
+    with hostile(endless) as url, closing(channel(url)) as talk:
+        outcome = talk.send([due(3)])
+    assert outcome.kind == "retry"
+    assert "too large" in outcome.detail or "ended" in outcome.detail
+
+
+@pytest.mark.enable_socket
+def test_an_answer_that_never_completes_ends_with_the_time_of_the_message() -> None:
+    """One that came byte by byte held its endpoint up until the next start."""
+    stopped = threading.Event()
+
+    def slowly(made: socket.socket) -> None:
+        made.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        while not stopped.wait(0.01):
+            made.sendall(b"x")
+
+    with hostile(slowly) as url, closing(channel(url, timeout_s=0.1)) as talk:
+        outcome = talk.send([due(3)])
+        stopped.set()
+    assert (outcome.kind, outcome.detail) == ("retry", "the receiver had no complete answer within 0.3 s")
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "json://127.0.0.1/x", "nothing", "mailto://"])

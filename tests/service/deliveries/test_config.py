@@ -96,6 +96,8 @@ def test_what_is_wrong_is_named_and_no_secret_repeated(sound: str, change: tuple
 def test_a_missing_file_or_one_that_is_not_toml_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="not TOML"):
         config.parse("[[endpoint")
+    with pytest.raises(ConfigurationError, match="nested too deeply"):
+        config.parse("a = " + "[" * 50_000)
     with pytest.raises(ConfigurationError, match=r"FAULTLINE_DELIVERY_FILE.*nothere\.toml"):
         config.load(tmp_path / "nothere.toml")
 

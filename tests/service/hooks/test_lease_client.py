@@ -172,7 +172,7 @@ def test_retry_after_is_a_number_or_a_date_within_reason(
     assert caught.value.retry_after_s == seconds
 
 
-@pytest.mark.parametrize("body", [b"<html>", {"items": 5}, "x", b""])
+@pytest.mark.parametrize("body", [b"<html>", {"items": 5}, "x", b"", b"[" * 100_000])
 def test_an_answer_that_is_no_list_of_requests_is_retried(server: Answering, client: LeaseClient, body: object) -> None:
     server.body = body
     with pytest.raises(ServiceUnavailable, match="no list"):

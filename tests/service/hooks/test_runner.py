@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -101,6 +102,32 @@ def test_a_request_that_another_hook_may_have_started_is_not_run(command: Hook) 
     [(_, received)] = command.service.received
     assert isinstance(received, Settled)
     assert received.result == "unknown"
+
+
+def test_one_job_does_not_end_the_hook_for_all_others(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hook that ends is started again, gets the same request first, and ends again."""
+    inspect, execute = hook.scheduler.inspect, hook.scheduler.execute
+
+    def poisoned(one: Request, **given: Any) -> Any:
+        if one.request_id == "r1":
+            raise OverflowError("a time that no calendar has")
+        return inspect(one, **given)
+
+    def half(one: Request, *given: Any) -> Any:
+        if one.request_id == "r2":
+            raise KeyError("odd")
+        return execute(one, *given)
+
+    monkeypatch.setattr(hook.scheduler, "inspect", poisoned)
+    monkeypatch.setattr(hook.scheduler, "execute", half)
+    monkeypatch.setattr(hook.scheduler, "maintain", Mock(side_effect=ZeroDivisionError))
+    hook.service.waits = [request("r1"), request("r2"), request("r3")]
+    assert hook.runner.round() == 3
+    assert hook.scheduler.done == ["r3"]
+    assert hook.service.received == [("r1", Failed("the job can't be inspected: OverflowError")), ("r3", DONE)]
+    monkeypatch.undo()
+    hook.runner.round()
+    assert hook.scheduler.done == ["r3", "r2"]
 
 
 def test_a_damaged_file_counts_as_started(command: Hook) -> None:

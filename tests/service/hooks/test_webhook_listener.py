@@ -119,6 +119,20 @@ def test_too_large_requests_and_wrong_methods_are_refused(port: int, rung: list[
     assert not rung
 
 
+@pytest.mark.parametrize(("length", "status"), [("9" * 5_000, 413), ("٣", 400), ("-1", 400), ("1_0", 400)])
+def test_the_length_of_a_stranger_is_no_unexpected_error(
+    port: int, caplog: pytest.LogCaptureFixture, length: str, status: int
+) -> None:
+    """Python reads no number of more than 4,300 digits: each such request put a traceback in the log."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.putrequest("POST", "/")
+    connection.putheader("content-length", length.encode())
+    connection.endheaders()
+    assert connection.getresponse().status == status
+    connection.close()
+    assert "could not be handled" not in caplog.text
+
+
 def test_a_secret_that_became_unreadable_is_answered_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     rung: list[int] = []
 

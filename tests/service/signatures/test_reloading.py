@@ -84,6 +84,18 @@ def test_an_error_in_what_reads_a_log_costs_only_this_case_its_log(
     assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
 
 
+@pytest.mark.parametrize("nested", ["a = " + "[" * 50_000, "a = " + "{a=" * 40_000, "a." * 50_000 + "a = 1"])
+def test_a_nested_file_keeps_the_former_too(tmp_path: Path, nested: str) -> None:
+    """Else no event was classified until somebody removed the file: each became a dead letter."""
+    clock = FrozenClock(NOW)
+    folder = SignatureFolder(write(tmp_path, LICENCE), clock)
+    own = folder.current().layered.own
+    (tmp_path / "site.toml").write_text(nested)
+    clock.sleep(POLL_S)
+    assert folder.current().layered.own == own
+    assert "not TOML" in (folder.current().problem or "")
+
+
 def test_a_removed_folder_keeps_the_former(tmp_path: Path) -> None:
     clock = FrozenClock(NOW)
     folder = SignatureFolder(write(tmp_path / "own", QUOTA), clock)

@@ -130,7 +130,7 @@ def test_a_fault_of_the_parser_rejects_only_the_record_that_meets_it(world: Worl
         [kept] = reading.dead_letters.page().items
     assert (kept.place, kept.reason) == ("POST /api/v1/events line 2", "reading failed: ZeroDivisionError")
     with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
-        resend(services, kept.id)
+        resend(services, kept.id, "ana")
     [_, second] = submit(world.services, lines(event("1"), event("2"))).failures
     with world.store.reading() as reading:
         assert reading.failures.get(second).logs[-1].event["intake_source"] == "api/this machine"
@@ -142,7 +142,7 @@ def test_a_fault_of_the_parser_of_node_events_rejects_only_the_record_that_meets
     monkeypatch.setattr(node_events, "parse", Mock(side_effect=ZeroDivisionError))
     assert submit_node_events(world.services, b"{}", {}).rejected[0].got == "ZeroDivisionError"
     with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
-        resend(world.services, 1)
+        resend(world.services, 1, "ana")
 
 
 def test_an_event_that_fails_once_is_stored_at_the_second_try(world: World) -> None:
@@ -230,7 +230,7 @@ def test_a_letter_from_a_topic_takes_the_cluster_that_the_settings_name_for_it(w
     shown = {"kafka_topics": "other,api_key=[redacted]"}  # as on the page of settings
     services = replace(world.services, settings=shown, topics={"other": "other", "api_key": "orion"})
     nameless = {key: value for key, value in event().items() if key != "cluster"}
-    resend(services, letter(world, lines(nameless).decode(), "api_key/0/5"))
+    resend(services, letter(world, lines(nameless).decode(), "api_key/0/5"), "ana")
     assert world.client().get("/api/v1/failures").json()["items"][0]["cluster"] == "orion"
 
 

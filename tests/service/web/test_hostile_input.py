@@ -7,9 +7,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.db.session import Store
+from service.errors import InvalidInput, NotFound
 from service.web.app import create_app
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
+from tests.service.web.access.test_auth import form_token
 from tests.service.web.world import HERE, event, lines, make_world
 
 
@@ -62,7 +64,17 @@ def test_a_null_character_in_a_name_has_an_answer_on_both_databases(
     pages += [f"/api/v1/{page}?{name}=" for page in ("stats", "goodput") for name in ("cluster", "queue", "team")]
     pages += ["/reports/2026-W47?cluster=", "/reports/2026-W47?team=", "/unsubscribe/"]
     found = {page: client.get(f"{page}a%00b").status_code for page in pages}
+    form = {"form_token": form_token(client)}
+    for page in ("/deliveries/1/a%00b/resend", "/nodes/a%00b/c%00d/repaired", "/groups/1/act"):
+        found[page] = client.post(page, data={**form, "action": "assign", "to": "a\0b"}).status_code
     assert [page for page, status in found.items() if status >= 500] == []
+
+
+def test_a_value_that_the_database_does_not_take_is_invalid_input(store: Store) -> None:
+    """One text of a route that nobody cleaned was a traceback and an internal error."""
+    expected = InvalidInput if store.dialect == "postgresql" else NotFound
+    with pytest.raises(expected), store.unit_of_work() as work:
+        work.deliveries.send_again(1, "a\0b")
 
 
 def test_a_group_with_an_end_at_the_border_of_the_calendar_has_a_page(client: TestClient) -> None:

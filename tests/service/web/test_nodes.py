@@ -220,7 +220,7 @@ def test_a_dead_letter_of_a_topic_of_nodes_takes_the_cluster_of_the_topic(world:
         [made] = work.dead_letters.add([DeadLetter(text, "0" * 64, "api_key/0/5", "had no cluster")])
     shown = {"node_event_topic": "api_key=[redacted]"}
     services = replace(world.services, settings=shown, node_event_topics={"api_key": "orion"})
-    assert resend(services, made).outcome == "accepted"
+    assert resend(services, made, "ana").outcome == "accepted"
     with world.store.reading() as reading:
         assert len(reading.node_events.page("orion", "gpu018").items) == 1
 

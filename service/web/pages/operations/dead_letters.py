@@ -47,7 +47,7 @@ def dead_letters(
 def resend(form: ActForm, letter_id: Id) -> RedirectResponse:
     """Resend a dead letter, then show the list."""
     try:
-        outcome = resending.resend(form.services, letter_id).outcome
+        outcome = resending.resend(form.services, letter_id, form.actor).outcome
     except Conflict:
         outcome = "unreadable"
     return redirect(f"/dead-letters?resent={letter_id}&outcome={outcome}")

@@ -41,5 +41,5 @@ def resend(
     endpoint: Annotated[str, Path(max_length=100)],
 ) -> RedirectResponse:
     """Make a delivery due again, then show the list."""
-    views.send_again(form.services, message_id, endpoint)
+    views.send_again(form.services, message_id, endpoint, form.actor)
     return redirect(f"/deliveries?resent={message_id}")

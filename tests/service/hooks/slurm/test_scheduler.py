@@ -125,6 +125,18 @@ def test_a_job_that_slurm_expedites_itself_is_left_alone(tmp_path: Path, scripts
     assert seen == Settled("already_done", "Slurm starts it again by itself (expedited requeue)")
 
 
+def test_a_list_of_nodes_that_can_not_be_read_is_found_before_the_first_step(
+    tmp_path: Path, scripts: ScriptStore
+) -> None:
+    """It ended the hook while the request was carried out, and again after each start."""
+    with benches.fake(tmp_path / "slurm") as bench:
+        job = bench.failed()
+        state = bench.folder.parent / "slurm.json"
+        state.write_text(state.read_text().replace('"required_nodes": ""', '"required_nodes": "gpu[1-"'))
+        hook = SlurmScheduler(SlurmCommands(bench.folder), scripts, SystemClock(), SlurmOptions(settle_s=0))
+        assert "a list of nodes in the job's record can't be read" in refused(hook, request(job))
+
+
 def test_a_running_job_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.submit(GOES_ON)
     bench.wait(job, ["RUNNING"])

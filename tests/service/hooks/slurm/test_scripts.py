@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from service.clock import SystemClock
+from service.errors import ConfigurationError
 from service.hooks.slurm import scripts
 from service.hooks.slurm.rest_job import UnsupportedOption, described
 from service.hooks.slurm.script_options import without_privileged_options
@@ -53,3 +54,21 @@ def test_a_script_in_another_encoding_is_submitted_again_as_it_was(tmp_path: Pat
 
 def test_a_job_without_a_saved_script_has_none(tmp_path: Path) -> None:
     assert scripts.spooled_environment(tmp_path, job()) is None
+
+
+@pytest.mark.parametrize("others_write", ["state", "state/scripts"])
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, others_write: str) -> None:
+    """Who writes there chooses a script and the name of the user it runs as."""
+    folder = tmp_path / "state" / "scripts"
+    folder.mkdir(mode=0o700, parents=True)
+    scripts.ScriptStore(folder, SystemClock())
+    (tmp_path / others_write).chmod(0o777)
+    with pytest.raises(ConfigurationError, match="nobody else may write"):
+        scripts.ScriptStore(folder, SystemClock())
+
+
+def test_a_link_to_the_folder_of_others_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    (tmp_path / "scripts").symlink_to("theirs")
+    with pytest.raises(ConfigurationError, match="nobody else may write"):
+        scripts.ScriptStore(tmp_path / "scripts", SystemClock())

@@ -2,6 +2,8 @@
 
 from fastapi.testclient import TestClient
 
+from service.dead_letters.records import DeadLetter
+from service.deliveries.records import NewDelivery, OutboxMessage
 from tests.service.web.world import World, event, lines
 
 
@@ -37,3 +39,19 @@ def test_every_kind_of_change_is_written_down(world: World, client: TestClient) 
     assert result["verdict.correct"].before["side"] == "user"
     assert result["verdict.correct"].after["side"] == "hardware"
     assert {entry.who for entry in entries} == {"this machine"}
+
+
+def test_what_is_sent_again_is_written_down(world: World, client: TestClient) -> None:
+    """A record that was refused, or a receiver that was disabled, comes in use by it."""
+    with world.store.unit_of_work() as work:
+        work.outbox.add([OutboxMessage("failure.diagnosed", "orion/7", {"failure_id": 7})])
+        [message] = work.outbox.lease("test", limit=1, seconds=60)
+        work.deliveries.add([NewDelivery(message.id, "bot", "gone")])
+        [letter] = work.dead_letters.add([DeadLetter(lines(event("1")).decode(), "0" * 64, "jobs/0/5", "was too new")])
+    assert client.post(f"/api/v1/dead-letters/{letter}:resend").status_code == 200
+    assert client.post(f"/api/v1/deliveries/{message.id}/bot:resend").status_code == 200
+    with world.store.reading() as reading:
+        entries = {one.subject: (one.who, one.what, one.after) for one in reading.audit_log.page(limit=50).items}
+    assert entries[f"delivery/{message.id}"] == ("this machine", "delivery.resent", {"endpoint": "bot"})
+    who, what, after = entries[f"dead-letter/{letter}"]
+    assert (who, what, after["outcome"]) == ("this machine", "dead_letter.resent", "accepted")

@@ -71,6 +71,18 @@ def test_a_caller_has_one_replay_at_a_time_and_a_policy_few_rows(api: TestClient
     assert f"override: at most {policy_files.MOST_ROWS} of them" in refused.text
 
 
+def test_a_policy_with_thousands_of_errors_is_refused_with_a_short_answer(api: TestClient) -> None:
+    """Each error names all settings that exist: a megabyte of wrong ones made an answer of sixty."""
+    wrong = "".join(
+        f'[[override]]\ncluster = "c{row}"\n' + "".join(f"k{one} = 1\n" for one in range(50)) for row in range(99)
+    )
+    answer = api.post(REPLAY, json={"policy": SHY + wrong})
+    assert answer.status_code == 422
+    assert "and 4,930 more" in answer.text
+    assert len(answer.content) < 20_000
+    assert len(answer.json()["errors"]) == policy_files.MOST_ERRORS
+
+
 def test_a_wrong_policy_is_refused_with_its_place(api: TestClient) -> None:
     answer = api.post(REPLAY, json={"policy": 'version = "x"\n[limits]\ninfra_per_lineage = -1\n'})
     assert answer.status_code == 422
