@@ -137,6 +137,16 @@ def test_a_requeued_job_is_the_same_job_and_avoids_the_excluded_node() -> None:
     assert not simulation.resubmit("unknown", (), NOW)
 
 
+def test_every_job_that_the_platform_fails_can_be_resubmitted() -> None:
+    simulation, texts = Simulation(STORY, BEGIN), []
+    for made in simulation.ends(NOW):
+        tail = " ".join(log["tail"] for log in made.get("logs", ()))
+        if made["status"] == "failed" and "Stale file handle" in tail:
+            texts.append(simulation.resubmit(made["job_id"], (), simulation.now))
+    assert len(texts) > 10, "the outage fails jobs"
+    assert all(texts), "also those with a bug of their own that has not shown itself yet"
+
+
 def test_a_fleet_gives_each_gpu_once() -> None:
     fleet = Fleet.of(2)
     assert fleet.take(16) == ("gpu001", "gpu002")
