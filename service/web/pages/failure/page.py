@@ -18,6 +18,7 @@ from service.formatting import escape_invisible
 from service.headlines.chain import sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
+from service.recommend.advise import OBJECTION_RULES
 from service.recommend.rule_chain import RESUBMITTING
 from service.second_reader.records import SecondReading
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
@@ -51,6 +52,7 @@ router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence alternative causes are shown
 RANKS_NAMED = 12
 NOT_APPLICABLE = ": does not apply"
+FIRST_OBJECTION = f"{OBJECTION_RULES[0].name}:"  # the rules before it are those of the policy's file
 
 
 @router.get("/failures/{failure_id}")
@@ -203,9 +205,16 @@ def site_actions(services: Services, verdict: Mapping[str, Any]) -> tuple[Operat
 
 
 def applying(verdict: Mapping[str, Any]) -> list[str]:
-    """The applicable reasons: the deciding rule first, then the cost estimate."""
-    found = [reason for reason in verdict.get("reasons") or () if not reason.endswith(NOT_APPLICABLE)]
+    """The applicable reasons: the deciding rule first, then the cost estimate.
+
+    Without the reason for a resubmit, if a later rule decided that the job is not resubmitted.
+    """
+    reasons = verdict.get("reasons") or ()
     first = [f"{verdict.get('rule')}:", "cost:"]
+    own_rules = next((at for at, reason in enumerate(reasons) if reason.startswith(FIRST_OBJECTION)), 0)
+    if verdict.get("decision") == "stop" and not any(reason.startswith(first[0]) for reason in reasons[:own_rules]):
+        reasons = reasons[own_rules:]
+    found = [reason for reason in reasons if not reason.endswith(NOT_APPLICABLE)]
 
     def rank(reason: str) -> int:
         return next((place for place, name in enumerate(first) if reason.startswith(name)), len(first))

@@ -36,6 +36,17 @@ def test_the_link_to_the_first_line_is_there_only_if_the_page_shows_that_line(cl
     assert 'href="#first"' not in text
 
 
+def test_a_job_that_is_not_resubmitted_again_is_not_said_to_run_at_once(client: TestClient) -> None:
+    ends = [(NOW - timedelta(minutes=40 - 10 * attempt)).isoformat() for attempt in range(3)]
+    again = [event("1", attempt=at, ended_at=end, logs=[log(f"fine\n{XID}", 1)]) for at, end in enumerate(ends)]
+    advice, _, rest = page_of(client, *again).partition("<h2>Evidence</h2>")
+    assert "failed 3 times in a row in the same way" in advice
+    assert "can run at once" not in advice
+    assert "can run at once" in rest, "all evaluated rules are listed below"
+    assert "Check first whether the fault is still there" in advice
+    assert "service" not in words(advice.partition('class="answer"')[2]), "a GPU is none"
+
+
 def test_the_advice_leaves_when_a_person_holds_the_job(client: TestClient) -> None:
     shown = page_of(client, event("1", logs=[log(f"fine\n{XID}", 1)]))
     assert '<div class="do">' in shown
