@@ -15,7 +15,7 @@ from service.contracts.verdict import ChainPart
 from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
 from service.formatting import escape_invisible
-from service.headlines.chain import sentences_beyond_ends
+from service.headlines.chain import ChainSentence, sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
 from service.recommend.advise import OBJECTION_RULES
@@ -30,7 +30,7 @@ from service.web.pages.failure import feature_words, owner_message, related_fail
 from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import began_with_event, questions
-from service.web.pages.failure.rank_strip import rank_strip
+from service.web.pages.failure.rank_strip import RankStrip, rank_strip
 from service.web.pages.failure.short_advice import short_advice
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import (
@@ -75,6 +75,7 @@ def failure(
             [(logs.attempt_id, logs.streams) for logs in detail.logs], verdict.get("evidence") or ()
         )
         reasons = verdict.get("reasons") or ()
+        strip = rank_strip(detail)
         context = {
             "automation": automation_views.failure_automation(
                 snapshot, failure_id, detail.row.cluster, detail.row.job_id
@@ -110,9 +111,9 @@ def failure(
             "began_with_event": began_with_event(verdict),
             "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
-            "strip": rank_strip(detail),
+            "strip": strip,
             "questions": questions(detail.verdict),
-            "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
+            "chain": sequence(verdict, strip),
             "changes": node_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "neighbours": related_failures.neighbours_of(snapshot, detail.row, filters if came_from_list else None),
@@ -202,6 +203,17 @@ def site_actions(services: Services, verdict: Mapping[str, Any]) -> tuple[Operat
         return ()
     matched = (line.get("signature") for line in verdict.get("evidence") or ())
     return actions_of(services.signatures.current().layered, matched)
+
+
+def sequence(verdict: Mapping[str, Any], strip: RankStrip | None) -> list[ChainSentence]:
+    """The steps of the failure in words; how much later one came only where the lines of the ranks have times.
+
+    A line without a time has that of a line near it, which can be half an hour older.
+    """
+    steps = [ChainPart.model_validate(step) for step in verdict.get("chain") or ()]
+    if strip is not None and strip.span_s <= 0:
+        steps = [step.model_copy(update={"after_s": None}) for step in steps]
+    return sentences_beyond_ends(steps)
 
 
 def applying(verdict: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,8 @@ from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
 from service.web.pages.failure.feature_words import reasons
+from service.web.pages.failure.page import sequence
+from service.web.pages.failure.rank_strip import RankStrip
 from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, PANIC, event, lines, log
 
 EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
@@ -45,6 +47,16 @@ def test_a_job_that_is_not_resubmitted_again_is_not_said_to_run_at_once(client: 
     assert "can run at once" in rest, "all evaluated rules are listed below"
     assert "Check first whether the fault is still there" in advice
     assert "service" not in words(advice.partition('class="answer"')[2]), "a GPU is none"
+
+
+def test_a_step_is_said_to_be_later_only_where_the_ranks_have_times() -> None:
+    """A watchdog's line without a time has that of the last step before it, which may be half an hour older."""
+    ranks = {"kind": "consequence", "text": "x", "title": "A peer is gone", "ranks": 3, "lines": 3, "after_s": 3.0}
+    verdict = {"chain": [{"kind": "beginning", "text": "timed out", "rank": 13}, ranks]}
+    timed = RankStrip(marks=(), labels=(), span_s=3.0, height=1.0, left_out=0)
+    for strip in (None, timed):
+        assert sequence(verdict, strip)[1].text == "A peer is gone (3 other ranks, 3\u00a0s later)"
+    assert sequence(verdict, replace(timed, span_s=0.0))[1].text == "A peer is gone (3 other ranks)"
 
 
 def test_the_advice_leaves_when_a_person_holds_the_job(client: TestClient) -> None:
