@@ -56,9 +56,7 @@ def search(
     return redirect(found or f"/failures{query(times, {'q': wanted})}")
 
 
-def words_of_pages(
-    services: Services, reader: Principal, wanted: str, times: Mapping[str, str | None]
-) -> str | None:
+def words_of_pages(services: Services, reader: Principal, wanted: str, times: Mapping[str, str | None]) -> str | None:
     """The address of what a text names that no log contains: `job 7`, two filters, a cause, or a group's headline."""
     job = _JOB.fullmatch(wanted)
     if job is not None and (found := named(services, reader, job[1], times)) is not None:

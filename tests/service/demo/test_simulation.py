@@ -50,6 +50,16 @@ def test_every_end_is_a_sound_event_of_one_scheduler_in_time_order() -> None:
         assert not event.model_extra
 
 
+def test_only_jobs_that_reach_their_time_limit_are_ended_by_it() -> None:
+    reached = {True: 0, False: 0}
+    for made in month():
+        ran = (ended(made) - datetime.fromisoformat(made["started_at"])).total_seconds()
+        assert ran < made["time_limit_s"] + 1 or made["status"] == "failed", "a hang may last longer"
+        reached[ran >= made["time_limit_s"] - 1] += made["status"] == "timeout"
+    assert reached[True] > 10
+    assert not reached[False]
+
+
 def test_no_two_jobs_hold_the_same_gpu() -> None:
     changes: defaultdict[str, list[tuple[datetime, int]]] = defaultdict(list)
     for made in month():

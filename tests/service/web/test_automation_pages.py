@@ -278,3 +278,16 @@ def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: Wor
         assert "Held by " in words(owner.get(mine).text)
         assert operator.post(f"/api/v1/failures/{numbers['1']}:lift").status_code == 200
         assert "Held by " not in words(owner.get(mine).text)
+
+
+def test_a_job_that_is_not_resubmitted_again_is_not_said_to_run_at_once(hook: TestClient) -> None:
+    ends = [(NOW - timedelta(minutes=40 - 10 * attempt)).isoformat() for attempt in range(3)]
+    again = [job("1", XID, attempt=at, ended_at=end) for at, end in enumerate(ends)]
+    tell(hook, *again)
+    failure_id = hook.get("/api/v1/failures").json()["items"][0]["id"]
+    advice, _, rest = hook.get(f"/failures/{failure_id}").text.partition("<h2>Evidence</h2>")
+    assert "failed 3 times in a row in the same way" in advice
+    assert "can run at once" not in advice
+    assert "can run at once" in rest, "all evaluated rules are listed below"
+    assert "Check first whether the fault is still there" in advice
+    assert "service" not in words(advice.partition('class="answer"')[2]), "a GPU is none"

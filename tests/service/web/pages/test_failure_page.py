@@ -12,11 +12,11 @@ from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
 from service.web.pages.failure.feature_words import reasons
-from service.web.pages.failure.page import sequence
-from service.web.pages.failure.rank_strip import RankStrip
 from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, PANIC, event, lines, log
 
-EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
+EMPTY = dict.fromkeys(
+    ("batch", "checkpoint", "memory", "memory_now", "reached", "time_limit", "time_limit_now", "user"), ""
+)
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
 
 
@@ -36,27 +36,6 @@ def test_the_link_to_the_first_line_is_there_only_if_the_page_shows_that_line(cl
     assert 'id="first"' in shown
     text = page_of(client, event("2", logs=[], ended_at=(NOW - timedelta(minutes=1)).isoformat()))
     assert 'href="#first"' not in text
-
-
-def test_a_job_that_is_not_resubmitted_again_is_not_said_to_run_at_once(client: TestClient) -> None:
-    ends = [(NOW - timedelta(minutes=40 - 10 * attempt)).isoformat() for attempt in range(3)]
-    again = [event("1", attempt=at, ended_at=end, logs=[log(f"fine\n{XID}", 1)]) for at, end in enumerate(ends)]
-    advice, _, rest = page_of(client, *again).partition("<h2>Evidence</h2>")
-    assert "failed 3 times in a row in the same way" in advice
-    assert "can run at once" not in advice
-    assert "can run at once" in rest, "all evaluated rules are listed below"
-    assert "Check first whether the fault is still there" in advice
-    assert "service" not in words(advice.partition('class="answer"')[2]), "a GPU is none"
-
-
-def test_a_step_is_said_to_be_later_only_where_the_ranks_have_times() -> None:
-    """A watchdog's line without a time has that of the last step before it, which may be half an hour older."""
-    ranks = {"kind": "consequence", "text": "x", "title": "A peer is gone", "ranks": 3, "lines": 3, "after_s": 3.0}
-    verdict = {"chain": [{"kind": "beginning", "text": "timed out", "rank": 13}, ranks]}
-    timed = RankStrip(marks=(), labels=(), span_s=3.0, height=1.0, left_out=0)
-    for strip in (None, timed):
-        assert sequence(verdict, strip)[1].text == "A peer is gone (3 other ranks, 3\u00a0s later)"
-    assert sequence(verdict, replace(timed, span_s=0.0))[1].text == "A peer is gone (3 other ranks)"
 
 
 def test_the_advice_leaves_when_a_person_holds_the_job(client: TestClient) -> None:
