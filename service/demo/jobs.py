@@ -127,6 +127,8 @@ def _failure(job: Job, end: End, scenario: Scenario) -> dict[str, Any]:
     made: dict[str, Any] = {"status": scenario.status, "logs": scenarios.logs(scenario, place, end.at)}
     if scenario.status == "failed":
         made["exit_code"] = scenario.exit_code
+    if scenario.status == "timeout":
+        made["time_limit_s"] = int(ran_s)
     kernel = scenarios.node_events(scenario, place, end.at)
     if kernel:
         made["node_events"] = kernel

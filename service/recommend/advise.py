@@ -110,6 +110,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         "checkpoint": checkpoint or "",
         "user": job.user or "",
         **text_slots(changes, facts, job),
+        "reached": reached_limit(verdict, job) if "time_limit_s" not in changes else "",
     }
     words = MitigationWording(
         verdict, context.excluded_nodes, slots, cancelled=job.status == "cancelled", decision=state.decision
@@ -185,6 +186,13 @@ def larger_requests(verdict: Verdict, job: JobFacts, facts: Facts, settings: Req
     if verdict.category == _DEVICE_MEMORY and job.status != "out_of_memory":
         out["batch_factor"] = settings.batch_factor
     return out
+
+
+def reached_limit(verdict: Verdict, job: JobFacts) -> str:
+    """The time limit that a job of the user's side reached, where no place in its own code is to blame; else empty."""
+    if job.status != "timeout" or verdict.side != "user" or verdict.own_frame:
+        return ""
+    return f"its time limit of {job.time_limit_s / 3600:.3g} hours" if job.time_limit_s else "its time limit"
 
 
 def text_slots(changes: dict[str, Any], facts: Facts, job: JobFacts) -> dict[str, str]:

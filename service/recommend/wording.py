@@ -9,13 +9,14 @@ from string import Formatter
 from typing import Any
 
 from classifiers import taxonomy
-from classifiers.contracts import Verdict
+from classifiers.contracts import Evidence, Verdict
 from classifiers.taxonomy import Decision
 from service.contracts.advice import EvaluatedRule
 from service.formatting import whole_words
 from service.recommend.rule_chain import RuleResult, Trace
 
 LINE_SHOWN = 160
+_ENDS = frozenset({"slurm.oom", "slurm.time-limit"})  # signatures of lines that say how the scheduler ended the job
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,10 @@ def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
     return EvaluatedRule("worked here", _worked()["reason"].format(what=what), decided=False)
 
 
+def _tells_only_the_end(line: Evidence) -> bool:
+    return line.signature in _ENDS or line.text.startswith("status=")
+
+
 class MitigationWording:
     """The texts for one verdict; `nodes` are the excluded nodes, `slots` further values.
 
@@ -110,16 +115,19 @@ class MitigationWording:
         decision: Decision | None = None,
     ) -> None:
         axes = taxonomy.load()
-        first = next((line.text for line in verdict.evidence if line.role == "initiating"), "")
+        first = next((line for line in verdict.evidence if line.role == "initiating"), None)
         actions = axes.categories[verdict.category].extra.get("actions") if verdict.category is not None else None
         in_doubt = verdict.abstained or verdict.disputed or verdict.uncorroborated
         self._verdict = verdict
         self._decision = decision or ""
         self._open = "cancelled" if cancelled else "undecided" if in_doubt else ""
+        # How the scheduler ended a job is known from its headline, and is no place in the job's code to look at.
+        known = first is not None and verdict.side == "user" and not self._open and _tells_only_the_end(first)
+        line = "" if first is None or known else whole_words(first.text.strip(), LINE_SHOWN)
         self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
         self._slots = {
             "nodes": ", ".join(nodes),
-            "line": (verdict.own_frame if verdict.side == "user" else None) or whole_words(first.strip(), LINE_SHOWN),
+            "line": (verdict.own_frame if verdict.side == "user" else None) or line,
             "action": actions[0] if actions else "",
             "fix": "",
             "no_log": verdict.missing[0] if verdict.missing and not any(one.line for one in verdict.evidence) else "",

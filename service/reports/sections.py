@@ -79,7 +79,7 @@ def groups(key: str, found: Sequence[GroupFacts], facts: Facts, texts: Texts) ->
         (
             Cell(one.headline or one.fingerprint, top_actions.group_link(one.fingerprint, facts.scope)),
             Cell(one.side),
-            Cell(taxonomy.load().title_of(one.cause)),
+            Cell(_cause(one)),
             Cell(number(one.amount.failures)),
             Cell(number(one.users)),
             Cell(gpu_hours(one.amount.gpu_hours)),
@@ -99,6 +99,12 @@ def groups(key: str, found: Sequence[GroupFacts], facts: Facts, texts: Texts) ->
         ),
         own["empty"],
     )
+
+
+def _cause(group: GroupFacts) -> str:
+    """The cause of a group; one whose side is not decided has only a possible one."""
+    title = taxonomy.load().title_of(group.cause)
+    return f"undecided, possibly {title}" if group.side == UNKNOWN and group.cause != UNKNOWN else title
 
 
 def _more(found: int, texts: Texts, *, cut: bool = False) -> str:

@@ -224,13 +224,23 @@ def test_new_failures_are_offered_as_they_come(browser: Browser, world: World, p
     with serving(world.app) as address, tab(browser, address) as made:
         made.goto(path)
         before = made.locator("table.failures").last.inner_text()
+        for key in "jjx":
+            made.keyboard.press(key)
+        read = made.locator("tr.here .what a").get_attribute("href")
+        place = made.locator("table.failures").last.bounding_box()
         with world.client() as client:
             client.post("/api/v1/events", content=lines(event("fresh"), event("fresher")))
         offer = made.get_by_role("link", name="2 new failures, show")
         expect(offer).to_be_visible()
         assert made.locator("table.failures").last.inner_text() == before, "tables stand still"
+        assert made.locator("table.failures").last.bounding_box() == place, "the offer moves nothing"
         offer.click()
         expect_text(made.locator("table.failures").last, "fresher")
+        expect(made.locator("#main")).to_be_focused()
+        if path == "/failures":
+            expect(made.locator("tr.here .what a")).to_have_attribute("href", read or "")
+            expect(made.locator("tr.here input")).to_be_checked()
+            expect_text(made.locator("[data-ticked]"), "1 selected:")
 
 
 def test_a_judgement_is_sent_in_place_and_undone(browser: Browser, world: World) -> None:

@@ -166,7 +166,9 @@ def test_tables_with_long_names_of_nodes_fit(browser: Browser, tmp_path: Path, n
         "job_id": f"{'language-pretraining-' * 3}{uuid.UUID(int=7)}",
     }
     with world.client() as client:
-        client.post("/api/v1/events", content=lines(event(nodes=[node, "other"], user="firstname.lastname", **names)))
+        logs = [{"rank": 0, "stream": "stderr", "node": node, "tail": "KeyError: 'weight_decay'\n"}]
+        sent = event(nodes=[node, "other"], user="firstname.lastname", logs=logs, **names)
+        client.post("/api/v1/events", content=lines(sent))
     with serving(world.app) as address:
         for width in (390, 1100, 1280, 1440):
             with tab(browser, address, viewport={"width": width, "height": 900}) as page:

@@ -16,7 +16,8 @@ from service.web.views import FailureQuery
 
 WEEKS = 4
 COUNTED = 500  # failures at most
-REASON = "Faultline: jobs fail here more often than elsewhere"
+SUSPECT = "Faultline: jobs fail here more often than elsewhere"
+OTHERWISE = "Faultline: to be tested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +69,16 @@ def moments(
     return tuple(sorted(found, key=lambda moment: moment.at, reverse=True))
 
 
-def commands(node: str) -> tuple[tuple[str, str, str], ...]:
+def commands(node: str, *, suspect: bool) -> tuple[tuple[str, str, str], ...]:
     """By scheduler: the command that keeps new jobs off a node and lets running ones end, and the one that undoes it.
 
-    Names are quoted for a shell.
+    Names are quoted for a shell. `suspect`: jobs fail on this node more often than elsewhere, which is the reason.
     """
     name = shlex.quote(node)
     return (
         (
             "Slurm",
-            f"scontrol update NodeName={name} State=DRAIN Reason={shlex.quote(REASON)}",
+            f"scontrol update NodeName={name} State=DRAIN Reason={shlex.quote(SUSPECT if suspect else OTHERWISE)}",
             f"scontrol update NodeName={name} State=RESUME",
         ),
         ("Kubernetes", f"kubectl cordon {name}", f"kubectl uncordon {name}"),

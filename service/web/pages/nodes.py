@@ -84,6 +84,7 @@ def node(
             {"node": node, "suspect": node, "cluster": cluster},
             since=None if repaired_at is None else f"{repaired_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         )
+        status = node_views.node_status(found.node)
         context = {
             "found": found,
             "row": found.node,
@@ -92,7 +93,7 @@ def node(
                 **pointing_here.values,
                 **({"since": pointing_here.since} if pointing_here.since else {}),
             },
-            "node_status": node_views.node_status(found.node),
+            "node_status": status,
             "cursor": cursor,
             "side": side or None,
             "sides": SIDES,
@@ -106,7 +107,7 @@ def node(
                 (period.since, period.until),
             ),
             "problems": period.problems,
-            "commands": node_history.commands(node),
+            "commands": node_history.commands(node, suspect=status == "suspect"),
             "message": MESSAGES.get(repaired or ""),
         }
         return render(request, "node.html", context, services=snapshot, status=422 if period.problems else 200)

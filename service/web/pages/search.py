@@ -8,6 +8,9 @@ from urllib.parse import quote
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse
 
+from classifiers import taxonomy
+from service.groups.records import GroupFilter
+from service.headlines.headline import headline
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.forms import Text, redirect
@@ -19,10 +22,12 @@ router = APIRouter()
 _FINGERPRINT = re.compile(r"v?\d{1,3}:[0-9a-z]{1,64}")
 _COPIED = re.compile(r"(\S{1,200}) / (\S{1,200})")
 _GROUP = re.compile(r"group ([0-9]{1,15})", re.ASCII | re.IGNORECASE)
+_JOB = re.compile(r"job (\S{1,200})", re.IGNORECASE)
 _INCIDENT = re.compile(r"[Ii]-([0-9]{1,15})", re.ASCII)
 # What a text is looked up as, in this order; words of the log last.
 _EXACT = ("job", "node", "user", "group")
 _WORDS = range(2, 7)  # of a text in which one word may be a user or a node
+_GROUPS = 200  # whose headlines are compared, those with the latest failures
 
 
 @router.get("/search")
@@ -46,8 +51,40 @@ def search(
         return redirect(f"/groups/{group[1]}")
     with services.snapshot() as snapshot:
         found = named(snapshot, reader, wanted, times) if cluster is None else of_job(snapshot, cluster, wanted)
-        narrowed = None if found else one_word_as_filter(snapshot, wanted)
-    return redirect(found or f"/failures{query(times, narrowed or {'q': wanted})}")
+        if found is None and not views.failures(snapshot, FailureQuery({"q": wanted}), limit=1).items:
+            found = words_of_pages(snapshot, reader, wanted, times)
+    return redirect(found or f"/failures{query(times, {'q': wanted})}")
+
+
+def words_of_pages(services: Services, reader: Principal, wanted: str, times: Mapping[str, str | None]) -> str | None:
+    """The address of what a text names that no log contains: `job 7`, two filters, a cause, or a group's headline."""
+    job = _JOB.fullmatch(wanted)
+    if job is not None and (found := named(services, reader, job[1], times)) is not None:
+        return found
+    filters = one_word_as_filter(services, wanted) or cause_as_filter(wanted)
+    if filters is not None:
+        return f"/failures{query(times, filters)}"
+    return group_with_headline(services, wanted) if reader.may("read") else None
+
+
+def cause_as_filter(wanted: str) -> dict[str, str] | None:
+    """The filter of the cause with this code or title, in capitals or not."""
+    text = wanted.casefold()
+    causes = taxonomy.load().causes.values()
+    found = next((one.code for one in causes if text in (one.code.casefold(), one.title.casefold())), None)
+    return None if found is None else {"cause": found}
+
+
+def group_with_headline(services: Services, wanted: str) -> str | None:
+    """The address of the group that failed last of those whose headline on pages has these words, or is their begin."""
+    text = wanted.casefold()
+    with services.reading() as reading:
+        rows = reading.groups.page(GroupFilter(), limit=_GROUPS).items
+    for row in rows:
+        shown = headline(row.title).casefold()
+        if shown and (text in shown or text.startswith(f"{shown} on ")):
+            return f"/groups/{row.id}"
+    return None
 
 
 def named(services: Services, reader: Principal, wanted: str, times: Mapping[str, str | None]) -> str | None:
@@ -84,7 +121,7 @@ def of_job(services: Services, cluster: str, job_id: str) -> str:
 def one_word_as_filter(services: Services, wanted: str) -> dict[str, str] | None:
     """A text of several words that no log contains: one of them as user or node if failures match the other words."""
     words = wanted.split()
-    if len(words) not in _WORDS or views.failures(services, FailureQuery({"q": wanted}), limit=1).items:
+    if len(words) not in _WORDS:
         return None
     for at, word in enumerate(words):
         others = " ".join(words[:at] + words[at + 1 :])

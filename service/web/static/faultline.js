@@ -6,21 +6,27 @@
   const store = (name, value) => { try { if (value === null) localStorage.removeItem(name); else localStorage.setItem(name, value); } catch { /* private window */ } };
 
   // j and k go from row to row, Enter opens, ? tells. Off for good by the button of the help.
-  const rows = () => [...document.querySelectorAll("main table.list tbody tr, main [data-row]")].filter((row, at, all) => all.indexOf(row) === at && row.querySelector("a"));
-  let here = -1;
-  const go = (to) => {
+  // Rows in a folded part cannot be focused.
+  const linkOf = (row) => row.querySelector(".what a") || row.querySelector("a");
+  const rows = () => [...document.querySelectorAll("main table.list tbody tr, main [data-row]")].filter((row) => linkOf(row)?.getClientRects().length);
+  const mark = (row) => {
+    document.querySelectorAll("main .here").forEach((one) => one.classList.remove("here"));
+    row.classList.add("here");
+  };
+  // From the row in which the focus is, or else from the one where it was.
+  const go = (step) => {
     const found = rows();
     if (!found.length) return;
-    found.forEach((row) => row.classList.remove("here"));
-    here = Math.max(0, Math.min(found.length - 1, to));
-    found[here].classList.add("here");
-    const link = (found[here].querySelector(".what a") || found[here].querySelector("a"));
-    link.focus({ preventScroll: true });
-    found[here].scrollIntoView({ block: "nearest" });
+    const focused = found.findIndex((row) => row.contains(document.activeElement));
+    const at = focused >= 0 ? focused : found.findIndex((row) => row.classList.contains("here"));
+    const row = found[Math.max(0, Math.min(found.length - 1, at + step))];
+    mark(row);
+    linkOf(row).focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
   };
   const help = () => {
     let box = document.getElementById("keys");
-    if (box) { box.close(); box.remove(); return; }
+    if (box) { box.close(); return; }
     box = document.createElement("dialog");
     box.id = "keys";
     box.setAttribute("aria-label", "Keyboard");
@@ -38,6 +44,7 @@
     change.addEventListener("click", () => { store(OFF, off ? null : "1"); box.close(); });
     const close = document.createElement("button");
     close.textContent = "Close";
+    close.autofocus = true; // Enter closes the help; it does not switch the keys off
     close.addEventListener("click", () => box.close());
     box.append(list, change, " ", close);
     box.addEventListener("close", () => box.remove());
@@ -46,13 +53,14 @@
   };
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
-    if (event.key === "?") { event.preventDefault(); help(); return; }
-    if (stored(OFF) === "1") return;
     const box = document.getElementById("search");
+    if (event.key === "Escape" && event.target === box && !box.value) { box.blur(); return; } // the first one empties the box
+    if (event.target.closest("input, select, textarea, [contenteditable], dialog:not(#keys)")) return;
+    if (event.key === "?") { event.preventDefault(); help(); return; }
+    if (stored(OFF) === "1" || event.target.closest("dialog")) return;
     if (event.key === "/" && box) { event.preventDefault(); box.focus(); box.select(); return; }
-    if (event.key === "j") { event.preventDefault(); go(here + 1); }
-    else if (event.key === "k") { event.preventDefault(); go(here - 1); }
+    if (event.key === "j") { event.preventDefault(); go(1); }
+    else if (event.key === "k") { event.preventDefault(); go(-1); }
     else if (event.key === "x") { const tick = document.querySelector("main .here input[type=checkbox]"); if (tick) { event.preventDefault(); tick.click(); } }
     else if (event.key === "a") { const first = document.querySelector("main .bulk :is(select, button:not([disabled]))"); if (first) { event.preventDefault(); first.focus(); } }
   });
@@ -148,7 +156,15 @@
     if (!link || !window.htmx || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const known = new Set([...document.querySelectorAll("table.failures .what a")].map((one) => one.getAttribute("href")));
+    const selected = new Set([...document.querySelectorAll("main input[type=checkbox]:checked")].map((one) => one.value));
+    const read = document.querySelector("main .here .what a")?.getAttribute("href");
     load("GET", link.href, link).then(() => {
+      document.querySelectorAll("main input[type=checkbox]").forEach((one) => {
+        if (selected.has(one.value)) { one.checked = true; one.dispatchEvent(new Event("change")); }
+      });
+      const row = read && [...document.querySelectorAll("table.failures .what a")].find((one) => one.getAttribute("href") === read)?.closest("tr");
+      if (row) mark(row);
+      document.getElementById("main").focus({ preventScroll: true });
       const added = [...document.querySelectorAll("table.failures .what a")].filter((one) => !known.has(one.getAttribute("href"))).map((one) => one.closest("tr"));
       added.forEach((row) => row.classList.add("fresh"));
       if (added.length) added[added.length - 1].scrollIntoView({ block: "nearest" });

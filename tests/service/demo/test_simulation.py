@@ -50,6 +50,16 @@ def test_every_end_is_a_sound_event_of_one_scheduler_in_time_order() -> None:
         assert not event.model_extra
 
 
+def test_only_jobs_that_reach_their_time_limit_are_ended_by_it() -> None:
+    reached = {True: 0, False: 0}
+    for made in month():
+        ran = (ended(made) - datetime.fromisoformat(made["started_at"])).total_seconds()
+        assert ran < made["time_limit_s"] + 1 or made["status"] == "failed", "a hang may last longer"
+        reached[ran >= made["time_limit_s"] - 1] += made["status"] == "timeout"
+    assert reached[True] > 10
+    assert not reached[False]
+
+
 def test_no_two_jobs_hold_the_same_gpu() -> None:
     changes: defaultdict[str, list[tuple[datetime, int]]] = defaultdict(list)
     for made in month():
@@ -135,6 +145,16 @@ def test_a_requeued_job_is_the_same_job_and_avoids_the_excluded_node() -> None:
     assert again["attempt"] == made["attempt"] + 1
     assert kernel[0]["node"] not in again["nodes"]
     assert not simulation.resubmit("unknown", (), NOW)
+
+
+def test_every_job_that_the_platform_fails_can_be_resubmitted() -> None:
+    simulation, texts = Simulation(STORY, BEGIN), []
+    for made in simulation.ends(NOW):
+        tail = " ".join(log["tail"] for log in made.get("logs", ()))
+        if made["status"] == "failed" and "Stale file handle" in tail:
+            texts.append(simulation.resubmit(made["job_id"], (), simulation.now))
+    assert len(texts) > 10, "the outage fails jobs"
+    assert all(texts), "also those with a bug of their own that has not shown itself yet"
 
 
 def test_a_fleet_gives_each_gpu_once() -> None:

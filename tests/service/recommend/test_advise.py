@@ -51,6 +51,29 @@ def test_a_failure_without_a_log_asks_for_the_log() -> None:
     assert advised.text.startswith("Find the log first (no log was given).")
 
 
+@pytest.mark.parametrize("limit", [7200, None])
+def test_advice_at_the_time_limit_names_it_instead_of_the_scheduler_s_line(limit: int | None) -> None:
+    told = (
+        Evidence("slurmstepd: error: *** CANCELLED DUE TO TIME LIMIT ***", "initiating", signature="slurm.time-limit"),
+    )
+    verdict = replace(TYPO, cause="USER.2", category=None, evidence=told)
+
+    def change(verdict: Verdict, status: str = "timeout") -> str:
+        job = JobFacts(status=status, time_limit_s=limit)
+        return next(one.text for one in advise(verdict, job, ALONE, BUILT_IN).mitigations if one.code == "M2")
+
+    how = "its time limit of 2 hours" if limit else "its time limit"
+    longer = f"Let the job do less in one run and save checkpoints, or request a longer time limit: it reached {how}."
+    assert change(verdict) == longer
+    assert (
+        change(replace(verdict, own_frame="train.py:9"))
+        == "Change the code or its configuration. Look first at: train.py:9"
+    )
+    assert change(verdict, "failed") == "Change the code or its configuration."
+    other = (Evidence("sbatch: error: QOSMaxSubmitJobPerUserLimit", "initiating", signature="slurm.qos-limit"),)
+    assert change(replace(verdict, evidence=other), "failed").endswith(f"Look first at: {other[0].text}")
+
+
 def test_advice_on_a_failure_of_the_user_names_no_node() -> None:
     verdict = replace(TYPO, suspect=Suspect(node="gpu018", gpu=1), retry_outlook="helps_elsewhere")
     advice = advise(verdict, FAILED, ALONE, BUILT_IN)

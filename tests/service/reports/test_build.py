@@ -102,6 +102,14 @@ def test_a_report_round_trips_through_its_wire_format() -> None:
     assert build(facts()) == report
 
 
+def test_a_group_without_a_decided_side_has_only_a_possible_cause() -> None:
+    unnamed = replace(group(3, hours=7), side="unknown", cause="unknown")
+    groups = (group(1, hours=9, side="unknown"), group(2, hours=8), unnamed)
+    made = section(build(replace(facts(), groups=groups)), "costliest").table
+    assert made is not None
+    assert [row[2].text for row in made.rows] == ["undecided, possibly Buggy Code", "Buggy Code", "unknown"]
+
+
 def test_a_report_stored_by_an_earlier_version_is_read() -> None:
     report = build(facts())
     wire = report.to_wire()

@@ -129,7 +129,12 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "No resubmission is held." in page
     assert len(re.findall(r"2026-11-20 1[23]:\d\d:00 UTC", page)) >= 4, "entries of the history have absolute times"
     acting.clock.at += timedelta(minutes=10)
-    assert len(lease(hook)) == 6
+    leased = lease(hook)
+    assert len(leased) == 6
+    answer = {"lease_token": leased[0]["lease_token"], "result": "done"}
+    hook.post(f"/api/v1/resubmissions/{leased[0]['request_id']}:ack", json=answer)
+    for address in ("/incidents/1", "/automation"):
+        assert words(hook.get(address).text).count("no result yet") == 1, address
     page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")
     assert "Rack r7 fails jobs" in page
     assert "Other incidents" not in page
@@ -273,3 +278,16 @@ def test_an_owner_sees_that_the_job_will_be_resubmitted_and_stops_it(acting: Wor
         assert "Held by " in words(owner.get(mine).text)
         assert operator.post(f"/api/v1/failures/{numbers['1']}:lift").status_code == 200
         assert "Held by " not in words(owner.get(mine).text)
+
+
+def test_a_job_that_is_not_resubmitted_again_is_not_said_to_run_at_once(hook: TestClient) -> None:
+    ends = [(NOW - timedelta(minutes=40 - 10 * attempt)).isoformat() for attempt in range(3)]
+    again = [job("1", XID, attempt=at, ended_at=end) for at, end in enumerate(ends)]
+    tell(hook, *again)
+    failure_id = hook.get("/api/v1/failures").json()["items"][0]["id"]
+    advice, _, rest = hook.get(f"/failures/{failure_id}").text.partition("<h2>Evidence</h2>")
+    assert "failed 3 times in a row in the same way" in advice
+    assert "can run at once" not in advice
+    assert "can run at once" in rest, "all evaluated rules are listed below"
+    assert "Check first whether the fault is still there" in advice
+    assert "service" not in words(advice.partition('class="answer"')[2]), "a GPU is none"

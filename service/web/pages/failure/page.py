@@ -15,9 +15,10 @@ from service.contracts.verdict import ChainPart
 from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
 from service.formatting import escape_invisible
-from service.headlines.chain import sentences_beyond_ends
+from service.headlines.chain import ChainSentence, sentences_beyond_ends
 from service.headlines.headline import headline
 from service.jobs.records import Attempt
+from service.recommend.advise import OBJECTION_RULES
 from service.recommend.rule_chain import RESUBMITTING
 from service.second_reader.records import SecondReading
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
@@ -29,7 +30,7 @@ from service.web.pages.failure import feature_words, owner_message, related_fail
 from service.web.pages.failure.log_excerpt import code_of_frame, excerpts, places_of
 from service.web.pages.failure.log_viewer import attempt_logs
 from service.web.pages.failure.questions import began_with_event, questions
-from service.web.pages.failure.rank_strip import rank_strip
+from service.web.pages.failure.rank_strip import RankStrip, rank_strip
 from service.web.pages.failure.short_advice import short_advice
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import (
@@ -51,6 +52,7 @@ router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence alternative causes are shown
 RANKS_NAMED = 12
 NOT_APPLICABLE = ": does not apply"
+FIRST_OBJECTION = f"{OBJECTION_RULES[0].name}:"  # the rules before it are those of the policy's file
 
 
 @router.get("/failures/{failure_id}")
@@ -73,6 +75,7 @@ def failure(
             [(logs.attempt_id, logs.streams) for logs in detail.logs], verdict.get("evidence") or ()
         )
         reasons = verdict.get("reasons") or ()
+        strip = rank_strip(detail)
         context = {
             "automation": automation_views.failure_automation(
                 snapshot, failure_id, detail.row.cluster, detail.row.job_id
@@ -108,9 +111,9 @@ def failure(
             "began_with_event": began_with_event(verdict),
             "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
-            "strip": rank_strip(detail),
+            "strip": strip,
             "questions": questions(detail.verdict),
-            "chain": sentences_beyond_ends([ChainPart.model_validate(step) for step in verdict.get("chain") or ()]),
+            "chain": sequence(verdict, strip),
             "changes": node_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "neighbours": related_failures.neighbours_of(snapshot, detail.row, filters if came_from_list else None),
@@ -202,10 +205,28 @@ def site_actions(services: Services, verdict: Mapping[str, Any]) -> tuple[Operat
     return actions_of(services.signatures.current().layered, matched)
 
 
+def sequence(verdict: Mapping[str, Any], strip: RankStrip | None) -> list[ChainSentence]:
+    """The steps of the failure in words; how much later one came only where the lines of the ranks have times.
+
+    A line without a time has that of a line near it, which can be half an hour older.
+    """
+    steps = [ChainPart.model_validate(step) for step in verdict.get("chain") or ()]
+    if strip is not None and strip.span_s <= 0:
+        steps = [step.model_copy(update={"after_s": None}) for step in steps]
+    return sentences_beyond_ends(steps)
+
+
 def applying(verdict: Mapping[str, Any]) -> list[str]:
-    """The applicable reasons: the deciding rule first, then the cost estimate."""
-    found = [reason for reason in verdict.get("reasons") or () if not reason.endswith(NOT_APPLICABLE)]
+    """The applicable reasons: the deciding rule first, then the cost estimate.
+
+    Without the reason for a resubmit, if a later rule decided that the job is not resubmitted.
+    """
+    reasons = verdict.get("reasons") or ()
     first = [f"{verdict.get('rule')}:", "cost:"]
+    own_rules = next((at for at, reason in enumerate(reasons) if reason.startswith(FIRST_OBJECTION)), 0)
+    if verdict.get("decision") == "stop" and not any(reason.startswith(first[0]) for reason in reasons[:own_rules]):
+        reasons = reasons[own_rules:]
+    found = [reason for reason in reasons if not reason.endswith(NOT_APPLICABLE)]
 
     def rank(reason: str) -> int:
         return next((place for place, name in enumerate(first) if reason.startswith(name)), len(first))

@@ -14,7 +14,9 @@ from service.recommend.wording import MitigationWording
 from service.web.pages.failure.feature_words import reasons
 from tests.service.web.world import BY_WORD, GUESS, HARDWARE, NOW, PANIC, event, lines, log
 
-EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
+EMPTY = dict.fromkeys(
+    ("batch", "checkpoint", "memory", "memory_now", "reached", "time_limit", "time_limit_now", "user"), ""
+)
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
 
 

@@ -91,9 +91,11 @@ def test_the_history_of_a_node_is_filtered_by_side_with_its_trend(world: World) 
 
 
 def test_commands_of_both_schedulers_are_offered_and_quoted() -> None:
-    (slurm, drain, resume), (kubernetes, cordon, uncordon) = commands("gpu018")
+    (slurm, drain, resume), (kubernetes, cordon, uncordon) = commands("gpu018", suspect=True)
     assert (slurm, kubernetes) == ("Slurm", "Kubernetes")
     assert drain.startswith("scontrol update NodeName=gpu018 State=DRAIN Reason='")
     assert resume == "scontrol update NodeName=gpu018 State=RESUME"
     assert (cordon, uncordon) == ("kubectl cordon gpu018", "kubectl uncordon gpu018")
-    assert commands("x; rm -rf /")[1][1] == "kubectl cordon 'x; rm -rf /'"
+    assert "jobs fail here more often than elsewhere" in drain
+    assert "more often" not in commands("gpu018", suspect=False)[0][1], "a node that does not fail more often"
+    assert commands("x; rm -rf /", suspect=False)[1][1] == "kubectl cordon 'x; rm -rf /'"

@@ -90,6 +90,9 @@ def test_what_needs_attention_is_named_above_the_figures(client: TestClient) -> 
     assert named is not None
     assert (named[1], named[2]) == ("KeyError: &#39;weight_decay&#39;", "new")
     assert 'id="attention"' in below
+    past = client.get("/?since=2026-11-01&until=2026-11-19").text
+    assert "Needs attention now: <a" in past, "of now, whatever the period"
+    assert "<h2>Needs attention now</h2>" in past
 
 
 def test_a_wrong_time_is_named_with_the_period_that_is_shown_instead(client: TestClient) -> None:

@@ -6,7 +6,8 @@ from datetime import timedelta
 from classifiers.contracts import LogStream
 from service.failures.records import FailureDetail
 from service.web import views
-from service.web.pages.failure.rank_strip import rank_strip
+from service.web.pages.failure.page import sequence
+from service.web.pages.failure.rank_strip import RankStrip, rank_strip
 from tests.service.web.world import World, event, lines, log
 
 FIRST = {"role": "initiating", "stream": "stderr", "node": "gpu1", "line": 1}
@@ -65,3 +66,13 @@ def test_one_rank_or_evidence_without_ranks_has_no_strip(world: World) -> None:
     assert rank_strip(failure(world, [{"rank": None, "text": "a", **FIRST}])) is None
     aside = {"rank": 1, "text": "b", "note": "written long before the end", **LATER}
     assert rank_strip(failure(world, [{"rank": 0, "text": "a", **FIRST}, aside])) is None
+
+
+def test_a_step_is_said_to_be_later_only_where_the_ranks_have_times() -> None:
+    """A watchdog's line without a time has that of the last step before it, which may be half an hour older."""
+    ranks = {"kind": "consequence", "text": "x", "title": "A peer is gone", "ranks": 3, "lines": 3, "after_s": 3.0}
+    verdict = {"chain": [{"kind": "beginning", "text": "timed out", "rank": 13}, ranks]}
+    timed = RankStrip(marks=(), labels=(), span_s=3.0, height=1.0, left_out=0)
+    for strip in (None, timed):
+        assert sequence(verdict, strip)[1].text == "A peer is gone (3 other ranks, 3\u00a0s later)"
+    assert sequence(verdict, replace(timed, span_s=0.0))[1].text == "A peer is gone (3 other ranks)"

@@ -47,6 +47,12 @@ def test_a_job_id_opens_its_failure(stocked: TestClient) -> None:
         ("bo xid", "/failures?user=bo&q=xid"),
         ("xid gpu018", "/failures?node=gpu018&q=xid"),
         ("xid nobody", "/failures?q=xid+nobody"),
+        ("job bert", "/failures?job=bert"),
+        ("job nothing", "/failures?q=job+nothing"),
+        ("buggy code&since=7d", "/failures?since=7d&cause=USER.1"),
+        ("HW.GPU.2", "/failures?cause=HW.GPU.2"),
+        ("GPU fell off the bus", "/groups/2"),
+        ("gpu fell off the bus (Xid 79) on gpu018", "/groups/2"),
         ("", "/failures"),
     ],
 )
