@@ -40,8 +40,8 @@ _FORMS: dict[str, str] = {
     r"(?P<secret>[^\s\"'\\,]{6,4096})"
     # With any other scheme, or none, a value without a digit is a word, as in `authorization: denied`.
     r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,\d]{0,255}+\d)[^\s\"'\\,]{6,4096})))",
-    # A value of fewer than 8 characters is a preference, such as `theme=dark`.
-    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}=\"?[^;\s\"']{8})"
+    # A value of fewer than 8 characters is a preference, such as `theme=dark`; the age of a cookie is none.
+    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}(?<!-[Aa]ge)=\"?[^;\s\"']{8})"
     r"(?:[^\r\n\"']|(?<==)\"[^\"\r\n]{0,4096}\"(?=[;\s]|\Z)){8,4096})",
     "://": r"://(?!(?i:user(?:name)?:pass(?:word|wd)?@))"
     r"(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic|(?P<secret4>[0-9a-f]{32}))?@"

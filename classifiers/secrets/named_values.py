@@ -59,10 +59,15 @@ _REST: Final = {
     **dict.fromkeys(("pass", "pwd", "psk", "_pw", "-pw", "_key", "-key"), r"(?:[_-]?\d{1,2})?"),
 }
 _REST_OF_OTHERS: Final = _rest(r"(?i:[_-]?[a-z0-9]{0,8})")
+# A rank or time that a collector puts before each line.
+_LINE_BEGIN: Final = (
+    r"(?:\[[^\]\[\n]{1,40}\]:?|[\dTZ:.,+-]{8,40}|(?<=\n)[ \t]{0,8}\d{1,6}:|\d{1,6}:"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w.-]{1,32}\[\d{1,8}\]:)"
+)
 # After these signs a value is assigned.
 _SIGNS: Final = (
     # name: WANDB_API_KEY, value: ...
-    rf",?(?:\s|\\n){{0,60}}+{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",
+    rf",?(?:\s|\\n){{0,60}}+(?:{_LINE_BEGIN}[ \t]{{1,40}})?{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",
     r"</[\w:.-]{1,40}>\s{0,60}(?:<[\w:.-]{1,40}>){1,2}",  # <key>password</key> <string>...
     r"=>\s{1,60}string\(\d{1,6}\)",  # of PHP
     r":=|=>|->|<-(?=[ \t]?[\"'])|[?\\]?=(?!=)|::?|\uff1a|\uff1d|\u2192|%(?:25)?3[AaDd]|\\u003[AaDd]",
@@ -75,7 +80,8 @@ _PROSE: Final = (
     r"|(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of|from) "
     r"(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|[^\n:=]{1,80}?|[a-z+]{2,12}://[^\s]{1,200}?)"
     r"(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
-    r"|(?:(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated|rotated) to:?|is:?|was:?|to:?)(?=[ \t]))"
+    r"|(?:(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated|rotated) to:?|to:?"
+    r"|(?:is|was|lautet|ist|est|es)[ \t]?:?)(?=[ \t]))"
 )
 # After these a value has to look like a secret.
 _GAPS: Final = (
@@ -94,7 +100,7 @@ _GAPS: Final = (
 _NEXT_TO: Final = r"[ \t]{1,2}(?:[(\[](?!redacted\]))?"
 # A value on the next line: after a backslash, or indented in YAML. A block may have the time before each of its lines.
 _NEXT_LINE: Final = (
-    r"(?P<line>(?P<block>[|>][-+]?[ \t]{0,4}\r?\n(?:\[[^\]\[\n]{1,40}\]:?|[\dTZ:.,+-]{8,40})?[ \t]{1,40})"
+    rf"(?P<line>(?P<block>[|>][-+]?[ \t]{{0,4}}\r?\n(?:{_LINE_BEGIN})?[ \t]{{1,40}})"
     r"|[ \t]{0,4}(?:\\\r?\n[ \t]{0,40}|\r?\n[ \t]{1,40}))?"
 )
 # A change from nothing to the value: password: "" => "..."
@@ -133,6 +139,7 @@ _NAME_IN_QUOTES: Final = re.compile(r"(?P<quote>[\"'])(?:[A-Za-z_][\w.-]{0,60})?
 _IN_QUOTES_MOST: Final = 256  # characters of a value after a sign that ends others
 # What stands before the name of a secret, and before no login: imagePullSecrets, resources of AWS, PREAUTH of Kerberos.
 _BEFORE_NAME: Final = re.compile(r"(?:[pP]ull|PRE|arn:[\w-]{1,20}:secretsmanager:[\w:-]{1,40}:)\Z")
+_OF_TOKENIZER: Final = frozenset({"\u0120", "\u2581"})  # what stands before a word in vocabularies
 _OF_ID: Final = re.compile(r"(?i)[_.-]?ids?\Z")
 _OTHER_KEY: Final = re.compile(
     r"(?i)(?:public|cache|restore|partition|sort|object|primary|foreign|websocket|idempotency|dedup\w{0,8})[ _-]?\Z"
@@ -150,7 +157,7 @@ _HARMLESS_WORDS: Final = (
 _HARMLESS_NAME: Final = re.compile(
     rf"(?i)(?:.*[_.-]|s)?(?:{_HARMLESS_WORDS})\Z|.*(?-i:[a-z](?:Name|Ref|File|Path|Type|Class))\Z"
 )
-_COMPOUND: Final = re.compile(r"[_.\"'-][pP]|[a-z]P")  # user_pass, userPass, "pass"
+_COMPOUND: Final = re.compile(r"[_.\"'<-][pP]|[a-z]P")  # user_pass, userPass, "pass", <pass>
 _OWNER: Final = re.compile(r"(?i)(?:store|key|root|user|db|admin|bind|proxy|smtp|ldap)\Z")  # of `-storepass`, `dbpass`
 # The user before a password: in a record, and in a dialogue of FTP, POP3 or IRC.
 _LOGIN: Final = re.compile(
@@ -273,13 +280,17 @@ def _ends_a_text(hit: re.Match[str], value: str, text: str) -> bool:
     if value[0] not in " \t),;+]}":
         return False
     quote = text[hit.start(str(hit.lastgroup)) - 1]
+    if text[hit.end("rest") : hit.end("rest") + 1] == quote:  # "key": "+x"
+        return False
     before = text[max(hit.start() - _LOGIN_MOST, 0) : hit.start()]
     return quote in "\"'" and before.count(quote, before.rfind("\n") + 1) % 2 == 1
 
 
 def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
     """Whether the whole name is one of something else than the secret, such as `password_policy`."""
-    if hit["rest"] and _HARMLESS_NAME.match(hit["rest"]):
+    if (hit["rest"] and _HARMLESS_NAME.match(hit["rest"])) or text[
+        max(hit.start() - 1, 0) : hit.start()
+    ] in _OF_TOKENIZER:
         return True
     value = hit[str(hit.lastgroup)]
     if marker not in PASSWORDS and HEXADECIMAL_KEY.fullmatch(value) and _is_checksum(hit, text):
@@ -340,7 +351,8 @@ def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str,
         marker == "pass" and hit.start("rest") + 1 == hit.start(_BARE)
     )
     if hit["gap"] or not bare or is_line or (is_alone and not hit["rest"]):
-        return looks_like_password(value) if marker in PASSWORDS else looks_like_token(value)
+        is_short = marker in PASSWORDS or (marker == "secret" and not bare and has_symbol(value))
+        return looks_like_password(value) if is_short else looks_like_token(value)
     return is_random(value) or (marker != "token" and HEXADECIMAL_KEY.fullmatch(value) is not None)
 
 

@@ -74,7 +74,7 @@ _NO_LOGIN: Final = "".join(f"(?<!{word}{sign})" for word in _LOGINS for sign in 
 # What stands before a hash, a public key, data in base64, the id of a request or a part of a path.
 _HARMLESS_BEFORE: Final = re.compile(
     r"(?:[/+@#]|0x|sha-?\d{1,3}(?:[-_/]\d{3})?|md-?5|crc\w{0,4}|blake\w{0,3}|xxh\w{0,4}|hash(?:es)?|digest|checksum|integrity"
-    r"|(?<![a-z0-9])h1|etag|fingerprint|base64|amz-id-2|payload|bytes|blob|peer|drive|nonce|boundary|thumbnail|multihash|cid|ipfs|25519"
+    r"|(?<![a-z0-9])h1|etag|fingerprint|base64|amz-id-2|payload|bytes|blob|peer|drive|nonce|boundary|thumbnail|(?<![a-z])kid|multihash|cid|ipfs|25519"
     r"|(?:cache|restore|public|partition|sort|object|data)[-_ ]?key|ssh-\w{1,10}|ecdsa-[\w-]{1,30}|ksuid|nanoid)"
     r"[\"']?[ \t]{0,2}[-:=,]?[ \t]{0,2}[\"']?\Z"
 )
