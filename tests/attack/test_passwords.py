@@ -246,9 +246,7 @@ def test_an_idle_session_ends_and_a_used_one_lasts_until_its_limit(world: World)
         assert used.get("/").status_code == 303  # over twelve hours after the login
 
 
-def test_live_updates_of_a_page_that_nobody_looks_at_do_not_keep_its_session(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_updates_do_not_keep_an_unused_session(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page asks for them by itself: a screen that was left alone stayed logged in for twelve hours."""
     monkeypatch.setattr("service.web.pages.live.MAX_DURATION_S", 0.0)
     with world.client() as client:
