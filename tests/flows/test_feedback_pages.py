@@ -100,6 +100,7 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     page.get_by_text("Mute…").click()
     page.get_by_role("button", name="Mute", exact=True).click()
     expect_text(page.locator(".jobline"), "muted until")
+    expect(page.locator(".jobline")).not_to_contain_text(": muted")
     page.get_by_text("Split…").click()
     page.locator("select[name=value]").select_option("user: user1")
     page.get_by_role("button", name="Split off").click()

@@ -178,6 +178,22 @@ def test_tables_with_long_names_of_nodes_fit(browser: Browser, tmp_path: Path, n
     world.store.close()
 
 
+def test_a_day_in_the_report_is_one_line_beside_a_long_headline(browser: Browser, world: World) -> None:
+    tail = f"RuntimeError: {'Größe der Matrix ' * 20}"
+    logs = [{"rank": 0, "stream": "stderr", "tail": tail}]
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("long", logs=logs)))
+    with serving(world.app) as address, tab(browser, address, viewport={"width": 1000, "height": 900}) as page:
+        page.goto("/reports/2026-W47")
+        day = page.locator('td[data-label="first seen"]').first
+        assert (
+            day.evaluate(
+                "one => { const text = document.createRange(); text.selectNodeContents(one); return text.getClientRects().length; }"
+            )
+            == 1
+        )
+
+
 def test_the_figures_beside_a_chart_are_whole_however_large(browser: Browser, world: World) -> None:
     with world.client() as client:
         long = (NOW - timedelta(days=300)).isoformat()
