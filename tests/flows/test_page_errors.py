@@ -185,13 +185,12 @@ def test_a_day_in_the_report_is_one_line_beside_a_long_headline(browser: Browser
         client.post("/api/v1/events", content=lines(event("long", logs=logs)))
     with serving(world.app) as address, tab(browser, address, viewport={"width": 1000, "height": 900}) as page:
         page.goto("/reports/2026-W47")
-        day = page.locator('td[data-label="first seen"]').first
-        assert (
-            day.evaluate(
-                "one => { const text = document.createRange(); text.selectNodeContents(one); return text.getClientRects().length; }"
-            )
-            == 1
-        )
+        lines_of = """one => {
+          const text = document.createRange();
+          text.selectNodeContents(one);
+          return text.getClientRects().length;
+        }"""
+        assert page.locator('td[data-label="first seen"]').first.evaluate(lines_of) == 1
 
 
 def test_the_figures_beside_a_chart_are_whole_however_large(browser: Browser, world: World) -> None:
