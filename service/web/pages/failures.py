@@ -11,6 +11,7 @@ from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.failure import own_failures
+from service.web.pages.feedback import JUDGED
 from service.web.pages.forms import (
     DEFAULT_ROWS,
     RowLimit,
@@ -48,8 +49,12 @@ def failures(
     ticked: Literal["", "all"] = "",
     taken: Many = 0,
     left: Many = 0,
+    judged: Annotated[str | None, Query(pattern=JUDGED)] = None,
 ) -> HTMLResponse:
-    """One page of the list. `ticked`: select all rows; `taken`, `left`: counts of the last bulk feedback."""
+    """One page of the list.
+
+    `ticked`: select all rows; `taken`, `left`: counts of the last bulk feedback; `judged`: its failures, for an undo.
+    """
     problems = wrong_times(services, filters)
     with services.snapshot() as snapshot:
         page = (
@@ -94,6 +99,7 @@ def failures(
             "notice": notice,
             "taken": taken,
             "left": left,
+            "judged": judged,
             "may_label": reader.may("act") and reader.visible is None,
             "ticked": bool(ticked),
             "symptoms": symptoms(),

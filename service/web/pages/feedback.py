@@ -7,7 +7,7 @@ from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, ValidationError
 
-from service.errors import FieldError, InvalidInput, NotFound
+from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
 from service.fixes import service as fix_service
 from service.web import group_views, views
@@ -35,6 +35,7 @@ Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$")]
 Ticked = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}\.[1-9][0-9]{0,8}$")]
 Note = Annotated[str, Form(max_length=4_000)]
 Code = Annotated[str, Form(max_length=40)]
+JUDGED = r"^[1-9][0-9]{0,17}(\.[1-9][0-9]{0,17}){0,499}$"  # ids of failures
 
 
 @router.get("/feedback", dependencies=[READ])
@@ -169,7 +170,28 @@ def give_bulk_feedback(
         [number for number, _ in ticked], form.actor, feedback, [version for _, version in ticked]
     )
     query = back.lstrip("?") if back.isprintable() else ""
-    notice = urlencode({"notice": kind, "taken": len(taken), "left": len({*ticked}) - len(taken)})
+    counts = {"taken": len(taken), "left": len({*ticked}) - len(taken)}
+    notice = urlencode({"notice": kind, **counts, "judged": ".".join(str(one.failure_id) for one in taken)})
+    return redirect(f"/failures?{query}{'&' if query else ''}{notice}")
+
+
+@router.post("/feedback/undo")
+def undo_bulk_feedback(
+    form: ActForm,
+    judged: Annotated[str, Form(pattern=JUDGED)],
+    back: Annotated[str, Form(max_length=2_000)] = "",
+) -> RedirectResponse:
+    """Withdraw what the caller gave on many failures at once; those with a newer verdict keep it."""
+    numbers = {int(one) for one in judged.split(".")}
+    undone = 0
+    for number in numbers:
+        try:
+            form.services.feedback.undo(number, form.actor)
+        except (Conflict, NotFound):
+            continue
+        undone += 1
+    query = back.lstrip("?") if back.isprintable() else ""
+    notice = urlencode({"notice": "undone", "taken": undone, "left": len(numbers) - undone})
     return redirect(f"/failures?{query}{'&' if query else ''}{notice}")
 
 

@@ -132,6 +132,7 @@ WANTED = {
     ("POST", "/groups/{group_id}/labels/{number}/undo"): "act",
     ("GET", "/feedback"): "read",
     ("POST", "/feedback"): "act",
+    ("POST", "/feedback/undo"): "act",
     ("GET", "/feedback/next"): "read",
     ("POST", "/feedback/next"): "act",
     ("GET", "/feedback/audit/{week}/{failure_id}"): "act",

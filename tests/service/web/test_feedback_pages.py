@@ -43,6 +43,21 @@ def test_those_ticked_are_corrected_in_side_cause_and_symptom_at_once(stocked: T
     assert [row["side"] for row in stocked.get("/api/v1/failures").json()["items"]].count("hardware") == 2
 
 
+def test_a_correction_of_many_is_undone_at_once(stocked: TestClient) -> None:
+    ticked = boxes(stocked.get("/failures").text)
+    page = post(stocked, "/feedback", kind="correct", failure=ticked[:3], cause="SYS.5", back="?side=system")
+    [judged] = re.findall(r'action="/feedback/undo">.*?name="judged" value="([0-9.]+)"', page)
+    assert sorted(judged.split(".")) == sorted(one.split(".")[0] for one in ticked[:3])
+    page = post(stocked, "/feedback/undo", judged=judged, back="?side=system")
+    assert "3 verdicts taken back." in words(page)
+    assert "side</span> system" in page, "the filters stay"
+    assert 'action="/feedback/undo"' not in page
+    assert {row["cause"] for row in stocked.get("/api/v1/failures").json()["items"]} == {"USER.1"}
+    page = post(stocked, "/feedback/undo", judged=judged)
+    assert "0 verdicts taken back; 3 unchanged because" in words(page)
+    assert stocked.get("/failures?judged=1;2").status_code == 422
+
+
 def test_a_failure_with_a_newer_verdict_is_skipped_and_counted(stocked: TestClient) -> None:
     ticked = boxes(stocked.get("/failures").text)
     number = ticked[0].split(".")[0]
