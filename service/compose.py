@@ -45,7 +45,7 @@ from service.messaging.kafka.topics import ensure_topic
 from service.messaging.source import Source
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.people import build as people
 from service.people.audit_heads import AuditHeadExport, AuditHeads
 from service.people.config import LoginMethods

@@ -1,4 +1,4 @@
-"""The failures list: filters, order and keyset paging, each served by its own index."""
+"""The failures list: filters, order and keyset paging, each served by its own index; and failures by ranges of ids."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from sqlalchemy import (
     Row,
     Select,
     Subquery,
+    exists,
+    func,
     literal,
     select,
     tuple_,
@@ -19,14 +21,15 @@ from sqlalchemy import (
 
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
-from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.failures.records import FailureFilter, FailureRow, FailureSort, ListedFailure
 from service.failures.repository import search
-from service.failures.repository.index_scan import index_scan
-from service.failures.tables import failures
+from service.failures.repository.index_scan import equality_tests, index_scan, time_tests
+from service.failures.tables import failure_nodes, failures
 from service.jobs.tables import jobs
 from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
-from service.sql.types import UtcDateTime, names_of
+from service.sql.reader import Reader
+from service.sql.types import UtcDateTime, clean, names_of
 
 Position = tuple[str | float, int]  # of a row in the list: its end time or its cost, and its id
 
@@ -244,3 +247,34 @@ def row_of(row: Row[Any]) -> FailureRow:
         source=row.source,
         counted=row.counted,
     )
+
+
+class IdRangeReader(Reader):
+    """Reads failures by ranges of ids, for work that is divided between machines.
+
+    Filters by words, job and visibility are not supported.
+    """
+
+    def bounds(self, filters: FailureFilter) -> tuple[int, int] | None:
+        """The lowest and the highest id of the failures that match; None if none does."""
+        wanted = select(func.min(failures.c.id), func.max(failures.c.id)).where(*_conditions(filters))
+        first, last = self._connection.execute(wanted).one()
+        return None if first is None else (int(first), int(last))
+
+    def between(self, filters: FailureFilter, first: int, until: int) -> list[ListedFailure]:
+        """The failures that match with first ≤ id < until, in the order of the ids."""
+        found = self._connection.execute(
+            select(failures.c.id, failures.c.source)
+            .where(failures.c.id >= first, failures.c.id < until, *_conditions(filters))
+            .order_by(failures.c.id)
+        )
+        return [ListedFailure(row.id, row.source) for row in found]
+
+
+def _conditions(filters: FailureFilter) -> list[ColumnElement[Any]]:
+    found: list[ColumnElement[Any]] = [test(failures.c[name]) for name, test in equality_tests(filters)]
+    found += [test(failures.c.ended_at) for test in time_tests(filters)]
+    if filters.node is not None:
+        of_failure = failure_nodes.c.failure_id == failures.c.id
+        found.append(exists().where(of_failure, failure_nodes.c.node == clean(filters.node)))
+    return found

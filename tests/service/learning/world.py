@@ -16,8 +16,7 @@ from service.feedback.records import FeedbackInput, FeedbackKind, Labels
 from service.feedback.service import Feedback
 from service.learning.active_layer import ActiveLayer
 from service.learning.retraining import Candidate, Retraining
-from service.learning.shadow_run import ShadowRun
-from service.learning.shadow_watch import ShadowWatch
+from service.learning.shadow_run import ShadowRun, ShadowWatch
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
