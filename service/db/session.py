@@ -16,7 +16,7 @@ from service.db.retention import PurgeResult
 from service.db.task_leases import TaskLeaseReader, TaskLeaseRepository
 from service.dead_letters.repository import DeadLetterReader, DeadLetterRepository
 from service.deliveries.repository.deliveries import DeliveryReader, DeliveryRepository
-from service.deliveries.repository.digests import DigestReader, DigestRepository
+from service.deliveries.repository.digests import DigestRepository
 from service.deliveries.repository.endpoints import EndpointReader, EndpointRepository
 from service.deliveries.repository.outbox import OutboxReader, OutboxRepository
 from service.drift.repository import DriftReader, DriftRepository
@@ -111,7 +111,6 @@ class ReadSession:
     outbox = _timed_part(OutboxReader)
     deliveries = _timed_part(DeliveryReader)
     endpoints = _part(EndpointReader)
-    digests = _timed_part(DigestReader)
     tokens = _timed_part(TokenReader)
     accounts = _timed_part(AccountReader)
     sessions = _timed_part(SessionReader)

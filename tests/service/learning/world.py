@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from classifiers import signatures
 from classifiers.data.labelled_cases import LabelledCase
+from classifiers.model.site.layer import SiteLayer
 from service.contracts.event import from_object
 from service.db.session import Store
 from service.failures.records import FailureRow
@@ -56,6 +57,11 @@ class World:
             self.store, self.clock, self.diagnoser.packaged, signatures.packaged(), self.key, shadow=self.shadow_run
         )
         self.shadow_watch = ShadowWatch(self.store, self.clock, self.diagnoser, self.shadow_run)
+
+    def active_layer(self) -> SiteLayer | None:
+        """The layer that gives verdicts now, None for the packaged model alone."""
+        with self.store.reading() as reading:
+            return self.retraining.promotions.in_use(reading)
 
     def fails(self, line: str, *, name: str = "job") -> FailureRow:
         """A job fails with this line; returns its failure."""
