@@ -65,8 +65,7 @@ class DeadLetterReader(TimedReader):
             (before,) = cursors.decode(cursor, "dead-letters", int)
             wanted = wanted.where(dead_letters.c.id < before)
         rows = self._connection.execute(wanted).all()
-        items = tuple(_letter(row) for row in rows[:limit])
-        return Page(items, cursors.encode("dead-letters", items[-1].id) if len(rows) > limit else None)
+        return cursors.page_of(rows, limit, _letter, "dead-letters", lambda last: (last.id,))
 
     def get(self, letter_id: int) -> StoredDeadLetter:
         """One dead letter.

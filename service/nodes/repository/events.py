@@ -100,18 +100,9 @@ class NodeEventReader(TimedReader):
             wanted = wanted.where(node_events.c.at < utc(until))
         if cursor is not None:
             at, last = cursors.decode(cursor, "node-events", str, int)
-            try:
-                edge = datetime.fromisoformat(at)
-            except ValueError:
-                raise cursors.bad(cursor) from None
-            if edge.tzinfo is None:
-                raise cursors.bad(cursor)
-            wanted = wanted.where(tuple_(node_events.c.at, node_events.c.id) < (edge, last))
+            wanted = wanted.where(tuple_(node_events.c.at, node_events.c.id) < (cursors.instant(cursor, at), last))
         rows = self._connection.execute(wanted).all()
-        items = tuple(_event(row) for row in rows[:limit])
-        if len(rows) <= limit:
-            return Page(items)
-        return Page(items, cursors.encode("node-events", items[-1].at.isoformat(), items[-1].id))
+        return cursors.page_of(rows, limit, _event, "node-events", lambda last: (last.at.isoformat(), last.id))
 
     def windows(self, cluster: str, node: str, *, since: datetime, limit: int = 50) -> list[StoredNodeEvent]:
         """The windows (maintenance) of a node that end after `since`, latest first."""

@@ -83,20 +83,19 @@ class SuspicionReader(Reader):
             if cursor is not None:
                 wanted = wanted.where(tuple_(*order) < cursors.decode(cursor, kind, float, str, str))
         found = self._connection.execute(wanted.limit(limit + 1)).all()
-        items = tuple(_node(row) for row in found[:limit])
-        if len(found) <= limit:
-            return Page(items)
-        last = items[-1]
-        position = (last.cluster, last.node) if by_name else (last.rate_ratio, last.cluster, last.node)
-        return Page(items, cursors.encode(kind, *position))
+        return cursors.page_of(
+            found,
+            limit,
+            _node,
+            kind,
+            lambda last: (last.cluster, last.node) if by_name else (last.rate_ratio, last.cluster, last.node),
+        )
 
     def days(self, keys: Collection[Key], *, since: int) -> list[NodeDay]:
         """The stored days of these nodes from day `since` on."""
         here = "node_days.cluster = {cluster} AND node_days.node = {node} AND node_days.day >= :since"
         rows = self._wanted(keys).select(node_days, here, since=since)
-        return [
-            NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
-        ]
+        return [_day(row) for row in rows]
 
     def days_of_failures(self, first: int, last: int) -> list[NodeDay]:
         """The stored days from `first` to before `last` of the nodes with a failure attributed to them."""
@@ -104,9 +103,7 @@ class SuspicionReader(Reader):
         keys = (node_days.c.cluster, node_days.c.node)
         failing = select(*keys).where(*span).group_by(*keys).having(func.sum(node_days.c.blame) > 0)
         rows = self._connection.execute(select(node_days).where(*span, tuple_(*keys).in_(failing)))
-        return [
-            NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
-        ]
+        return [_day(row) for row in rows]
 
     def work_shares(self, clusters: Collection[str], names: Collection[str]) -> dict[str, float]:
         """The share of the node-hours of these clusters that nodes of these names worked, lately more than long ago."""
@@ -315,3 +312,7 @@ def _node(row: Row[Any]) -> NodeRow:
         zone=row.zone,
         block=row.block,
     )
+
+
+def _day(row: Row[Any]) -> NodeDay:
+    return NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame)
