@@ -22,7 +22,7 @@ from service.errors import NotFound
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import BigId, UtcDateTime, clean, metadata, utc
 
 dead_letters = Table(
@@ -126,13 +126,4 @@ class DeadLetterRepository(DeadLetterReader):
 
 
 def _letter(row: Row[Any]) -> StoredDeadLetter:
-    return StoredDeadLetter(
-        id=row.id,
-        at=row.at,
-        place=row.place,
-        reason=row.reason,
-        errors=tuple(unpack(row.errors)),
-        text=unpack(row.text),
-        sha256=row.sha256,
-        resent_at=row.resent_at,
-    )
+    return record_of(StoredDeadLetter, row, errors=tuple(unpack(row.errors)), text=unpack(row.text))

@@ -19,7 +19,7 @@ from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.packing import unpack
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import short, utc
 
 _COLUMNS = ("message_id", "endpoint", "state", "available_at", "attempts", "detail", "done_at")
@@ -242,15 +242,4 @@ class DeliveryRepository(DeliveryReader):
 
 
 def _stored(row: Row[Any]) -> StoredDelivery:
-    return StoredDelivery(
-        row.message_id,
-        row.endpoint,
-        row.type,
-        row.key,
-        row.created_at,
-        row.state,
-        row.attempts,
-        row.available_at,
-        row.detail,
-        row.done_at,
-    )
+    return record_of(StoredDelivery, row)

@@ -28,7 +28,7 @@ from service.failures.tables import failure_nodes, failures
 from service.jobs.tables import jobs
 from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
-from service.sql.reader import Reader
+from service.sql.reader import Reader, record_of
 from service.sql.types import UtcDateTime, clean, names_of
 
 Position = tuple[str | float, int]  # of a row in the list: its end time or its cost, and its id
@@ -213,40 +213,7 @@ def _edge(cursor: str, sort: FailureSort) -> tuple[ColumnElement[Any], ColumnEle
 
 def row_of(row: Row[Any]) -> FailureRow:
     """One row of the list, from a row of `failures` with JOB_FACTS."""
-    return FailureRow(
-        id=row.id,
-        cluster=row.cluster,
-        job_id=row.job_id,
-        attempt=row.attempt,
-        name=row.name,
-        status=row.status,
-        user=row.user_name,
-        team=row.team,
-        queue=row.queue,
-        nodes=names_of(row.nodes),
-        gpus=row.gpus,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        received_at=row.received_at,
-        gpu_hours_lost=row.gpu_hours_lost,
-        side=row.side,
-        cause=row.cause,
-        category=row.category,
-        symptom=row.symptom,
-        platform_symptom=row.platform_symptom,
-        confidence=row.confidence,
-        abstained=row.abstained,
-        retry_outlook=row.retry_outlook,
-        fingerprint=row.fingerprint,
-        decision=row.decision,
-        resubmit=row.resubmit,
-        headline=row.headline,
-        suspect_node=row.suspect_node,
-        suspect_rank=row.suspect_rank,
-        version=row.version,
-        source=row.source,
-        counted=row.counted,
-    )
+    return record_of(FailureRow, row, user=row.user_name, nodes=names_of(row.nodes))
 
 
 class IdRangeReader(Reader):

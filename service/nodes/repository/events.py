@@ -12,7 +12,7 @@ from service.nodes.tables import node_events
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
 from service.sql.portable import KeyJoin
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import clean, short, utc
 
 _CHUNK = 200
@@ -178,17 +178,4 @@ def _place(event: StoredNodeEvent) -> tuple[datetime, int]:
 
 
 def _event(row: Row[Any]) -> StoredNodeEvent:
-    return StoredNodeEvent(
-        id=row.id,
-        cluster=row.cluster,
-        node=row.node,
-        at=row.at,
-        until=row.until,
-        received_at=row.received_at,
-        source=row.source,
-        kind=row.kind,
-        severity=row.severity,
-        gpu=row.gpu,
-        resolved=row.resolved,
-        text=row.text,
-    )
+    return record_of(StoredNodeEvent, row)

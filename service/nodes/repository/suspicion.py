@@ -16,7 +16,7 @@ from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
 from service.sql.portable import KeyJoin
-from service.sql.reader import Reader
+from service.sql.reader import Reader, record_of
 from service.sql.types import clean, short, utc
 
 Key = tuple[str, str]
@@ -291,28 +291,8 @@ def remove_unused(connection: Connection, before: datetime) -> int:
 
 
 def _node(row: Row[Any]) -> NodeRow:
-    return NodeRow(
-        cluster=row.cluster,
-        node=row.node,
-        rate_ratio=row.rate_ratio,
-        low=row.low,
-        high=row.high,
-        exposure_h=row.exposure_h,
-        blame=row.blame,
-        jobs=row.jobs,
-        failures=row.failures,
-        last_failure_at=row.last_failure_at,
-        last_event_at=row.last_event_at,
-        repaired_at=row.repaired_at,
-        repaired_by=row.repaired_by,
-        repair_note=row.repair_note,
-        computed_at=row.computed_at,
-        rack=row.rack,
-        switch=row.switch,
-        zone=row.zone,
-        block=row.block,
-    )
+    return record_of(NodeRow, row)
 
 
 def _day(row: Row[Any]) -> NodeDay:
-    return NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame)
+    return record_of(NodeDay, row)

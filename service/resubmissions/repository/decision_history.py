@@ -14,7 +14,7 @@ from service.resubmissions.repository.rescued import gpu_hours_rescued
 from service.resubmissions.tables import advice_history, requests
 from service.sql import bulk
 from service.sql.packing import pack, unpack
-from service.sql.reader import Reader, TimedReader
+from service.sql.reader import Reader, TimedReader, record_of
 from service.sql.types import names_of, short, utc
 
 _COLUMNS = ("failure_id", "version", "at", "policy", "decision", "mode", "step", "facts")
@@ -177,24 +177,14 @@ class DecisionReader(Reader):
 
 
 def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecision:
-    return StoredDecision(
-        failure_id=row.failure_id,
-        at=row.at,
-        decision=row.decision,
-        mode=row.mode,
+    return record_of(
+        StoredDecision,
+        row,
         facts=unpack(row.facts),
         body=None if row.body is None else unpack(row.body),
         event=None if row.event is None else unpack(row.event),
-        cluster=row.cluster,
-        queue=row.queue,
-        team=row.team,
-        status=row.status,
-        gpus=row.gpus,
         nodes=names_of(row.nodes),
-        started_at=row.started_at,
-        ended_at=row.ended_at,
         made=row.result in _MADE or (row.result is None and row.state == "done"),  # ended before the hook answered
-        outcome=row.outcome,
         gpu_hours=spent.get(row.outcome_attempt_id),
         rescued=gpu_hours_rescued(
             row.outcome,
