@@ -100,7 +100,13 @@ class NodeEventReader(TimedReader):
             wanted = wanted.where(node_events.c.at < utc(until))
         if cursor is not None:
             at, last = cursors.decode(cursor, "node-events", str, int)
-            wanted = wanted.where(tuple_(node_events.c.at, node_events.c.id) < (cursors.instant(cursor, at), last))
+            try:
+                edge = datetime.fromisoformat(at)
+            except ValueError:
+                raise cursors.bad(cursor) from None
+            if edge.tzinfo is None:
+                raise cursors.bad(cursor)
+            wanted = wanted.where(tuple_(node_events.c.at, node_events.c.id) < (edge, last))
         rows = self._connection.execute(wanted).all()
         return cursors.page_of(rows, limit, _event, "node-events", lambda last: (last.at.isoformat(), last.id))
 
