@@ -38,14 +38,14 @@ from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing,
 from service.messaging.consumer import Consumer, ConsumerLimits
 from service.messaging.dead_letters import DeadLetterSender, DeadLetterTopic
 from service.messaging.kafka.config import KafkaConfig, topic_clusters
+from service.messaging.kafka.connect import ensure_topic
 from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource
-from service.messaging.kafka.topics import ensure_topic
 from service.messaging.source import Source
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.people import build as people
 from service.people.audit_heads import AuditHeadExport, AuditHeads
 from service.people.config import LoginMethods

@@ -14,32 +14,31 @@ from service.automation import (
     incident_detection,
     leasing,
     lineage,
-    manual_actions,
     notifications,
     outcome_matching,
     request_creation,
     verdict_revision,
 )
 from service.automation.job_ends import DiagnosedAttempt, EndedAttempt
+from service.automation.manual_actions import ManualActions
 from service.automation.request_creation import AdvisedFailure
 from service.automation.success_rates import SuccessRateCache
 from service.clock import Clock
 from service.contracts.advice import Advice
 from service.db.session import Store, UnitOfWork
-from service.incidents.records import Incident, IncidentKind
 from service.incidents.shared_resources import SharedResource, nodes_to_place, shared_resources_of
 from service.nodes.records import NodePlace
 from service.recommend import recent_activity
 from service.recommend.advise import advise
 from service.recommend.facts import Facts
 from service.recommend.policy import Policy
-from service.resubmissions.records import HookAnswer, Lease, NewRequest, Request, Switch
+from service.resubmissions.records import HookAnswer, Lease, NewRequest, Request
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
 
-class Automation:
+class Automation(ManualActions):
     """All automatic and manual actions on failures.
 
     Methods with a `UnitOfWork` run in the caller's transaction, the others in their own. All of them may be called from
@@ -53,9 +52,7 @@ class Automation:
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
-        self._store = store
-        self._policy = policy
-        self._clock = clock
+        super().__init__(store, policy, clock)
         self._telemetry = telemetry
         self._success_rates = SuccessRateCache(clock)
 
@@ -198,55 +195,6 @@ class Automation:
     def fail(self, request_id: str, token: str, error: str, retry_after_s: float | None) -> Request:
         """Record that a hook could not act; see `hook_answers.fail` for the errors."""
         return hook_answers.fail(self._store, request_id, token, error, retry_after_s, clock=self._clock)
-
-    def set_stopped(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
-        """Stop all automatic actions, or start them again."""
-        with self._store.unit_of_work() as work:
-            before = work.kill_switch.get().stopped
-            work.audit_log.append(
-                by,
-                "automation.turned",
-                "automation",
-                before={"stopped": before},
-                after={"stopped": stopped, "why": reason},
-            )
-            return work.kill_switch.turn(stopped=stopped, by=by, reason=reason)
-
-    def resubmit(self, failure_id: int, by: str, comment: str | None = None) -> Request:
-        """Request a resubmit for a person."""
-        return manual_actions.resubmit(self._store, failure_id, by, comment, clock=self._clock)
-
-    def hold(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
-        """Hold a lineage for a person."""
-        return manual_actions.hold(self._store, failure_id, by, comment, clock=self._clock)
-
-    def never(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
-        """Exclude a lineage from automation for a person."""
-        return manual_actions.never(self._store, failure_id, by, comment)
-
-    def lift(self, failure_id: int, by: str) -> list[Request]:
-        """Lift a person's hold or exclusion of a lineage."""
-        return manual_actions.lift(self._store, failure_id, by, clock=self._clock)
-
-    def open_incident(
-        self, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None = None
-    ) -> Incident:
-        """Open an incident for a person."""
-        return manual_actions.open_incident(self._store, cluster, kind, value, by, comment)
-
-    def close_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
-        """Close an incident; its held requests are released one by one."""
-        return manual_actions.close_incident(
-            self._store, incident_id, by, comment, policy=self._policy, clock=self._clock
-        )
-
-    def hold_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
-        """Stop the probes of an incident."""
-        return manual_actions.hold_incident(self._store, incident_id, by, comment)
-
-    def release_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
-        """End a person's hold on an incident: the next probe is released."""
-        return manual_actions.release_incident(self._store, incident_id, by, comment, clock=self._clock)
 
     def tick(self) -> int:
         """Do the periodic work; called every few seconds."""

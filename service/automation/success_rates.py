@@ -9,7 +9,7 @@ from service.automation.time_limits import OUTCOME_AGE, SUCCESS_RATES_FOR_S
 from service.clock import Clock
 from service.contracts.advice import Plan
 from service.db.session import UnitOfWork
-from service.fixes.records import FixCount
+from service.fixes.repository import FixCount
 from service.recommend.facts import History, Tally
 from service.resubmissions.records import TallyRow
 

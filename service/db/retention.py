@@ -8,9 +8,9 @@ from sqlalchemy import Connection, Select, and_, delete, exists, literal, select
 
 from service.db import log_months
 from service.db.log_months import Transaction
-from service.dead_letters.tables import dead_letters
+from service.dead_letters.repository import dead_letters
 from service.deliveries.tables import deliveries, outbox
-from service.drift.tables import input_measures
+from service.drift.repository import input_measures
 from service.failures.repository import search
 from service.failures.tables import (
     LOGS_IN_ROWS,
@@ -22,8 +22,8 @@ from service.failures.tables import (
     verdicts,
 )
 from service.feedback.tables import audit_samples, feedback, labels
-from service.fixes.tables import applied_fixes
-from service.good_runs.tables import good_runs
+from service.fixes.repository import applied_fixes
+from service.good_runs.repository import good_runs
 from service.groups.tables import group_deltas, group_hours
 from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
@@ -32,7 +32,7 @@ from service.nodes.repository import suspicion
 from service.nodes.tables import failure_weights
 from service.periodic import in_portions
 from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
-from service.second_reader.tables import second_readings
+from service.second_reader.repository import second_readings
 from service.sql import bulk
 from service.sql.types import UtcDateTime, utc
 from service.statistics.repository.rollups import mark_stale

@@ -16,12 +16,12 @@ from service.db.retention import PurgeResult
 from service.db.task_leases import TaskLeaseReader, TaskLeaseRepository
 from service.dead_letters.repository import DeadLetterReader, DeadLetterRepository
 from service.deliveries.repository.deliveries import DeliveryReader, DeliveryRepository
-from service.deliveries.repository.digests import DigestReader, DigestRepository
+from service.deliveries.repository.digests import DigestRepository
 from service.deliveries.repository.endpoints import EndpointReader, EndpointRepository
 from service.deliveries.repository.outbox import OutboxReader, OutboxRepository
 from service.drift.repository import DriftReader, DriftRepository
 from service.failures.repository.failures import FailureReader, FailureRepository
-from service.failures.repository.id_ranges import IdRangeReader
+from service.failures.repository.listing import IdRangeReader
 from service.failures.repository.pending_logs import PendingLogRepository
 from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
@@ -52,8 +52,7 @@ from service.reports.repository.subscriptions import SubscriptionReader, Subscri
 from service.reports.repository.weekly_action_counts import WeeklyActionCountReader
 from service.reports.repository.weekly_counts import WeeklyCountReader
 from service.reports.repository.weekly_job_counts import WeeklyJobReader
-from service.resubmissions.repository.advice_history import AdviceReader, AdviceRepository
-from service.resubmissions.repository.decision_history import DecisionReader
+from service.resubmissions.repository.decision_history import AdviceReader, AdviceRepository, DecisionReader
 from service.resubmissions.repository.funnel import FunnelReader
 from service.resubmissions.repository.kill_switch import KillSwitchReader, KillSwitchRepository
 from service.resubmissions.repository.leases import LeaseReader, LeaseRepository
@@ -112,7 +111,6 @@ class ReadSession:
     outbox = _timed_part(OutboxReader)
     deliveries = _timed_part(DeliveryReader)
     endpoints = _part(EndpointReader)
-    digests = _timed_part(DigestReader)
     tokens = _timed_part(TokenReader)
     accounts = _timed_part(AccountReader)
     sessions = _timed_part(SessionReader)

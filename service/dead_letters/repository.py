@@ -3,17 +3,48 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import (
+    Column,
+    Index,
+    LargeBinary,
+    Row,
+    String,
+    Table,
+    Text,
+    select,
+    text,
+    update,
+)
 
 from service.contracts.page import Page
 from service.dead_letters.records import DeadLetter, StoredDeadLetter
-from service.dead_letters.tables import dead_letters
 from service.errors import NotFound
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
-from service.sql.reader import TimedReader
-from service.sql.types import clean, utc
+from service.sql.reader import TimedReader, record_of
+from service.sql.types import BigId, UtcDateTime, clean, metadata, utc
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("at", UtcDateTime, nullable=False, index=True),
+    Column("place", String(500), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("errors", LargeBinary, nullable=False),
+    Column("text", LargeBinary, nullable=False),
+    Column("resent_at", UtcDateTime),
+    Index("uq_dead_letters_sha256_place", "sha256", "place", unique=True),
+    Index(
+        "ix_dead_letters_open",
+        "id",
+        postgresql_where=text("resent_at IS NULL"),
+        sqlite_where=text("resent_at IS NULL"),
+    ),
+)
+
 
 _PLACE = 500  # characters
 _REASON = 2_000
@@ -34,8 +65,7 @@ class DeadLetterReader(TimedReader):
             (before,) = cursors.decode(cursor, "dead-letters", int)
             wanted = wanted.where(dead_letters.c.id < before)
         rows = self._connection.execute(wanted).all()
-        items = tuple(_letter(row) for row in rows[:limit])
-        return Page(items, cursors.encode("dead-letters", items[-1].id) if len(rows) > limit else None)
+        return cursors.page_of(rows, limit, _letter, "dead-letters", lambda last: (last.id,))
 
     def get(self, letter_id: int) -> StoredDeadLetter:
         """One dead letter.
@@ -96,13 +126,4 @@ class DeadLetterRepository(DeadLetterReader):
 
 
 def _letter(row: Row[Any]) -> StoredDeadLetter:
-    return StoredDeadLetter(
-        id=row.id,
-        at=row.at,
-        place=row.place,
-        reason=row.reason,
-        errors=tuple(unpack(row.errors)),
-        text=unpack(row.text),
-        sha256=row.sha256,
-        resent_at=row.resent_at,
-    )
+    return record_of(StoredDeadLetter, row, errors=tuple(unpack(row.errors)), text=unpack(row.text))

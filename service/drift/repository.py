@@ -4,18 +4,53 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Row, and_, case, delete, func, insert, or_, select
+from sqlalchemy import (
+    Column,
+    Float,
+    Integer,
+    LargeBinary,
+    Row,
+    String,
+    Table,
+    and_,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+)
 
 from classifiers.contracts import InputMeasures
 from service.drift.records import AuditedAnswer, ClusterDrift, DriftReport, Example, GroupCounts, VersionCount
-from service.drift.tables import drift_reports, input_measures
 from service.failures.tables import failures, verdicts
 from service.feedback.tables import audit_samples, feedback
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
 from service.sql.reader import TimedReader
-from service.sql.types import clean, utc
+from service.sql.types import BigId, UtcDateTime, clean, metadata, utc
+
+# What was measured when a failure was classified; written with the failure, without a foreign key as `logs`.
+input_measures = Table(
+    "input_measures",
+    metadata,
+    Column("failure_id", BigId, primary_key=True, autoincrement=False),
+    Column("unknown_share", Float, nullable=False),
+    Column("lines", Integer, nullable=False),
+    Column("unmatched", Integer, nullable=False),
+    Column("versions", String(400)),  # software with its version, separated by semicolons
+)
+
+# Comparisons of a recent period with one before.
+drift_reports = Table(
+    "drift_reports",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
 
 KEPT_REPORTS: Final = 100
 _COLUMNS: Final = ("failure_id", "unknown_share", "lines", "unmatched", "versions")

@@ -1,21 +1,61 @@
-"""Stores what fixed failures; the latest report counts."""
+"""What fixed failures, one of the ten mitigations of Gao et al. each: table, records and queries."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, exists, func, select
+from sqlalchemy import Column, ColumnElement, Index, String, Table, delete, exists, func, select
 
 from service.contracts.advice import HELPED
 from service.failures.records import FailureRow
 from service.failures.tables import failures
-from service.fixes.records import FixCount, NearestFix, ReportedFix
-from service.fixes.tables import applied_fixes
 from service.jobs.tables import jobs
 from service.resubmissions.tables import requests
 from service.sql.bulk import upsert
 from service.sql.reader import TimedReader
-from service.sql.types import clean, utc
+from service.sql.types import BigId, UtcDateTime, clean, metadata, utc
 
 NEAR = 200  # failures of the fingerprint, or of the cause, that are searched, newest first
+
+# The mitigation that fixed a failure according to a person; the latest report.
+applied_fixes = Table(
+    "mended",
+    metadata,
+    Column("failure_id", BigId, primary_key=True, autoincrement=False),
+    Column("code", String(4), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Index("ix_mended_at", "at"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedFix:
+    """One person's report of what fixed a failure. `code`: M1 to M10."""
+
+    failure_id: int
+    code: str
+    at: datetime
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class NearestFix:
+    """What fixed the nearest failure. `alike`: of the same fingerprint, otherwise only of the same cause."""
+
+    by: ReportedFix
+    cluster: str
+    job_id: str
+    alike: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FixCount:
+    """The number of failures of a cause on a cluster that one mitigation fixed."""
+
+    cluster: str
+    cause: str
+    code: str
+    many: int
 
 
 class AppliedFixReader(TimedReader):

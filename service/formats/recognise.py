@@ -15,14 +15,13 @@ from classifiers.case_builder import nests_deeper
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, from_object
 from service.errors import FieldError, UnreadableRecord
 from service.formats import cloud_event, field_reading, ray
-from service.formats.field_reading import Skipped
+from service.formats.field_reading import Skipped, tolerant
 from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import kubeflow, rayjob
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes import pod as kubernetes_pod
 from service.formats.slurm import epilog as slurm_epilog
 from service.formats.slurm import job as slurm_job
-from service.formats.tolerant_reading import tolerant
 
 __all__ = ["Skipped", "parse"]
 

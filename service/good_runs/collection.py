@@ -7,7 +7,7 @@ from classifiers.contracts import GoodRun
 from classifiers.last_good_run import good_run
 from service.contracts.event import JobCompletion, Status
 from service.db.session import ReadSession
-from service.good_runs.records import JobName, StoredGoodRun
+from service.good_runs.repository import JobName, StoredGoodRun
 from service.logs.fetch import FetchedLogs
 
 GoodRunLogs = Literal["off", "inline", "all"]

@@ -1,16 +1,42 @@
-"""The last good run of each job: one row for cluster, user and name."""
+"""The last good run of each job, one row for cluster, user and name: table, records and queries."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
+from sqlalchemy import Column, LargeBinary, String, Table
+
+from classifiers.contracts import GoodRun
 from classifiers.last_good_run import from_bytes, to_bytes
-from service.good_runs.records import JobName, StoredGoodRun
-from service.good_runs.tables import good_runs
 from service.sql.bulk import upsert
 from service.sql.portable import KeyJoin
 from service.sql.reader import Reader
-from service.sql.types import clean, short, utc
+from service.sql.types import UtcDateTime, clean, metadata, short, utc
 
+# One row for each job name of a user. `lines`: at most 4,096 hashes of 8 bytes (classifiers.last_good_run).
+good_runs = Table(
+    "good_runs",
+    metadata,
+    Column("cluster", String(200), primary_key=True),
+    Column("user_name", String(200), primary_key=True),
+    Column("name", String(300), primary_key=True),
+    Column("job_id", String(200), nullable=False),
+    Column("ended_at", UtcDateTime, nullable=False, index=True),
+    Column("lines", LargeBinary, nullable=False),
+)
+
+JobName = tuple[str, str, str]
+"""Cluster, user and name: jobs that agree in all three are runs of the same job."""
 _MATCH = "good_runs.cluster = {cluster} AND good_runs.user_name = {user_name} AND good_runs.name = {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGoodRun:
+    """The last successful run of a job, and when it ended (aware, in UTC)."""
+
+    key: JobName
+    run: GoodRun
+    ended_at: datetime
 
 
 def _stored(key: JobName) -> JobName:

@@ -4,16 +4,23 @@ Objects stay plain dictionaries, so every field of every version is preserved an
 old one. Protocol: https://kubernetes.io/docs/reference/using-api/api-concepts/.
 """
 
+import logging
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import orjson
 import urllib3
-from kubernetes.client import ApiClient
+import yaml
+from kubernetes import config
+from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
 
+from service.errors import ConfigurationError
 from service.kubernetes.errors import (
     AlreadyExists,
     AnswerTooLarge,
@@ -24,6 +31,10 @@ from service.kubernetes.errors import (
 )
 from service.kubernetes.paths import Object
 
+log = logging.getLogger(__name__)
+
+IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+CONNECTIONS = 8
 CONNECT_S = 5.0
 ANSWER_S = 30.0
 RETRY_AFTER_LONGEST_S = 3600.0  # longest accepted value
@@ -216,3 +227,30 @@ def _refusal(
 
 def _away(path: str, error: Exception) -> ClusterUnavailable:
     return ClusterUnavailable(f"Kubernetes: {path}: {type(error).__name__}: {error}"[:400])
+
+
+def connect(kubeconfig: Path | None = None, context: str | None = None) -> KubernetesApi:
+    """Connect to the cluster of `kubeconfig`, else the cluster this runs in, else that of the default kubeconfig.
+
+    Raises:
+        ConfigurationError: there is no configuration, or it is not readable.
+    """
+    settings = Configuration()
+    # The caller decides on retries and the pauses between them.
+    settings.retries = False
+    settings.connection_pool_maxsize = CONNECTIONS
+    try:
+        if kubeconfig is None and os.environ.get(IN_CLUSTER):
+            config.load_incluster_config(client_configuration=settings)
+        else:
+            config.load_kube_config(
+                None if kubeconfig is None else str(kubeconfig), context, client_configuration=settings
+            )
+    except (ConfigException, OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"no usable Kubernetes configuration: {' '.join(str(error).split())[:300]}") from None
+    if not settings.verify_ssl:
+        log.warning("the kubeconfig disables the verification of the cluster's certificate: %s", settings.host)
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the service warns once, not per request
+    client = ApiClient(settings)
+    client.user_agent = "faultline"
+    return KubernetesApi(client)

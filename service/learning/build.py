@@ -9,8 +9,7 @@ from service.drift.watch import DriftWatch
 from service.learning.records import RetrainSchedule
 from service.learning.retraining import Retraining
 from service.learning.scheduled_retraining import ScheduledRetraining
-from service.learning.shadow_run import ShadowRun
-from service.learning.shadow_watch import ShadowWatch
+from service.learning.shadow_run import ShadowRun, ShadowWatch
 from service.periodic import PeriodicTask
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.telemetry import Telemetry

@@ -2,11 +2,15 @@
 
 A failure gets a new version of its verdict only where something changed. Verdicts of people stay. A run that is
 interrupted continues where it stopped, if it is started again with the same model and filters.
+
+Several workers share a run by ranges of ids. A range is done in one transaction, which stores the new versions and
+records the range. A worker that is killed leaves nothing; a range that two workers classify is stored by the first one.
+So each failure gets its new version once.
 """
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -16,10 +20,11 @@ from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, differs, revised_wire
-from service.learning.records import Reclassified
+from service.learning.records import ReclassificationRun, Reclassified
 from service.pipeline.stored_cases import Classifier, read_cases, verdicts_of
 
 AT_ONCE: Final = 200  # failures that are read, classified and stored together
+IDS_OF_RANGE: Final = 500  # several batches; a killed worker loses the work of one range
 DEFAULT_PER_SECOND: Final = 50.0  # failures, so that live events have the processor
 _START: Final = ""  # the place of a run that begins; later it is the end of its last failure, as an ISO time
 
@@ -183,3 +188,43 @@ class Reclassification:
 
     def _name(self, wanted: str) -> str:
         return "reclassify-" + hashlib.sha256(repr((self.model, self.rules, wanted)).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The failures with first ≤ id < until that match; `run_id` None: a dry run, which stores nothing."""
+
+    run_id: int | None
+    filters: FailureFilter
+    first: int
+    until: int
+    notify: bool = False
+
+
+def classify_range(store: Store, again: Reclassification, one: Range) -> Reclassified | None:
+    """Classify a range again, and store what changed; None if the range was done already.
+
+    Raises:
+        Unavailable: the database does not answer; nothing of the range is stored.
+    """
+    with store.reading() as reading:
+        if one.run_id is not None and reading.reclassification_runs.is_done(one.run_id, one.first):
+            return None
+        rows = reading.failure_ranges.between(one.filters, one.first, one.until)
+    done = Reclassified()
+    changed: list[Change] = []
+    for start in range(0, len(rows), AT_ONCE):
+        changed += again.classify(rows[start : start + AT_ONCE], done)
+    if one.run_id is None:
+        return done
+    with store.unit_of_work() as work:
+        if not work.reclassification_runs.mark(one.run_id, one.first, done):
+            return None
+        again.store_changes(work, changed, notify=one.notify)
+    return done
+
+
+def ranges(run: ReclassificationRun, size: int = IDS_OF_RANGE) -> Iterator[tuple[int, int]]:
+    """The ranges of a run: the first id of each, and the one after its last."""
+    for first in range(run.first, run.last + 1, size):
+        yield first, min(first + size, run.last + 1)

@@ -125,11 +125,6 @@ class Retraining:
                 promoted = False
         return Candidate(fit.layer.id, fit, result, promoted)
 
-    def active_layer(self) -> SiteLayer | None:
-        """The layer that gives verdicts now, None for the packaged model alone."""
-        with self._store.reading() as reading:
-            return self.promotions.in_use(reading)
-
     def _judged(
         self,
         fit: SiteFit,

@@ -51,7 +51,7 @@ class Supervisor:
         self,
         numbers: list[int],
         run: Callable[[int, SignalShutdownFlag], int],
-        fatal_codes: frozenset[int] = frozenset(),
+        fatal_codes: frozenset[int],
     ) -> None:
         self._numbers = numbers
         self._run = run

@@ -11,9 +11,17 @@ from importlib.resources import files
 from classifiers.node_names import short_name
 from service.db.session import UnitOfWork
 from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
-from service.nodes.records import DaySums, FailureWeights, FleetPrior, JudgedFailure, NodeDay, NodeRow, RanJob
+from service.nodes.records import (
+    DaySums,
+    FailureWeights,
+    FleetPrior,
+    FleetSettings,
+    JudgedFailure,
+    NodeDay,
+    NodeRow,
+    RanJob,
+)
 from service.nodes.repository.suspicion import Key
-from service.nodes.settings import FleetSettings
 from service.times import EPOCH, bounded
 
 NODES_MOST = 20_000  # nodes of one job

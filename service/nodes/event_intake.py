@@ -14,8 +14,7 @@ from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput
 from service.nodes.counting import DAY, day_of, refresh, start_of
-from service.nodes.records import DaySums, KnownPlace, NewNodeEvent, NodePlace, NodeReport, Window
-from service.nodes.settings import FleetSettings
+from service.nodes.records import DaySums, FleetSettings, KnownPlace, NewNodeEvent, NodePlace, NodeReport, Window
 from service.times import bounded
 
 MAX_AGE = timedelta(days=30)  # older events do not revise verdicts

@@ -9,10 +9,9 @@ from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.errors import FaultlineError
 from service.nodes.counting import count, day_of, fit_priors, refresh
-from service.nodes.records import NodePlace, Window
+from service.nodes.records import FleetSettings, NodePlace, Window
 from service.nodes.repository.suspicion import Key
 from service.nodes.repository.work_queue import Work
-from service.nodes.settings import FleetSettings
 from service.periodic import in_portions
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from service.db.session import ReadSession
 from service.nodes.counting import DAY, day_of
 from service.nodes.empirical_bayes import Prior, Ratio, decayed, ratio
-from service.nodes.records import NodeDay
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings, NodeDay
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""Records of nodes: plain frozen dataclasses, no SQL.
+"""Records of nodes, and the settings of their statistics: plain frozen dataclasses, no SQL.
 
 Times are aware and in UTC. Texts are redacted before.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from classifiers.fleet_evidence.evidence_weights import Severity
@@ -234,3 +234,24 @@ class FleetPrior:
     shape: float
     nodes: int
     computed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """How fast counts decay, and when failures are reassessed.
+
+    `half_life`: after this time a failure, and an hour of exposure, count half. `later`: the delay of the reassessment
+    after a failure arrived, for node events; `last`: the delay after its end, for related failures. `keep_events`:
+    older node events are removed; None keeps them.
+    """
+
+    half_life: timedelta = timedelta(days=14)
+    later: timedelta = timedelta(minutes=10)
+    last: timedelta = timedelta(minutes=40)
+
+    keep_events: timedelta | None = timedelta(days=90)
+
+    @property
+    def horizon_days(self) -> int:
+        """The number of days that count: after eight half-lives less than half a percent remains."""
+        return max(1, round(8 * self.half_life / timedelta(days=1)))

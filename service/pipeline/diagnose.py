@@ -19,7 +19,7 @@ from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage, verdict_message
 from service.failures.records import NewFailure, PendingLog
 from service.good_runs.collection import GoodRuns
-from service.good_runs.records import StoredGoodRun
+from service.good_runs.repository import StoredGoodRun
 from service.jobs.new_job import content_digest, new_job
 from service.jobs.records import JobOutcome, NewJob
 from service.log_storage.records import LogsToStore

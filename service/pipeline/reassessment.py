@@ -13,8 +13,7 @@ from service.db.session import Store
 from service.errors import Unavailable
 from service.failures.revised_verdict import differs
 from service.nodes.failure_evidence import FailedAttempt, read
-from service.nodes.records import JudgedFailure
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings, JudgedFailure
 from service.times import bounded
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from service.deliveries.records import verdict_message
 from service.errors import NotFound, Unavailable
 from service.failures.records import AttemptLogs, FailureDetail, FailureRow, PendingLog
 from service.log_storage.records import LogsToStore
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.pipeline.classification import verdicts_of, with_earlier
 from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
 from service.pipeline.event_redaction import stored_fields

@@ -190,8 +190,3 @@ class Facts:
     checkpoint: KnownCheckpoint | None = None
     memory_requested: int | None = None
     array_task: bool = False
-
-    @classmethod
-    def without_history(cls, now: datetime, history: History | None = None) -> "Facts":
-        """One event without history and with an assumed opt-in."""
-        return cls(now=now, history=history or History(), opt_in=OptIn("auto", "assumed"))

@@ -61,11 +61,6 @@ class AuditAccuracy:
         """Answers with the right side, not weighted."""
         return sum(one.side_right for one in self.strata)
 
-    @property
-    def cause_right(self) -> int:
-        """Answers with the right side and cause, not weighted."""
-        return sum(one.cause_right for one in self.strata)
-
 
 def accuracy(results: Sequence[AuditResult]) -> AuditAccuracy:
     """The accuracy from the samples of one week or several."""

@@ -11,7 +11,7 @@ from service.goodput import figures
 from service.goodput.records import TrendPart
 from service.headlines.headline import headline
 from service.nodes.past_suspicion import suspicion_at
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.reports import build, document, top_actions
 from service.reports import scope as scopes
 from service.reports.audit_accuracy import accuracy

@@ -20,7 +20,7 @@ from service.db.session import Store
 from service.errors import NotFound
 from service.second_reader.opinion import NoReply, Reply, SecondReader
 from service.second_reader.question import Question, question
-from service.second_reader.records import Candidate, SecondReading, Status
+from service.second_reader.repository import Candidate, SecondReading, Status
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)

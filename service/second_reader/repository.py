@@ -1,17 +1,72 @@
-"""Second readings, and the failures that wait for one."""
+"""Second readings, and the failures that wait for one: table, records and queries."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Literal
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import BigInteger, Column, Float, Integer, String, Table, delete, exists, func, select, update
 
 from service.failures.tables import failures, verdicts
 from service.groups.tables import groups
-from service.second_reader.records import Candidate, RecentVerdict, SecondReading
-from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.packing import unpack
 from service.sql.reader import Reader
-from service.sql.types import short, utc
+from service.sql.types import UtcDateTime, metadata, short, utc
+
+# One row for each kind of failure: a kind is asked about once. Nothing that decides on actions reads this table.
+second_readings = Table(
+    "second_readings",
+    metadata,
+    Column("fingerprint", String(200), primary_key=True),
+    Column("failure_id", BigInteger, nullable=False),
+    Column("asked_at", UtcDateTime, nullable=False, index=True),
+    Column("status", String(12), nullable=False),
+    Column("model", String(200)),
+    Column("side", String(20)),
+    Column("cause", String(40)),
+    Column("confidence", Float),
+    Column("reason", String(500)),
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+)
+
+# asked: no answer yet, or the process ended; invalid: the answer did not follow the schema.
+Status = Literal["asked", "answered", "undecided", "invalid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A failure to ask about, with its kind."""
+
+    failure_id: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecentVerdict:
+    """A version of a failure's verdict; `body` is verdict/1."""
+
+    failure_id: int
+    at: datetime
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondReading:
+    """The answer for one kind of failure. `side` and `cause` are None unless `status` is "answered"."""
+
+    fingerprint: str
+    failure_id: int
+    asked_at: datetime
+    status: Status
+    model: str | None = None
+    side: str | None = None
+    cause: str | None = None
+    confidence: float | None = None
+    reason: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
 
 class SecondReadingReader(Reader):

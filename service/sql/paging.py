@@ -6,18 +6,29 @@ a count of `COUNT_LIMIT` + 1 stands for more than `COUNT_LIMIT` (service.contrac
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Executable, Select, func, literal, literal_column, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Select,
+    func,
+    literal,
+    literal_column,
+    select,
+    union_all,
+)
 
-from service.contracts.page import COUNT_LIMIT
+from service.contracts.page import COUNT_LIMIT, Page
 from service.errors import FieldError, InvalidInput
 from service.sql.types import utc
 
 MAX_LIMIT = 500
+Item = TypeVar("Item")
 
 
 def check_limit(limit: int) -> int:
@@ -73,6 +84,26 @@ def bad(cursor: str) -> InvalidInput:
     """The error for an invalid cursor."""
     expected = "the next_cursor of this list in this order, unchanged"
     return InvalidInput(f"cursor: expected {expected}", (FieldError("cursor", expected, cursor[:80]),))
+
+
+def page_of(
+    rows: Sequence[Any],
+    limit: int,
+    item_of: Callable[[Any], Item],
+    kind: str,
+    position: Callable[[Item], tuple[Any, ...]],
+) -> Page[Item]:
+    """The page that the first `limit` of at most `limit` + 1 rows make; with one more row, it has a cursor.
+
+    Args:
+        rows: in the order of the list.
+        limit: the size of the page, at least 1.
+        item_of: makes an item of a row.
+        kind: the list, as in `encode`.
+        position: that of an item, from which the list continues.
+    """
+    items = tuple(item_of(row) for row in rows[:limit])
+    return Page(items, encode(kind, *position(items[-1])) if len(rows) > limit else None)
 
 
 def bounded(wanted: Select[Any]) -> Select[Any]:

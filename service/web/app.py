@@ -32,7 +32,6 @@ from service.web.api import (
     reports,
     resubmissions,
     schemas,
-    site_layers,
 )
 from service.web.api import model as models_api
 from service.web.api.parameters import ClusterSlashes, reject_unknown_parameters
@@ -78,7 +77,6 @@ API = (
     feedback,
     labels,
     models_api,
-    site_layers,
     node_events,
     nodes,
     dead_letters,

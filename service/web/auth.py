@@ -11,11 +11,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityS
 
 from service.errors import FieldError, Forbidden, NotFound, Unauthorized, Unavailable
 from service.failures.records import Visibility
+from service.people.api_tokens import Binding, binding_of, scopes_of_token, visible_to_token
 from service.people.identity import log_in_identity, unchanged_account
 from service.people.records import Scope, Token
 from service.people.repository.accounts import Account
 from service.people.roles import job_users, scopes_of, sees, visible_to
-from service.people.token_binding import Binding, binding_of, scopes_of_token, visible_to_token
 from service.sql.types import HIGHEST_ID
 from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin

@@ -17,7 +17,7 @@ from service.messaging.batch_result import BatchOutcome
 from service.messaging.batching import BatchItem
 from service.messaging.dead_letters import dead_letter
 from service.messaging.retrying_handler import RetryingHandler
-from service.people.token_binding import Binding
+from service.people.api_tokens import Binding
 from service.web import views
 from service.web.services import Services
 

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from service.errors import Conflict, FieldError, InvalidInput
 from service.feedback.records import Audit, FeedbackInput, FeedbackResult, Label, Labels, StoredFeedback
-from service.fixes.records import ReportedFix
+from service.fixes.repository import ReportedFix
 from service.groups.records import GroupDetail, GroupRow
 from service.web.group_views import Queued
 from service.web.services import Services

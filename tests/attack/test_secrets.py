@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from service.contracts.event import JobCompletion
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.pipeline.event_redaction import IDENTITY
 from tests.service.databases import everything_stored
 from tests.service.web.access.test_auth import form_token

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import FaultlineError
-from service.kubernetes.api import KubernetesApi
-from service.kubernetes.connect import connect
+from service.kubernetes.api import KubernetesApi, connect
 from service.kubernetes.paths import collection, named
 from tests.labs.kubernetes_tools import installed, patch
 from tests.labs.need import need

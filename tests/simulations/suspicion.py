@@ -28,8 +28,7 @@ from scipy.special import stdtrit
 from classifiers import taxonomy
 from service.nodes.counting import node_weights
 from service.nodes.empirical_bayes import decayed, fit, ratio
-from service.nodes.records import JudgedFailure
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings, JudgedFailure
 
 RANKINGS = ("failed jobs", "hardware failures", "weighted failures per node-hour", "suspicion")
 _END = datetime(2026, 11, 20, tzinfo=UTC)

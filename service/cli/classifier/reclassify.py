@@ -12,8 +12,7 @@ from service.cli.classifier import reclassify_on_dask
 from service.cli.output import add_json_option, json_document
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
-from service.learning.range_reclassification import IDS_OF_RANGE
-from service.learning.reclassification import RunOptions
+from service.learning.reclassification import IDS_OF_RANGE, RunOptions
 from service.learning.records import PACKAGED, Reclassified
 
 if TYPE_CHECKING:

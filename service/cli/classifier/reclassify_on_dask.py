@@ -20,8 +20,15 @@ from service.backoff import Backoff
 from service.db.session import Store
 from service.errors import ConfigurationError, Conflict, FieldError, Unavailable
 from service.failures.records import FailureFilter
-from service.learning.range_reclassification import IDS_OF_RANGE, Range, classify_range, ranges
-from service.learning.reclassification import DEFAULT_OPTIONS, Reclassification, RunOptions
+from service.learning.reclassification import (
+    DEFAULT_OPTIONS,
+    IDS_OF_RANGE,
+    Range,
+    Reclassification,
+    RunOptions,
+    classify_range,
+    ranges,
+)
 from service.learning.records import PACKAGED, ReclassificationRun, Reclassified
 from service.recommend.advise import Advisor
 

@@ -103,7 +103,7 @@ def client() -> "Callable[[Path | None, str | None], KubernetesApi]":
         ConfigurationError: the client is not installed.
     """
     try:
-        from service.kubernetes.connect import connect  # noqa: PLC0415 - the client is an extra
+        from service.kubernetes.api import connect  # noqa: PLC0415 - the client is an extra
     except ImportError as error:
         raise ConfigurationError(
             f"this needs the Kubernetes client: pip install 'faultline[kubernetes]' ({error})"

@@ -21,7 +21,7 @@ from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
 from service.messaging.instance_id import claim
 from service.messaging.kafka.config import KafkaConfig, instance_id
-from service.messaging.kafka.topics import ensure_topic
+from service.messaging.kafka.connect import ensure_topic
 from service.messaging.supervisor import Supervisor
 from service.shutdown import ShutdownFlag, SignalShutdownFlag
 from service.telemetry import Telemetry

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from classifiers.redaction import redact
 from service.deliveries.channels.channel import OWNER, PLAIN_USER, SENT, Outcome
 from service.deliveries.channels.chat_process import ChatProcess, instantiate
-from service.deliveries.channels.http import Refused, Resolve, permitted, resolve
+from service.deliveries.channels.http import Refused, permitted
 from service.deliveries.channels.message_text import report_html, text, title
 from service.deliveries.records import DueDelivery
 from service.errors import ConfigurationError
@@ -30,7 +30,6 @@ class ChatChannel:
         allow: permitted networks besides public ones.
         timeout_s: time limit of one request in seconds; a message has three times as long.
         public_url: the public address of this service, for links.
-        lookup: resolves names.
         recipients: what replaces `{user}`, by user; others get no message. None: the user's name.
     """
 
@@ -44,7 +43,6 @@ class ChatChannel:
         *,
         timeout_s: float,
         public_url: str | None = None,
-        lookup: Resolve = resolve,
         recipients: Mapping[str, str] | None = None,
     ) -> None:
         schema = urlsplit(url).scheme.lower()
@@ -63,7 +61,6 @@ class ChatChannel:
         self._allow = tuple(allow)
         self._timeout_s = timeout_s
         self._public_url = public_url
-        self._lookup = lookup
         self._recipients = recipients
         if instantiate(apprise, self._address("somebody")) is None:
             raise ConfigurationError(f"not an address that apprise takes ({schema}://...)")
@@ -118,4 +115,4 @@ class ChatChannel:
         host = getattr(service, "smtp_host", None) or getattr(service, "host", None)
         if isinstance(host, str) and host:
             port = getattr(service, "port", None)
-            permitted(host, port if isinstance(port, int) else 443, self._allow, lookup=self._lookup)
+            permitted(host, port if isinstance(port, int) else 443, self._allow)

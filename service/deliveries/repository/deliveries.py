@@ -6,8 +6,9 @@ due again then.
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, exists, literal_column, or_, select, update
 
 from service.contracts.page import Page
 from service.deliveries.records import DeliveryState, DueDelivery, FailureFacts, NewDelivery, StoredDelivery
@@ -18,7 +19,7 @@ from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.packing import unpack
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import short, utc
 
 _COLUMNS = ("message_id", "endpoint", "state", "available_at", "attempts", "detail", "done_at")
@@ -57,23 +58,7 @@ class DeliveryReader(TimedReader):
             same = and_(deliveries.c.message_id == before, deliveries.c.endpoint > name)
             wanted = wanted.where((deliveries.c.message_id < before) | same)
         rows = self._connection.execute(wanted).all()
-        items = tuple(
-            StoredDelivery(
-                row.message_id,
-                row.endpoint,
-                row.type,
-                row.key,
-                row.created_at,
-                row.state,
-                row.attempts,
-                row.available_at,
-                row.detail,
-                row.done_at,
-            )
-            for row in rows[:limit]
-        )
-        more = len(rows) > limit
-        return Page(items, cursors.encode(kind, items[-1].message_id, items[-1].endpoint) if more else None)
+        return cursors.page_of(rows, limit, _stored, kind, lambda last: (last.message_id, last.endpoint))
 
     def facts(self, failure_ids: Collection[int]) -> Mapping[int, FailureFacts]:
         """The routing facts of these failures; deleted ones are absent."""
@@ -254,3 +239,7 @@ class DeliveryRepository(DeliveryReader):
                 detail=short(detail, DETAIL),
             )
         ).rowcount
+
+
+def _stored(row: Row[Any]) -> StoredDelivery:
+    return record_of(StoredDelivery, row)

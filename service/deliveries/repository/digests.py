@@ -12,8 +12,8 @@ from service.sql.reader import TimedReader
 from service.sql.types import utc
 
 
-class DigestReader(TimedReader):
-    """Reads digests."""
+class DigestRepository(TimedReader):
+    """Reads and writes digests."""
 
     def last(self, endpoint: str, keys: Collection[str]) -> Mapping[str, datetime]:
         """When a message of each digest was last sent; absent: never."""
@@ -24,10 +24,6 @@ class DigestReader(TimedReader):
             )
         )
         return {hashes[bytes(row.key_hash)]: row.at for row in rows}
-
-
-class DigestRepository(DigestReader):
-    """Reads and writes digests."""
 
     def record_sent(self, endpoint: str, key: str) -> None:
         """Store that a message was sent now."""

@@ -43,6 +43,7 @@ from service.log_storage.records import LogsToStore
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import unpack
+from service.sql.reader import record_of
 from service.sql.types import HIGHEST_ID, clean, names_of, short, utc
 
 _JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")
@@ -87,15 +88,7 @@ class FailureReader:
         wanted = select(verdicts).where(verdicts.c.failure_id.in_(failure_ids)).order_by(verdicts.c.version.desc())
         for row in self._connection.execute(wanted):
             found[row.failure_id].append(
-                VerdictVersion(
-                    version=row.version,
-                    at=row.at,
-                    source=row.source,
-                    model=row.model,
-                    rules=row.rules,
-                    policy=row.policy,
-                    body=None if row.body is None else unpack(row.body),
-                )
+                record_of(VerdictVersion, row, body=None if row.body is None else unpack(row.body))
             )
         return found
 

@@ -1,4 +1,4 @@
-"""The failures list: filters, order and keyset paging, each served by its own index."""
+"""The failures list: filters, order and keyset paging, each served by its own index; and failures by ranges of ids."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from sqlalchemy import (
     Row,
     Select,
     Subquery,
+    exists,
+    func,
     literal,
     select,
     tuple_,
@@ -19,14 +21,15 @@ from sqlalchemy import (
 
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
-from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.failures.records import FailureFilter, FailureRow, FailureSort, ListedFailure
 from service.failures.repository import search
-from service.failures.repository.index_scan import index_scan
-from service.failures.tables import failures
+from service.failures.repository.index_scan import equality_tests, index_scan, time_tests
+from service.failures.tables import failure_nodes, failures
 from service.jobs.tables import jobs
 from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
-from service.sql.types import UtcDateTime, names_of
+from service.sql.reader import Reader, record_of
+from service.sql.types import UtcDateTime, clean, names_of
 
 Position = tuple[str | float, int]  # of a row in the list: its end time or its cost, and its id
 
@@ -210,37 +213,35 @@ def _edge(cursor: str, sort: FailureSort) -> tuple[ColumnElement[Any], ColumnEle
 
 def row_of(row: Row[Any]) -> FailureRow:
     """One row of the list, from a row of `failures` with JOB_FACTS."""
-    return FailureRow(
-        id=row.id,
-        cluster=row.cluster,
-        job_id=row.job_id,
-        attempt=row.attempt,
-        name=row.name,
-        status=row.status,
-        user=row.user_name,
-        team=row.team,
-        queue=row.queue,
-        nodes=names_of(row.nodes),
-        gpus=row.gpus,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        received_at=row.received_at,
-        gpu_hours_lost=row.gpu_hours_lost,
-        side=row.side,
-        cause=row.cause,
-        category=row.category,
-        symptom=row.symptom,
-        platform_symptom=row.platform_symptom,
-        confidence=row.confidence,
-        abstained=row.abstained,
-        retry_outlook=row.retry_outlook,
-        fingerprint=row.fingerprint,
-        decision=row.decision,
-        resubmit=row.resubmit,
-        headline=row.headline,
-        suspect_node=row.suspect_node,
-        suspect_rank=row.suspect_rank,
-        version=row.version,
-        source=row.source,
-        counted=row.counted,
-    )
+    return record_of(FailureRow, row, user=row.user_name, nodes=names_of(row.nodes))
+
+
+class IdRangeReader(Reader):
+    """Reads failures by ranges of ids, for work that is divided between machines.
+
+    Filters by words, job and visibility are not supported.
+    """
+
+    def bounds(self, filters: FailureFilter) -> tuple[int, int] | None:
+        """The lowest and the highest id of the failures that match; None if none does."""
+        wanted = select(func.min(failures.c.id), func.max(failures.c.id)).where(*_conditions(filters))
+        first, last = self._connection.execute(wanted).one()
+        return None if first is None else (int(first), int(last))
+
+    def between(self, filters: FailureFilter, first: int, until: int) -> list[ListedFailure]:
+        """The failures that match with first ≤ id < until, in the order of the ids."""
+        found = self._connection.execute(
+            select(failures.c.id, failures.c.source)
+            .where(failures.c.id >= first, failures.c.id < until, *_conditions(filters))
+            .order_by(failures.c.id)
+        )
+        return [ListedFailure(row.id, row.source) for row in found]
+
+
+def _conditions(filters: FailureFilter) -> list[ColumnElement[Any]]:
+    found: list[ColumnElement[Any]] = [test(failures.c[name]) for name, test in equality_tests(filters)]
+    found += [test(failures.c.ended_at) for test in time_tests(filters)]
+    if filters.node is not None:
+        of_failure = failure_nodes.c.failure_id == failures.c.id
+        found.append(exists().where(of_failure, failure_nodes.c.node == clean(filters.node)))
+    return found

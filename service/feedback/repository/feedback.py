@@ -75,10 +75,7 @@ class FeedbackReader(TimedReader):
             at = literal(cursors.instant(cursor, position), UtcDateTime)
             wanted = wanted.where(tuple_(labels.c.at, labels.c.failure_id) < tuple_(at, literal(last)))
         rows = self._connection.execute(wanted).all()
-        items = tuple(_label(row) for row in rows[:limit])
-        if len(rows) <= limit:
-            return Page(items)
-        return Page(items, cursors.encode(kind, items[-1].at.isoformat(), items[-1].failure_id))
+        return cursors.page_of(rows, limit, _label, kind, lambda last: (last.at.isoformat(), last.failure_id))
 
     def labels_of_group(self, fingerprint: str, *, without: int) -> tuple[Label, ...]:
         """The newest labels of other failures with a fingerprint that do not wait for a person."""

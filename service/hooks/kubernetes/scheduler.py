@@ -249,7 +249,7 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> Kubern
         ConfigurationError: there is no cluster, or the client is not installed.
     """
     try:
-        from service.kubernetes import connect as cluster  # noqa: PLC0415 - the client is an extra
+        from service.kubernetes import api as cluster  # noqa: PLC0415 - the client is an extra
     except ImportError as error:
         raise ConfigurationError(
             f"this needs the Kubernetes client: pip install 'faultline[kubernetes]' ({error})"

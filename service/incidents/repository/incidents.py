@@ -17,7 +17,7 @@ from service.jobs.tables import jobs
 from service.resubmissions.tables import lineages, requests
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import short, utc
 
 
@@ -322,23 +322,4 @@ def _unknown(incident_id: int) -> NotFound:
 
 
 def _incident(row: Row[Any]) -> Incident:
-    return Incident(
-        id=row.id,
-        key=row.fold_key,
-        kind=row.kind,
-        value=row.value,
-        cluster=row.cluster,
-        cause=row.cause,
-        title=row.title,
-        state=row.state,
-        by_hand=row.by_hand,
-        opened_at=row.opened_at,
-        last_at=row.last_at,
-        jobs=row.jobs,
-        users=row.users,
-        probes=row.probes,
-        probe_row=row.probe_id,
-        probe_at=row.probe_at,
-        closed_at=row.closed_at,
-        closed_by=row.closed_by,
-    )
+    return record_of(Incident, row, key=row.fold_key, probe_row=row.probe_id, probe=None, held=0)

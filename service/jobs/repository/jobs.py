@@ -108,8 +108,8 @@ class JobReader(Reader):
                 .where(bulk.row_in(self._connection, (jobs.c.cluster, jobs.c.job_id), some))
                 .order_by(jobs.c.ended_at, jobs.c.id)
             )
-            for row in rows.mappings():
-                found[row["cluster"], row["job_id"]].append(attempt_of(row))
+            for row in rows:
+                found[row.cluster, row.job_id].append(attempt_of(row))
         return {key: tuple(attempts) for key, attempts in found.items()}
 
     def _retired(self, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:

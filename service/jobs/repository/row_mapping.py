@@ -3,10 +3,11 @@
 from typing import Any
 
 import orjson
-from sqlalchemy import RowMapping
+from sqlalchemy import Row
 
 from service.jobs.records import Attempt, NewJob
 from service.jobs.tables import jobs
+from service.sql.reader import record_of
 from service.sql.types import clean, names_of, short, utc
 
 # The inserted columns, in this order; `conflicts` has its default.
@@ -45,35 +46,7 @@ def row_of(job: NewJob, key: str, row_id: int) -> tuple[Any, ...]:
     )
 
 
-def attempt_of(row: RowMapping) -> Attempt:
+def attempt_of(row: Row[Any]) -> Attempt:
     """The attempt of a row of `jobs` with `failure`, `side`, `cause` and `headline` of its failure."""
-    return Attempt(
-        id=row["id"],
-        event_id=row["event_id"],
-        cluster=row["cluster"],
-        job_id=row["job_id"],
-        attempt=row["attempt"],
-        pod=row["pod"],
-        name=row["name"],
-        status=row["status"],
-        user=row["user_name"],
-        team=row["team"],
-        queue=row["queue"],
-        gpus=row["gpus"],
-        gpu_type=row["gpu_type"],
-        nodes=names_of(row["nodes"]),
-        submitted_at=row["submitted_at"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        received_at=row["received_at"],
-        resubmit_of=row["resubmit_of"],
-        restart_count=row["restart_count"],
-        clock_suspect=row["clock_suspect"],
-        counted=row["counted"],
-        conflicts=row["conflicts"],
-        gpu_hours_lost=row["gpu_hours_lost"],
-        failure_id=row["failure"],
-        side=row["side"],
-        cause=row["cause"],
-        headline=row["headline"],
-    )
+    nodes = names_of(row.nodes)
+    return record_of(Attempt, row, user=row.user_name, nodes=nodes, failure_id=row.failure)

@@ -1,6 +1,7 @@
 """Creates Kafka clients without leaking threads on failed connections, and translates their errors.
 
 Kafka's client reports only that it gave up: why no broker can be reached (name, port or certificate) is found out here.
+`ensure_topic` creates a topic that is missing.
 """
 
 import logging
@@ -10,15 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from kafka import errors
+from kafka import KafkaAdminClient, errors
+from kafka.admin import NewTopic
 from kafka.net.compat import KafkaNetClient
 
 from service.errors import ConfigurationError, FaultlineError, Unavailable
+from service.messaging.kafka.config import KafkaConfig
 
 SERVERS = "FAULTLINE_KAFKA_BOOTSTRAP_SERVERS"
 CA_FILE = "FAULTLINE_KAFKA_SSL_CAFILE"
 TIMEOUT_S = 2.0
 MOST = 3  # servers that are tried
+ASK_MS = 5_000
+BROKERS_DEFAULT = -1
 
 
 def connection_problem(servers: Sequence[str], *, tls: bool, ca_file: str | None = None) -> str | None:
@@ -182,3 +187,25 @@ def quietly(doing: str, action: Callable[[], object]) -> None:
         action()
     except Exception as error:  # noqa: BLE001 - the client is discarded in any case
         log.info("could not %s: %s", doing, describe(error))
+
+
+def ensure_topic(config: KafkaConfig, topic: str) -> bool:
+    """Create `topic` with the broker's defaults if it does not exist; return whether it was created.
+
+    Raises:
+        Unavailable: the broker does not answer.
+        ConfigurationError: the broker does not allow it.
+    """
+    settings = config.connection() | {"request_timeout_ms": ASK_MS}
+    admin = connected(KafkaAdminClient, **settings, bootstrap_timeout_ms=ASK_MS)
+    try:
+        with translated(f"make the topic {topic}"):
+            if topic in admin.list_topics():
+                return False
+            try:
+                admin.create_topics([NewTopic(topic, BROKERS_DEFAULT, BROKERS_DEFAULT)])
+            except errors.TopicAlreadyExistsError:
+                return False
+            return True
+    finally:
+        quietly("close the client", admin.close)

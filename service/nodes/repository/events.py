@@ -12,7 +12,7 @@ from service.nodes.tables import node_events
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
 from service.sql.portable import KeyJoin
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import clean, short, utc
 
 _CHUNK = 200
@@ -108,10 +108,7 @@ class NodeEventReader(TimedReader):
                 raise cursors.bad(cursor)
             wanted = wanted.where(tuple_(node_events.c.at, node_events.c.id) < (edge, last))
         rows = self._connection.execute(wanted).all()
-        items = tuple(_event(row) for row in rows[:limit])
-        if len(rows) <= limit:
-            return Page(items)
-        return Page(items, cursors.encode("node-events", items[-1].at.isoformat(), items[-1].id))
+        return cursors.page_of(rows, limit, _event, "node-events", lambda last: (last.at.isoformat(), last.id))
 
     def windows(self, cluster: str, node: str, *, since: datetime, limit: int = 50) -> list[StoredNodeEvent]:
         """The windows (maintenance) of a node that end after `since`, latest first."""
@@ -187,17 +184,4 @@ def _place(event: StoredNodeEvent) -> tuple[datetime, int]:
 
 
 def _event(row: Row[Any]) -> StoredNodeEvent:
-    return StoredNodeEvent(
-        id=row.id,
-        cluster=row.cluster,
-        node=row.node,
-        at=row.at,
-        until=row.until,
-        received_at=row.received_at,
-        source=row.source,
-        kind=row.kind,
-        severity=row.severity,
-        gpu=row.gpu,
-        resolved=row.resolved,
-        text=row.text,
-    )
+    return record_of(StoredNodeEvent, row)

@@ -14,7 +14,7 @@ from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
 from service.sql.portable import KeyJoin, Kind
-from service.sql.reader import Reader
+from service.sql.reader import Reader, record_of
 from service.sql.types import clean, names_of, utc
 
 
@@ -226,19 +226,4 @@ def _id(one: JudgedFailure) -> int:
 
 
 def _judged(row: Row[Any], nodes: tuple[str, ...], job_id: str) -> JudgedFailure:
-    return JudgedFailure(
-        id=row.id,
-        cluster=row.cluster,
-        job_id=job_id,
-        ended_at=row.ended_at,
-        user=row.user_name,
-        side=row.side,
-        cause=row.cause,
-        confidence=row.confidence,
-        abstained=row.abstained,
-        fingerprint=row.fingerprint,
-        suspect_node=row.suspect_node,
-        nodes=nodes,
-        source=row.source,
-        version=row.version,
-    )
+    return record_of(JudgedFailure, row, job_id=job_id, user=row.user_name, nodes=nodes)

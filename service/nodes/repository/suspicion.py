@@ -16,7 +16,7 @@ from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.bulk import chunks, upsert
 from service.sql.portable import KeyJoin
-from service.sql.reader import Reader
+from service.sql.reader import Reader, record_of
 from service.sql.types import clean, short, utc
 
 Key = tuple[str, str]
@@ -83,20 +83,19 @@ class SuspicionReader(Reader):
             if cursor is not None:
                 wanted = wanted.where(tuple_(*order) < cursors.decode(cursor, kind, float, str, str))
         found = self._connection.execute(wanted.limit(limit + 1)).all()
-        items = tuple(_node(row) for row in found[:limit])
-        if len(found) <= limit:
-            return Page(items)
-        last = items[-1]
-        position = (last.cluster, last.node) if by_name else (last.rate_ratio, last.cluster, last.node)
-        return Page(items, cursors.encode(kind, *position))
+        return cursors.page_of(
+            found,
+            limit,
+            _node,
+            kind,
+            lambda last: (last.cluster, last.node) if by_name else (last.rate_ratio, last.cluster, last.node),
+        )
 
     def days(self, keys: Collection[Key], *, since: int) -> list[NodeDay]:
         """The stored days of these nodes from day `since` on."""
         here = "node_days.cluster = {cluster} AND node_days.node = {node} AND node_days.day >= :since"
         rows = self._wanted(keys).select(node_days, here, since=since)
-        return [
-            NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
-        ]
+        return [_day(row) for row in rows]
 
     def days_of_failures(self, first: int, last: int) -> list[NodeDay]:
         """The stored days from `first` to before `last` of the nodes with a failure attributed to them."""
@@ -104,9 +103,7 @@ class SuspicionReader(Reader):
         keys = (node_days.c.cluster, node_days.c.node)
         failing = select(*keys).where(*span).group_by(*keys).having(func.sum(node_days.c.blame) > 0)
         rows = self._connection.execute(select(node_days).where(*span, tuple_(*keys).in_(failing)))
-        return [
-            NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
-        ]
+        return [_day(row) for row in rows]
 
     def work_shares(self, clusters: Collection[str], names: Collection[str]) -> dict[str, float]:
         """The share of the node-hours of these clusters that nodes of these names worked, lately more than long ago."""
@@ -294,24 +291,8 @@ def remove_unused(connection: Connection, before: datetime) -> int:
 
 
 def _node(row: Row[Any]) -> NodeRow:
-    return NodeRow(
-        cluster=row.cluster,
-        node=row.node,
-        rate_ratio=row.rate_ratio,
-        low=row.low,
-        high=row.high,
-        exposure_h=row.exposure_h,
-        blame=row.blame,
-        jobs=row.jobs,
-        failures=row.failures,
-        last_failure_at=row.last_failure_at,
-        last_event_at=row.last_event_at,
-        repaired_at=row.repaired_at,
-        repaired_by=row.repaired_by,
-        repair_note=row.repair_note,
-        computed_at=row.computed_at,
-        rack=row.rack,
-        switch=row.switch,
-        zone=row.zone,
-        block=row.block,
-    )
+    return record_of(NodeRow, row)
+
+
+def _day(row: Row[Any]) -> NodeDay:
+    return record_of(NodeDay, row)

@@ -26,9 +26,7 @@ _ID = 16  # characters of the hash that identify a session; they say nothing abo
 class SessionReader(TimedReader):
     """Reads sessions."""
 
-    def of_account(
-        self, account_id: int, current: str = "", *, idle: timedelta | None = None
-    ) -> tuple[SessionRow, ...]:
+    def of_account(self, account_id: int, current: str = "", *, idle: timedelta) -> tuple[SessionRow, ...]:
         """The sessions of an account that have not ended, newest login first; at most 100.
 
         `current` is the secret of the session that asks; it is marked in the list. A session that was not used for
@@ -53,7 +51,7 @@ class SessionReader(TimedReader):
             for row in rows
         )
 
-    def numbers(self, *, idle: timedelta | None = None) -> Mapping[int, int]:
+    def numbers(self, *, idle: timedelta) -> Mapping[int, int]:
         """The number of sessions by account id; accounts without one are left out."""
         counted = (
             select(sessions.c.account_id, func.count().label("number"))
@@ -62,7 +60,7 @@ class SessionReader(TimedReader):
         )
         return {row.account_id: row.number for row in self._connection.execute(counted)}
 
-    def owner(self, secret: str, *, idle: timedelta | None = None) -> Account | int | None:
+    def owner(self, secret: str, *, idle: timedelta) -> Account | int | None:
         """The account or the API token id of a session; None if the session is not valid.
 
         A session that was not used for `idle` is not valid.
@@ -89,10 +87,9 @@ class SessionReader(TimedReader):
         at: datetime | None = self._connection.execute(found).scalar_one_or_none()
         return at
 
-    def _valid(self, idle: timedelta | None) -> tuple[ColumnElement[bool], ...]:
+    def _valid(self, idle: timedelta) -> tuple[ColumnElement[bool], ...]:
         now = self._clock.now()
-        used = () if idle is None else (last_used > utc(now - idle),)
-        return sessions.c.revoked_at.is_(None), sessions.c.until > utc(now), *used
+        return sessions.c.revoked_at.is_(None), sessions.c.until > utc(now), last_used > utc(now - idle)
 
 
 class SessionRepository(SessionReader):

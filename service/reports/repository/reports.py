@@ -89,16 +89,13 @@ class ReportReader(TimedReader):
             .join(last, and_(*same))
             .order_by(*(column.desc() for column in key))
         ).all()
-        items = tuple(
-            PublishedReport(
-                row.week, row.version, row.published_at, row.publisher, Scope(row.cluster or None, row.team or None)
-            )
-            for row in found[:limit]
+        return cursors.page_of(
+            found,
+            limit,
+            _listed,
+            _SCOPED,
+            lambda last: (last.week, last.scope.cluster or "", last.scope.team or ""),
         )
-        if len(found) <= limit:
-            return Page(items)
-        edge = found[limit - 1]
-        return Page(items, cursors.encode(_SCOPED, edge.week, edge.cluster, edge.team))
 
 
 class ReportRepository(ReportReader):
@@ -137,3 +134,8 @@ def _name(value: str | None) -> str:
 
 def _published(row: Row[Any]) -> Published:
     return Published(row.week, row.version, row.published_at, row.publisher, unpack(row.body))
+
+
+def _listed(row: Row[Any]) -> PublishedReport:
+    scope = Scope(row.cluster or None, row.team or None)
+    return PublishedReport(row.week, row.version, row.published_at, row.publisher, scope)

@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, select, update
 from service.reports.records import NewSubscription, Subscription
 from service.reports.tables import report_subscriptions as subscriptions
 from service.sql import bulk
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import clean, short, utc
 from service.statistics.records import Scope
 
@@ -81,14 +81,6 @@ class SubscriptionRepository(SubscriptionReader):
 
 
 def _subscription(row: Row[Any]) -> Subscription:
-    return Subscription(
-        endpoint=row.endpoint,
-        recipient=row.recipient or None,
-        scope=Scope(row.cluster or None, row.team or None),
-        mail=row.mail,
-        id=row.id,
-        token=row.token,
-        created_at=row.created_at,
-        created_by=row.created_by,
-        last_week=row.last_week,
+    return record_of(
+        Subscription, row, recipient=row.recipient or None, scope=Scope(row.cluster or None, row.team or None)
     )

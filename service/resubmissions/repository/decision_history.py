@@ -1,6 +1,6 @@
-"""Stored decisions in bulk, with verdict, facts and the outcomes of their resubmits."""
+"""The advice on each version of a verdict, and decisions in bulk with verdict, facts and outcomes of resubmits."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,15 +9,60 @@ from sqlalchemy import Row, Select, and_, func, select
 
 from service.failures.tables import failures, logs, verdicts
 from service.jobs.tables import jobs
+from service.resubmissions.records import NewAdvice
 from service.resubmissions.repository.rescued import gpu_hours_rescued
 from service.resubmissions.tables import advice_history, requests
-from service.sql.packing import unpack
-from service.sql.reader import Reader
-from service.sql.types import names_of, utc
+from service.sql import bulk
+from service.sql.packing import pack, unpack
+from service.sql.reader import Reader, TimedReader, record_of
+from service.sql.types import names_of, short, utc
 
+_COLUMNS = ("failure_id", "version", "at", "policy", "decision", "mode", "step", "facts")
 _AT_ONCE = 2_000
 # Results of a hook that started a job.
 _MADE = ("done", "already_done")
+
+
+class AdviceReader(TimedReader):
+    """Reads advice, with the policy's version and the facts known at that time."""
+
+    def of(self, failure_id: int) -> list[tuple[int, datetime, str, str, str, Any]]:
+        """Version, time, policy, decision, mode and facts of each advice on a failure, newest first."""
+        wanted = (
+            select(advice_history)
+            .where(advice_history.c.failure_id == failure_id)
+            .order_by(advice_history.c.version.desc())
+        )
+        return [
+            (row.version, row.at, row.policy, row.decision, row.mode, unpack(row.facts))
+            for row in self._connection.execute(wanted)
+        ]
+
+
+class AdviceRepository(AdviceReader):
+    """Reads and writes advice."""
+
+    def add(self, new: Sequence[NewAdvice]) -> None:
+        """Store new advice."""
+        now = utc(self._clock.now())
+        bulk.append(
+            self._connection,
+            advice_history,
+            _COLUMNS,
+            (
+                (
+                    one.failure_id,
+                    one.version,
+                    now,
+                    short(one.policy, 100),
+                    one.decision,
+                    one.mode,
+                    one.step,
+                    pack(one.facts),
+                )
+                for one in new
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +177,14 @@ class DecisionReader(Reader):
 
 
 def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecision:
-    return StoredDecision(
-        failure_id=row.failure_id,
-        at=row.at,
-        decision=row.decision,
-        mode=row.mode,
+    return record_of(
+        StoredDecision,
+        row,
         facts=unpack(row.facts),
         body=None if row.body is None else unpack(row.body),
         event=None if row.event is None else unpack(row.event),
-        cluster=row.cluster,
-        queue=row.queue,
-        team=row.team,
-        status=row.status,
-        gpus=row.gpus,
         nodes=names_of(row.nodes),
-        started_at=row.started_at,
-        ended_at=row.ended_at,
         made=row.result in _MADE or (row.result is None and row.state == "done"),  # ended before the hook answered
-        outcome=row.outcome,
         gpu_hours=spent.get(row.outcome_attempt_id),
         rescued=gpu_hours_rescued(
             row.outcome,

@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
+from typing import Any
 
-from sqlalchemy import and_, exists, func, or_, select, update
+from sqlalchemy import Select, and_, exists, func, or_, select, update
 
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL, AckResult
 from service.incidents.tables import incidents
@@ -103,25 +104,19 @@ class LeaseRepository(LeaseReader):
             requests.c.state == "waiting",
             and_(requests.c.state == "leased", requests.c.leased_until <= now),
         )
-        wanted = (
-            select(requests)
-            .where(
-                OPEN,
-                requests.c.cluster == short(cluster),
-                requests.c.not_before <= now,
-                requests.c.expires_at > now,
-                free,
-                or_(
-                    requests.c.origin != "policy",
-                    requests.c.user_name.is_(None),
-                    requests.c.user_name.not_in([short(user) for user in paused_users]),
-                ),
-            )
-            .order_by(requests.c.not_before, requests.c.id)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
+        wanted = select(requests).where(
+            OPEN,
+            requests.c.cluster == short(cluster),
+            requests.c.not_before <= now,
+            requests.c.expires_at > now,
+            free,
+            or_(
+                requests.c.origin != "policy",
+                requests.c.user_name.is_(None),
+                requests.c.user_name.not_in([short(user) for user in paused_users]),
+            ),
         )
-        return [stored_request_of(row) for row in self._connection.execute(wanted)]
+        return self._locked(wanted.order_by(requests.c.not_before, requests.c.id), limit)
 
     def held_by(
         self, cluster: str, held_by: str, *, incident_id: int | None = None, limit: int = 50
@@ -137,8 +132,7 @@ class LeaseRepository(LeaseReader):
         if incident_id is not None:
             wanted = wanted.where(requests.c.incident_id == incident_id)
         cheapest = func.coalesce(requests.c.gpus, 0)
-        ordered = wanted.order_by(cheapest, requests.c.id).limit(limit).with_for_update(skip_locked=True)
-        return [stored_request_of(row) for row in self._connection.execute(ordered)]
+        return self._locked(wanted.order_by(cheapest, requests.c.id), limit)
 
     def held_temporarily(
         self, held_by: Collection[str], *, before: datetime, after_id: int = 0, limit: int = 200
@@ -150,8 +144,7 @@ class LeaseRepository(LeaseReader):
             .where(requests.c.not_before <= utc(before), requests.c.expires_at > utc(before))
             .where(requests.c.id > after_id)
         )
-        rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
-        return [stored_request_of(row) for row in rows]
+        return self._locked(wanted.order_by(requests.c.id), limit)
 
     def open_despite_mark(self, mark: Mark, *, limit: int = 200) -> list[StoredRequest]:
         """Open requests of any cluster whose lineage has this mark, except those that it has stopped already.
@@ -164,8 +157,7 @@ class LeaseRepository(LeaseReader):
             leased = and_(requests.c.state == "leased", requests.c.leased_until > self._clock.now())
             held = and_(requests.c.state == "held", func.coalesce(requests.c.held_by, "") == "person")
             wanted = wanted.where(~leased, ~held)
-        rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
-        return [stored_request_of(row) for row in rows]
+        return self._locked(wanted.order_by(requests.c.id), limit)
 
     def held_without_cause(self, *, limit: int = 200) -> list[StoredRequest]:
         """Requests of any cluster that are held by an incident that is closed, or by a storm that is over."""
@@ -177,8 +169,7 @@ class LeaseRepository(LeaseReader):
             .where(OPEN, requests.c.state == "held", requests.c.expires_at > self._clock.now())
             .where(or_(and_(requests.c.held_by == "incident", closed), and_(requests.c.held_by == "storm", over)))
         )
-        rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
-        return [stored_request_of(row) for row in rows]
+        return self._locked(wanted.order_by(requests.c.id), limit)
 
     def grant(self, granted: Sequence[StoredRequest], hook: str, seconds: float) -> list[Lease]:
         """Lease these requests, locked by this transaction, to a hook."""
@@ -239,6 +230,11 @@ class LeaseRepository(LeaseReader):
             .returning(requests)
         ).one()
         return request_of(changed)
+
+    def _locked(self, wanted: Select[Any], limit: int) -> list[StoredRequest]:
+        """The first requests of a query, locked until this transaction ends; what another one has locked is skipped."""
+        rows = self._connection.execute(wanted.limit(limit).with_for_update(skip_locked=True))
+        return [stored_request_of(row) for row in rows]
 
 
 def _lease(request: StoredRequest, token: str, until: datetime) -> Lease:

@@ -16,7 +16,7 @@ from service.resubmissions.records import OPEN_STATES, LineageMember, Mark, Past
 from service.resubmissions.tables import advice_history, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import clean, short
 
 Job = tuple[str, str]  # cluster, job_id
@@ -87,23 +87,7 @@ class LineageReader(TimedReader):
                     .where(or_(failures.c.id.is_not(None), and_(jobs.c.counted, jobs.c.failure_id.is_(None))))
                 )
                 found.extend(
-                    PastAttempt(
-                        id=row.id,
-                        cluster=cluster,
-                        job_id=row.job_id,
-                        status=row.status,
-                        started_at=row.started_at,
-                        ended_at=row.ended_at,
-                        failure_id=row.failure,
-                        side=row.side,
-                        fingerprint=row.fingerprint,
-                        step=row.step,
-                        user=row.user_name,
-                        name=row.name,
-                        pod=row.pod,
-                        attempt=row.attempt,
-                        submitted_at=row.submitted_at,
-                    )
+                    record_of(PastAttempt, row, cluster=cluster, failure_id=row.failure, user=row.user_name)
                     for row in rows
                 )
         return sorted(found, key=lambda one: (one.ended_at, one.id))

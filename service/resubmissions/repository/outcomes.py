@@ -14,7 +14,7 @@ from service.resubmissions.tables import AWAITED as AWAITED_SQL
 from service.resubmissions.tables import demotions, requests
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, record_of
 from service.sql.types import UtcDateTime, clean, utc
 
 # The same condition as that of the partial index.
@@ -202,25 +202,4 @@ class OutcomeRepository(OutcomeReader):
 
 
 def _awaited(row: Row[Any]) -> AwaitedRequest:
-    return AwaitedRequest(
-        id=row.id,
-        request_id=row.public_id,
-        failure_id=row.failure_id,
-        cluster=row.cluster,
-        job_id=row.job_id,
-        new_job_id=row.new_job_id,
-        lineage=row.lineage,
-        kind=row.kind,
-        plan=row.plan,
-        cause=row.cause,
-        policy=row.policy,
-        fingerprint=row.fingerprint,
-        step=row.step,
-        attempt_id=row.attempt_id,
-        leased_at=row.leased_at,
-        state=row.state,
-        incident_id=row.incident_id,
-        began=row.started_at,
-        resource=row.resource,
-        origin=row.origin,
-    )
+    return record_of(AwaitedRequest, row, request_id=row.public_id, began=row.started_at)

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from service.contracts.event import FAILURE_STATUSES, FINISHED_STATUSES, Status
 from service.contracts.page import COUNT_LIMIT
-from service.dead_letters.tables import dead_letters
+from service.dead_letters.repository import dead_letters
 from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
 from service.sql import paging

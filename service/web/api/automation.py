@@ -1,15 +1,44 @@
 """GET /automation and the kill switch."""
 
-from fastapi import APIRouter
+from datetime import datetime
+from typing import Annotated
 
-from service.resubmissions.records import Switch
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from service.resubmissions.records import Rate, RequestState, Switch
 from service.web import automation_views as views
-from service.web.api.automation_models import AutomationAnswer, Stop
+from service.web.api.parameters import RequestBody
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
 
 router = APIRouter(tags=["automation"])
+
+
+class Stop(RequestBody):
+    """The reason for stopping automation."""
+
+    reason: Annotated[str, Field(max_length=500)] | None = None
+
+
+class Storm(BaseModel):
+    """A key (cause, cluster, resource) whose resubmissions are held by the retry-storm limit."""
+
+    key: str
+    held_since: datetime
+    reason: str
+    trial: bool = Field(description="one trial was released since then, and its outcome is not known yet")
+
+
+class AutomationAnswer(BaseModel):
+    """Kill switch, requests by state, held storms and success rates."""
+
+    switch: Switch
+    policy: str
+    counts: dict[RequestState, int]
+    storms: list[Storm]
+    rates: list[Rate]
 
 
 @router.get("/automation", dependencies=[READ], responses=answers(401, 403, 503))

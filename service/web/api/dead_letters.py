@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel
 
+from service.dead_letters.records import StoredDeadLetter
 from service.web import resending, views
-from service.web.api.models import DeadLettersPage
 from service.web.api.parameters import Cursor, Id, Limit
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
@@ -13,6 +14,13 @@ from service.web.resending import Resent
 from service.web.services import InjectedServices
 
 router = APIRouter(tags=["dead letters"])
+
+
+class DeadLettersPage(BaseModel):
+    """One page of dead letters."""
+
+    items: list[StoredDeadLetter]
+    next_cursor: str | None
 
 
 @router.get("/dead-letters", dependencies=[READ], responses=answers(401, 403, 422, 503))

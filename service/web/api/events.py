@@ -3,12 +3,14 @@
 from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
 
+from service.contracts.verdict import VerdictBody
 from service.formats.recognise import EXPECTED
 from service.web import event_intake
-from service.web.api.models import EventsAnswer
 from service.web.auth import INGEST, Principal
 from service.web.error_responses import answers
+from service.web.event_intake import Rejection
 from service.web.limits import request_body
 from service.web.services import InjectedServices, Services
 
@@ -22,6 +24,24 @@ _BODY = {
         "content": {"application/json": {"schema": {}}, "application/x-ndjson": {"schema": {"type": "string"}}},
     }
 }
+
+
+class VerdictOfFailure(VerdictBody):
+    """A verdict with the id of its failure."""
+
+    failure_id: int
+
+
+class EventsAnswer(BaseModel):
+    """Result of the events of one request, after the commit."""
+
+    accepted: int
+    duplicates: int = Field(description="stored before, with any content")
+    conflicts: int = Field(description="duplicates with different content; the first one is kept")
+    skipped: int = Field(description="records that are not the end of a job")
+    rejected: list[Rejection]
+    ids: list[str] = Field(description="the event id of each event, in order, duplicates included")
+    verdicts: list[VerdictOfFailure] | None = Field(default=None, description="with ?wait=verdict")
 
 
 @router.post("/events", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 429, 503))

@@ -1,21 +1,82 @@
 """GET /failures, /facets, /failures/{id}, /jobs/{cluster}/{job_id} and /stats."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import BaseModel, Field
 
-from service.failures.records import FailureDetail, FailureSort
+from service.contracts.verdict import VerdictBody
+from service.failures.records import FailureDetail, FailureRow, FailureSort
 from service.failures.repository.facets import FacetCounts
-from service.statistics.records import Scope
+from service.jobs.records import Attempt
+from service.statistics.records import Scope, Stats
 from service.web import views
-from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
 from service.web.api.parameters import ClusterInPath, Cursor, Id, Limit, Since, Text, Until, failure_query
 from service.web.auth import OWN, READ
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
-from service.web.views import FailureQuery, Job
+from service.web.views import FailureQuery, Job, Pipeline
 
 router = APIRouter(tags=["failures"])
+Line = Annotated[int, Field(ge=1)]
+
+
+class FailuresPage(BaseModel):
+    """One page of failures."""
+
+    items: list[FailureRow]
+    next_cursor: str | None
+
+
+class Version(BaseModel):
+    """One version of a verdict; `body` is null if retention removed it."""
+
+    version: int
+    at: datetime
+    source: Literal["machine", "person"]
+    model: str
+    rules: str
+    policy: str
+    body: VerdictBody | None
+
+
+class Stream(BaseModel):
+    """One log stream; `text` only with ?logs=true."""
+
+    rank: int | None
+    node: str | None
+    stream: str
+    first_line: int | None
+    characters: int
+    missing: str | None
+    text: str | None = None
+
+
+class Logs(BaseModel):
+    """Stored data of one diagnosed attempt: its event (job-completion/1 without log tails) and its log streams."""
+
+    attempt_id: int
+    event: Mapping[str, Any]
+    streams: list[Stream]
+
+
+class FailureAnswer(BaseModel):
+    """One failure: its row, the current verdict, all versions (newest first), logs and attempts."""
+
+    failure: FailureRow
+    verdict: VerdictBody | None
+    versions: list[Version]
+    logs: list[Logs]
+    attempts: list[Attempt]
+
+
+class StatsAnswer(BaseModel):
+    """Counts and rates, and health of the pipeline."""
+
+    stats: Stats
+    pipeline: Pipeline
 
 
 @router.get("/failures", dependencies=[OWN], responses=answers(401, 403, 422, 503))

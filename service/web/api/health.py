@@ -4,15 +4,29 @@ from typing import Literal, cast
 
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel
 
 from service.errors import ConfigurationError, FieldError, Unavailable
-from service.web.api.models import Alive, Ready
 from service.web.auth import READ
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
 
 router = APIRouter(tags=["health"])
 METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(BaseModel):
+    """Events are accepted and pages are served."""
+
+    status: Literal["ready"] = "ready"
+    database: Literal["sqlite", "postgresql"]
+    model: str
 
 
 @router.get("/health/live")

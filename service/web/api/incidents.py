@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
 
-from service.incidents.records import Incident
-from service.web.api.automation_models import IncidentAnswer, IncidentRequest, IncidentsPage
-from service.web.api.parameters import CommentedAction, Cursor, Id, Limit, Text
+from service.contracts.event import Key
+from service.incidents.records import Incident, IncidentJob, IncidentKind, IncidentNote, MemberCounts
+from service.web.api.parameters import CommentedAction, Cursor, Id, Limit, RequestBody, Text
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
@@ -16,6 +17,31 @@ from service.web.views import FailureQuery, failure_filter
 router = APIRouter(tags=["incidents"])
 OpenSince = Annotated[When | None, Query(description="open at this time or later")]
 OpenUntil = Annotated[When | None, Query(description="opened before")]
+
+
+class IncidentRequest(RequestBody):
+    """A new incident: a kind of shared resource and its name, such as file_system and /scratch."""
+
+    cluster: Key
+    kind: IncidentKind
+    value: Key
+    comment: Annotated[str, Field(max_length=2_000)] | None = None
+
+
+class IncidentsPage(BaseModel):
+    """One page of incidents, newest first."""
+
+    items: list[Incident]
+    next_cursor: str | None
+
+
+class IncidentAnswer(BaseModel):
+    """One incident with its failed attempts (`jobs`, the newest first), its history, and counts of all members."""
+
+    incident: Incident
+    jobs: list[IncidentJob]
+    notes: list[IncidentNote]
+    counts: MemberCounts
 
 
 @router.get("/incidents", dependencies=[READ], responses=answers(401, 403, 422, 503))

@@ -13,7 +13,7 @@ from service.formats.field_reading import Skipped
 from service.messaging import batching
 from service.messaging.dead_letters import dead_letter
 from service.nodes.records import KnownPlace, NewNodeEvent, NodeReport
-from service.people.token_binding import Binding
+from service.people.api_tokens import Binding
 from service.web import event_intake
 from service.web.auth import INGEST, Principal
 from service.web.error_responses import answers

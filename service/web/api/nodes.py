@@ -3,12 +3,12 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from service.failures.records import FailureRow
 from service.nodes.records import NodeRow, NodeSort, StoredNodeEvent
 from service.web import node_views
-from service.web.api.parameters import ClusterInPath, Cursor, Limit, NodeInPath, Text
+from service.web.api.parameters import ClusterInPath, Cursor, Limit, NodeInPath, RequestBody, Text
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
@@ -33,10 +33,8 @@ class NodeAnswer(BaseModel):
     failures: list[FailureRow]
 
 
-class Repaired(BaseModel):
+class Repaired(RequestBody):
     """A repair; `at` defaults to now."""
-
-    model_config = ConfigDict(extra="forbid")
 
     at: AwareDatetime | None = None
     note: str | None = Field(default=None, max_length=500)

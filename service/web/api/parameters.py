@@ -7,13 +7,12 @@ from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import FieldError, InvalidInput
 from service.groups.records import GroupFilter, GroupState
 from service.sql.types import HIGHEST_ID
-from service.web.api.automation_models import Comment
 from service.web.auth import ACT, OWN, ActionRequest, Principal
 from service.web.services import InjectedServices
 from service.web.url_times import When
@@ -30,6 +29,18 @@ Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor
 Since = Annotated[When | None, Query(description="ended at or after")]
 Until = Annotated[When | None, Query(description="ended before")]
 Text = Annotated[str | None, Query(max_length=200)]
+
+
+class RequestBody(BaseModel):
+    """The body of a request; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Comment(RequestBody):
+    """A comment on an action."""
+
+    comment: Annotated[str, Field(max_length=2_000)] | None = None
 
 
 class ClusterSlashes:

@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from service.automation import decision_records
 from service.errors import ConfigurationError, FieldError, InvalidInput
 from service.recommend import policy, replay, replay_report
+from service.web.api.parameters import RequestBody
 from service.web.auth import ACT, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices, Services
@@ -18,13 +19,11 @@ NAME = "policy"
 SPAN = timedelta(days=28)
 
 
-class ReplayRequest(BaseModel):
+class ReplayRequest(RequestBody):
     """A policy file (TOML) that overrides the built-in policy, and the period to replay.
 
     At most the newest `failures` failures are replayed; the command `faultline policy replay` replays all of them.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     policy: Annotated[str, Field(max_length=200_000)]
     since: AwareDatetime | None = Field(default=None, description="default: 28 days ago")

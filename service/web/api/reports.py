@@ -10,7 +10,7 @@ from service import weeks
 from service.reports.records import Subscription
 from service.reports.scope import scope_of
 from service.web import views
-from service.web.api.parameters import Cursor, Limit, Text
+from service.web.api.parameters import Cursor, Limit, RequestBody, Text
 from service.web.auth import PUBLISH, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
@@ -113,10 +113,8 @@ def publish_report(
     return ReportBody.model_validate(made.to_wire())
 
 
-class NewSubscriptionBody(BaseModel):
+class NewSubscriptionBody(RequestBody):
     """Who receives the weekly report. `user`: for an endpoint that sends to individual people; default: the caller."""
-
-    model_config = ConfigDict(extra="forbid")
 
     endpoint: str = Field(max_length=100, description="an endpoint of the delivery file")
     user: str | None = Field(default=None, max_length=64)

@@ -3,18 +3,64 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
 
+from service.contracts.advice import AckResult
+from service.contracts.event import Key
 from service.errors import FieldError, Forbidden, NotFound
 from service.resubmissions.records import HookAnswer, Lease, Request, RequestState
 from service.web import automation_views as views
-from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
-from service.web.api.parameters import CommentedAction, Cursor, Id, Limit, OwnersAction, OwnersDecision, Text
+from service.web.api.parameters import (
+    CommentedAction,
+    Cursor,
+    Id,
+    Limit,
+    OwnersAction,
+    OwnersDecision,
+    RequestBody,
+    Text,
+)
 from service.web.auth import HOOK, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["resubmissions"])
 RequestId = Annotated[str, Path(max_length=40, description="as given in the lease")]
+Token = Annotated[str, Field(min_length=1, max_length=100)]
+Detail = Annotated[str, Field(max_length=4_000)]
+
+
+class LeaseRequest(RequestBody):
+    """A lease request. `hook` identifies the hook (kind and host) and is shown to people."""
+
+    hook: Key
+    cluster: Key
+    max: Annotated[int, Field(ge=1, le=100, strict=True, description="maximum number of requests")] = 10
+    seconds: Annotated[int, Field(ge=1, le=3_600, strict=True, description="duration of the lease in seconds")] = 60
+
+
+class Ack(RequestBody):
+    """Result of a leased request. `new_job_id`: for a submission; absent for a requeue of the same job."""
+
+    lease_token: Token
+    result: AckResult
+    new_job_id: Key | None = None
+    detail: Detail | None = None
+
+
+class Fail(RequestBody):
+    """Failure of a hook. With `retry_after_s` the request is leased again then or later; without it, it ends."""
+
+    lease_token: Token
+    error: Detail
+    retry_after_s: Annotated[float, Field(ge=0, le=86_400)] | None = None
+
+
+class RequestsPage(BaseModel):
+    """One page of requests, newest first."""
+
+    items: list[Request]
+    next_cursor: str | None
 
 
 @router.get("/resubmissions", dependencies=[READ], responses=answers(401, 403, 422, 503))

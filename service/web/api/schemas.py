@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 from fastapi import APIRouter
+from pydantic import BaseModel
 
 from classifiers import taxonomy
 from classifiers.fleet_evidence import evidence_weights
@@ -14,12 +15,18 @@ from service.contracts.event import JobCompletion
 from service.contracts.node_event import NodeEvent
 from service.contracts.verdict import VerdictBody
 from service.errors import FieldError, NotFound
-from service.web.api.models import SchemaNames
 from service.web.auth import READ
 from service.web.error_responses import Problem, answers
 
 router = APIRouter(tags=["schemas"], dependencies=[READ])
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class SchemaNames(BaseModel):
+    """The published schemas; always one page."""
+
+    items: list[str]
+    next_cursor: None = None
 
 
 def _job_completion() -> dict[str, Any]:

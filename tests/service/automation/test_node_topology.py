@@ -6,8 +6,7 @@ from service.formats import node_events
 from service.incidents.repository.incident_signals import MOST_SIGNALS
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.records import NodeReport
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings, NodeReport
 from tests.service.automation.world import World, job
 
 LEAVES = b"SwitchName=leaf3 Level=0 LinkSpeed=1 Nodes=gpu[1-8]"

@@ -5,7 +5,7 @@ from datetime import timedelta
 from service.automation.success_rates import NO_HISTORY, success_rates
 from service.db.session import Store
 from service.fixes import service as fix_service
-from service.fixes.records import FixCount
+from service.fixes.repository import FixCount
 from service.recommend.facts import Tally
 from service.resubmissions.records import TallyRow
 from tests.service.automation.world import World, job

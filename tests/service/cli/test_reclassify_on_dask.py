@@ -10,7 +10,7 @@ from service.cli.classifier import reclassify_on_dask
 from service.cli.classifier.reclassify_on_dask import WorkerTask, classify_on_worker
 from service.errors import ConfigurationError, Unavailable
 from service.failures.records import FailureFilter
-from service.learning.range_reclassification import Range
+from service.learning.reclassification import Range
 from service.learning.records import PACKAGED, Reclassified
 
 TASK = WorkerTask(Range(1, FailureFilter(), 1, 11), PACKAGED, "a model", "signatures")

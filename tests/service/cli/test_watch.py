@@ -72,7 +72,7 @@ def test_without_the_client_it_says_what_to_install(
     real = builtins.__import__
 
     def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name == "service.kubernetes.connect":
+        if name == "service.kubernetes.api":
             raise ImportError("No module named 'kubernetes'")
         return real(name, *rest, **more)
 

@@ -74,7 +74,7 @@ def digests_of(store: Store) -> dict[str, int]:
     """How many digests of each endpoint are noted."""
     counted = select(digests.c.endpoint, func.count()).group_by(digests.c.endpoint)
     with store.reading() as reading:
-        return {row[0]: row[1] for row in connection_of(reading.digests).execute(counted)}
+        return {row[0]: row[1] for row in connection_of(reading.deliveries).execute(counted)}
 
 
 @pytest.mark.parametrize("status", [410, 429])

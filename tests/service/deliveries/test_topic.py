@@ -7,9 +7,9 @@ import pytest
 from service.deliveries.channels.topic import TopicChannel
 from service.errors import ConfigurationError, FaultlineError, TooLarge, Unavailable
 from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.connect import ensure_topic
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource
-from service.messaging.kafka.topics import ensure_topic
 from service.messaging.record import Message
 from tests.contracts.test_source import take
 from tests.labs.kafka import Broker as RealBroker

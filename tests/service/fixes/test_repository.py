@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from service.db.session import Store
-from service.fixes.records import FixCount
+from service.fixes.repository import FixCount
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, verdict
 

@@ -13,7 +13,7 @@ from classifiers.line_hashes import has_line
 from service.contracts.event import JobCompletion, from_object
 from service.db.session import Store
 from service.good_runs.collection import GoodRunLogs, GoodRuns, last_good_runs
-from service.good_runs.records import StoredGoodRun
+from service.good_runs.repository import StoredGoodRun
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy

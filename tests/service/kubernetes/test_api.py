@@ -11,8 +11,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.kubernetes import api as api_module
-from service.kubernetes.api import KubernetesApi
-from service.kubernetes.connect import connect
+from service.kubernetes.api import KubernetesApi, connect
 from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, RequestRefused, VersionExpired
 from service.kubernetes.paths import collection, named
 from tests.service.http_server import listening

@@ -37,7 +37,7 @@ def consistent(world: World) -> str:
     assert all(one.layer == PACKAGED or one.layer in stored for one in promotions)
     changes = entries.count("model.promoted") + entries.count("model.rolled_back")
     assert len(promotions) == changes
-    layer = world.retraining.active_layer()
+    layer = world.active_layer()
     assert (PACKAGED if layer is None else layer.id) == active
     return active
 

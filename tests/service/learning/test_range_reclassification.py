@@ -9,7 +9,7 @@ import pytest
 
 from service.db.session import Store
 from service.failures.records import FailureFilter
-from service.learning.range_reclassification import Range, classify_range, ranges
+from service.learning.reclassification import Range, classify_range, ranges
 from service.learning.records import ReclassificationRun
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import KEY, LICENCE, reclassification

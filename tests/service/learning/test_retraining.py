@@ -151,7 +151,7 @@ def test_a_run_that_is_started_again_hours_later_continues(world: World) -> None
 
 
 def reclassification(world: World) -> Reclassification:
-    layer = world.retraining.active_layer()
+    layer = world.active_layer()
     classifier = Diagnoser(world.diagnoser.packaged, signatures.packaged(), layer)
     return Reclassification(world.store, world.clock, classifier, Advisor(policy.built_in(), world.clock))
 

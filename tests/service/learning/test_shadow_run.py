@@ -17,8 +17,7 @@ from service.learning.shadow_figures import (
     added,
     figures,
 )
-from service.learning.shadow_run import AT_ONCE
-from service.learning.shadow_watch import LEASE
+from service.learning.shadow_run import AT_ONCE, LEASE
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.killed_process import killed_at_each_step
 from tests.service.learning.test_retraining import KEY, LICENCE

@@ -31,4 +31,4 @@ def test_the_labels_of_one_person_are_undone_and_their_effect_ends(world: World,
     assert "1 labels of mallory withdrawn" in done.stdout
     assert "0 labels of 0 groups" in done.stdout
     assert "user USER.4 to system" in done.stdout, "what changes without them"
-    assert world.retraining.active_layer() is None
+    assert world.active_layer() is None

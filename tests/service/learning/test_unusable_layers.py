@@ -58,7 +58,7 @@ def test_a_layer_of_another_model_is_not_used_to_classify_again(world: World, ur
     with world.store.unit_of_work() as work:
         work.site_layers.add(other.id, other.text(), "ana", GateResult("promote", ()))
         work.site_layers.promote(other.id, "ana", "before the model was replaced")
-    assert world.retraining.active_layer() is None
+    assert world.active_layer() is None
     assert changed(url, model) == 0
     settings = {"FAULTLINE_DATABASE_URL": url, "FAULTLINE_MODEL_DIR": str(model)}
     named = run_command(settings, "reclassify", "--dry-run", "--model", other.id)
@@ -107,7 +107,7 @@ def test_a_layer_without_a_promotion_gives_no_verdicts_if_the_database_says_that
         keyed.retraining.promotions.refuse(layer, "ana")
     put_in_use_by_sql(keyed, layer)
     assert replace(keyed, sent=100).fails(LICENCE.format(n=3)).cause == before
-    assert keyed.retraining.active_layer() is None
+    assert keyed.active_layer() is None
     with keyed.store.reading() as reading:
         shown = registry.layer(reading, keyed.retraining.promotions, layer).layer
     assert not shown.in_use
@@ -134,11 +134,11 @@ def test_a_rollback_does_not_return_to_a_layer_without_a_promotion(keyed: World)
 def test_the_seal_of_a_promoted_layer_ends_with_its_refusal(keyed: World) -> None:
     layer = candidate(keyed)
     keyed.retraining.promotions.promote(layer, "ana")
-    assert keyed.retraining.active_layer() is not None
+    assert keyed.active_layer() is not None
     keyed.retraining.promotions.rollback("ana")
     keyed.retraining.promotions.refuse(layer, "ana")
     put_in_use_by_sql(keyed, layer)
-    assert keyed.retraining.active_layer() is None
+    assert keyed.active_layer() is None
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{}"], ids=["deep", "empty"])

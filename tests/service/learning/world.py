@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from classifiers import signatures
 from classifiers.data.labelled_cases import LabelledCase
+from classifiers.model.site.layer import SiteLayer
 from service.contracts.event import from_object
 from service.db.session import Store
 from service.failures.records import FailureRow
@@ -16,8 +17,7 @@ from service.feedback.records import FeedbackInput, FeedbackKind, Labels
 from service.feedback.service import Feedback
 from service.learning.active_layer import ActiveLayer
 from service.learning.retraining import Candidate, Retraining
-from service.learning.shadow_run import ShadowRun
-from service.learning.shadow_watch import ShadowWatch
+from service.learning.shadow_run import ShadowRun, ShadowWatch
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
@@ -57,6 +57,11 @@ class World:
             self.store, self.clock, self.diagnoser.packaged, signatures.packaged(), self.key, shadow=self.shadow_run
         )
         self.shadow_watch = ShadowWatch(self.store, self.clock, self.diagnoser, self.shadow_run)
+
+    def active_layer(self) -> SiteLayer | None:
+        """The layer that gives verdicts now, None for the packaged model alone."""
+        with self.store.reading() as reading:
+            return self.retraining.promotions.in_use(reading)
 
     def fails(self, line: str, *, name: str = "job") -> FailureRow:
         """A job fails with this line; returns its failure."""

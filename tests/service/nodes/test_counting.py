@@ -11,9 +11,8 @@ from service.nodes.counting import node_weights
 from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.records import JudgedFailure, NewNodeEvent, NodeReport, RanJob
+from service.nodes.records import FleetSettings, JudgedFailure, NewNodeEvent, NodeReport, RanJob
 from service.nodes.repository.failure_facts import FailureFactReader
-from service.nodes.settings import FleetSettings
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 

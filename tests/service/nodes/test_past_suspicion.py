@@ -9,8 +9,7 @@ from service import weeks
 from service.db.session import Store
 from service.nodes.counting import day_of, refresh
 from service.nodes.past_suspicion import suspicion_at
-from service.nodes.records import DaySums
-from service.nodes.settings import FleetSettings
+from service.nodes.records import DaySums, FleetSettings
 from service.reports.gather import gather
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from tests.labs import slurm
 from tests.service.web.world import World, event, lines, make_world
 

@@ -8,8 +8,7 @@ from service.formats import node_events
 from service.messaging.consumer import Consumer
 from service.messaging.record import TopicPartition
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.records import NodeReport
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings, NodeReport
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock
 from tests.service.messaging.fakes import Clock, DeadLetterTopic, StopWhen

@@ -4,6 +4,7 @@ import pytest
 
 from service.db.session import Store
 from service.errors import Conflict, InvalidInput, NotFound
+from service.web.sessions import IDLE
 from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 
@@ -74,5 +75,5 @@ def test_many_sessions_of_one_owner_end_no_others(store: Store) -> None:
         of_bob = work.sessions.log_in(account_id=bob.id, lasts=timedelta(hours=1))
         of_ana = [work.sessions.log_in(account_id=ana.id, lasts=timedelta(hours=1)) for _ in range(150)]
     with store.reading() as reading:
-        assert reading.sessions.owner(of_bob) is not None
-        assert sum(reading.sessions.owner(one) is not None for one in of_ana) == 100
+        assert reading.sessions.owner(of_bob, idle=IDLE) is not None
+        assert sum(reading.sessions.owner(one, idle=IDLE) is not None for one in of_ana) == 100

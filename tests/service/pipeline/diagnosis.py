@@ -1,7 +1,7 @@
 """The diagnosis of events, for tests of what comes before and after it."""
 
 from service.good_runs.collection import GoodRuns
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.pipeline.revision import Revision

@@ -21,8 +21,7 @@ from service.formats import node_events
 from service.logs.fetch import LogFetcher
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.records import NodeReport
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings, NodeReport
 from service.pipeline import reassessment, revision
 from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
 from service.recommend import policy

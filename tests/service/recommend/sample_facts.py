@@ -10,11 +10,11 @@ from classifiers import taxonomy
 from classifiers.contracts import JobFacts, Suspect, Verdict
 from classifiers.taxonomy import RetryOutlook
 from service.contracts.event import Status
-from service.recommend.facts import Facts
+from service.recommend.facts import Facts, History, OptIn
 
 AXES = taxonomy.load()
 NOW = datetime(2026, 11, 1, 3, 0, tzinfo=UTC)
-ALONE = Facts.without_history(NOW)
+ALONE = Facts(now=NOW, history=History(), opt_in=OptIn("auto", "assumed"))
 LOST_GPU = Verdict(
     side="hardware",
     cause="HW.GPU.2",

@@ -18,7 +18,7 @@ from service.second_reader.asking import LEASE, SecondReadings
 from service.second_reader.openai_endpoint import OpenAIEndpoint
 from service.second_reader.opinion import NoReply, Opinion, Reply
 from service.second_reader.question import Question
-from service.second_reader.records import SecondReading
+from service.second_reader.repository import SecondReading
 from service.web.pages.failure.page import second_reading
 from tests.service.second_reader.chat_endpoint import chat_endpoint
 from tests.service.web.world import BY_WORD, HARDWARE, OPEN, SYSTEM, World, event, log, make_world

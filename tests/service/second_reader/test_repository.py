@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from service.db.session import Store
-from service.second_reader.records import Candidate, SecondReading
+from service.second_reader.repository import Candidate, SecondReading
 from tests.service.sample_rows import NOON, job, put, verdict
 
 DAY = timedelta(days=1)

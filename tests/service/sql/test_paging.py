@@ -66,3 +66,10 @@ def test_a_count_stops_one_beyond_its_limit(store: Store, monkeypatch: pytest.Mo
 
 def test_a_bounded_count_is_shown_with_a_plus() -> None:
     assert [counted(value) for value in (0, 10_000, 10_001)] == ["0", "10,000", "10,000+"]
+
+
+def test_a_full_last_page_has_no_cursor() -> None:
+    for many, cursor in ((2, None), (3, paging.encode("list", 20))):
+        rows = [10 * number for number in range(1, many + 1)]
+        page = paging.page_of(rows, 2, str, "list", lambda last: (int(last),))
+        assert (page.items, page.next_cursor) == (("10", "20"), cursor)

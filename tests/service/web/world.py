@@ -27,7 +27,7 @@ from service.learning.promotion import Promotions
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchHandler, BatchOutcome
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.recommend.advise import Advisor

@@ -20,7 +20,7 @@ from service.headlines.headline import headline
 from service.jobs.records import Attempt
 from service.recommend.advise import OBJECTION_RULES
 from service.recommend.rule_chain import RESUBMITTING
-from service.second_reader.records import SecondReading
+from service.second_reader.repository import SecondReading
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, node_views, views
 from service.web.api.parameters import Id

@@ -8,7 +8,7 @@ from service.failures.records import FailureDetail, FailureRow, FailureSort
 from service.failures.repository import listing
 from service.failures.repository.solved import Solved
 from service.feedback.records import Label, StoredFeedback
-from service.fixes.records import NearestFix, ReportedFix
+from service.fixes.repository import NearestFix, ReportedFix
 from service.formatting import duration
 from service.groups.records import GroupRow
 from service.times import rfc3339

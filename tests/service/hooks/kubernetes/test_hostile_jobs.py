@@ -12,7 +12,7 @@ from service.clock import SystemClock
 from service.hooks.kubernetes.manifest import new_job_name
 from service.hooks.kubernetes.scheduler import KubernetesScheduler
 from service.hooks.request import Ready, Request, Settled
-from service.kubernetes.connect import connect
+from service.kubernetes.api import connect
 from service.kubernetes.paths import named
 from tests.labs.kubernetes import NAMESPACE, Kubernetes
 from tests.labs.kubernetes_tools import patch

@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import Unavailable
 from service.messaging.kafka.config import KafkaConfig
-from service.messaging.kafka.topics import ensure_topic
+from service.messaging.kafka.connect import ensure_topic
 from tests.labs.kafka import Broker
 from tests.labs.ports import free_port
 
@@ -23,6 +23,6 @@ def test_makes_a_topic_once(kafka_broker: Broker) -> None:
 
 
 def test_without_a_broker_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.messaging.kafka.topics.ASK_MS", 600)
+    monkeypatch.setattr("service.messaging.kafka.connect.ASK_MS", 600)
     with pytest.raises(Unavailable, match="could not connect"):
         ensure_topic(KafkaConfig((f"127.0.0.1:{free_port()}",), ("jobs",)), "dead")

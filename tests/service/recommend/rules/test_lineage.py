@@ -6,7 +6,7 @@ from datetime import timedelta
 from service.contracts.advice import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
-from service.recommend.facts import Facts, Lineage, PastResubmit
+from service.recommend.facts import Lineage, PastResubmit
 from tests.service.recommend.sample_facts import ALONE, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()
@@ -56,4 +56,4 @@ def test_counts_are_by_side_and_time() -> None:
     lineage = Lineage(resubmits=(*resubmits(2), *resubmits(3, "user", hours_ago=1)))
     assert (lineage.resubmitted(user=False), lineage.resubmitted(user=True)) == (2, 3)
     assert lineage.resubmitted(user=True, since=NOW - timedelta(hours=2)) == 3
-    assert Facts.without_history(NOW).lineage.resubmitted(user=False) == 0
+    assert ALONE.lineage.resubmitted(user=False) == 0

@@ -6,7 +6,7 @@ from datetime import timedelta
 from service.contracts.advice import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
-from service.recommend.facts import ActionRate, Facts, Lineage, OpenIncident, StormState
+from service.recommend.facts import ActionRate, Lineage, OpenIncident, StormState
 from tests.service.recommend.sample_facts import ALONE, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()
@@ -54,4 +54,4 @@ def test_clusters_and_users_have_rate_limits() -> None:
     assert with_facts(rate=ActionRate(limits.rate_per_cluster, 0)).held_by == "rate"
     assert with_facts(rate=ActionRate(0, limits.rate_per_user)).held_by == "rate"
     assert with_facts(rate=ActionRate(limits.rate_per_cluster - 1, limits.rate_per_user - 1)).held_by is None
-    assert Facts.without_history(NOW).rate == ActionRate()
+    assert ALONE.rate == ActionRate()

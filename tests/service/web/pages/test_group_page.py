@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.settings import FleetSettings
+from service.nodes.records import FleetSettings
 from service.web import group_views
 from tests.service.web.test_automation_pages import post, words
 from tests.service.web.world import NOW, World, event, lines, log
