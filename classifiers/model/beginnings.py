@@ -106,7 +106,12 @@ class Beginnings:
         ]
         best = max(range(len(found)), key=scores.__getitem__)
         first = _first(found)
-        is_ahead = first is None or scores[best] > scores[found.index(first)] + constants.BEGINNING_MARGIN
+        # Where the rules know no beginning, an event that they set aside is none either: it would be noise.
+        is_ahead = (
+            scores[best] > scores[found.index(first)] + constants.BEGINNING_MARGIN
+            if first is not None
+            else found[best].set_aside is None
+        )
         has_event = any(item.is_node_event for item in found)
         leading = found[best] if has_event and is_ahead and found[best] is not first else None
         return Choice(leading, _agreement(found, scores, labels.side))

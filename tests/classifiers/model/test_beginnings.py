@@ -91,6 +91,15 @@ def test_a_node_event_that_was_set_aside_may_be_the_beginning() -> None:
     assert extracted.case.evidence[0].text == VALVE  # what was extracted stays as it is
 
 
+def test_an_event_that_was_set_aside_is_no_beginning_where_the_rules_know_none() -> None:
+    down, up = AT - timedelta(minutes=40), AT - timedelta(minutes=39)
+    events = replace(EVENT, at=down), NodeEvent(LINK_DOWN.replace("down", "up"), up, "gpu-1", "kernel")
+    extracted = EXTRACTOR.extract(_raw([], events))
+    assert LINK_DOWN in [item.text for item in extracted.set_aside]
+    assert not any(item.role == "initiating" for item in extracted.items)
+    assert Beginnings({"word link": 20.0}).choice(extracted, LABELS, EQUAL).leading is None
+
+
 def _two_nodes(event: NodeEvent) -> RawCase:
     """Rank 0 on gpu-1 reports the failure, and an event is of some node."""
     job = JobFacts(status="failed", started_at=AT.replace(hour=9), ended_at=AT, nodes=("gpu-1", "gpu-2"), gpus=2)
