@@ -47,9 +47,6 @@ _PARTS: Final = {
 _KINDS: Final = tuple(_PARTS)
 
 # Linux, mm/memory-failure.c: the kernel took a page out of use, after it had killed the process that used it.
-_CARD: Final = re.compile(r"mlx5_(\d{1,2})")
-_OF_CARD: Final = re.compile(r"(?:ib|rdma|roce)(?P<number>\d{1,2})|ib[ps]\w{1,14}")
-_DISK: Final = re.compile(r"(nvme\d{1,2})(?:n\d)?")
 _PAGE_TAKEN: Final = re.compile(r"\bMemory failure: 0x[0-9a-f]+: recovery action for\b")
 
 
@@ -256,7 +253,7 @@ def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
         return Reason.OTHER_DEVICE
     if "port" in kinds:
         ports = frozenset(name for name in one.objects.names if ":" not in name)
-        if job.ports and ports and ports.isdisjoint(job.ports) and not _may_be_of_own_card(ports, job.ports):
+        if job.ports and ports and ports.isdisjoint(job.ports):
             return Reason.OTHER_DEVICE
     if "gpu" in kinds and job.gpus and one.objects.gpus and one.objects.gpus.isdisjoint(job.gpus):
         return Reason.OTHER_DEVICE
@@ -264,25 +261,9 @@ def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
         return Reason.OTHER_DEVICE  # a disk of another node than those whose processes failed
     if "disk" in kinds and one.objects.mounts and not any(map(job.mentions, one.objects.mounts)):
         # A line that does not say where it could not write may be about any disk of its node.
-        may_be_it = one.fits and (not job.names_paths or _is_mount_of_disk(one.objects, job))
+        may_be_it = one.fits and not job.names_paths
         return None if may_be_it else Reason.OTHER_DEVICE
     return None
-
-
-def _may_be_of_own_card(ports: frozenset[str], used: frozenset[str]) -> bool:
-    """Whether interfaces that the kernel names may be of the RDMA cards that the logs name, as rdma4 is of mlx5_4.
-
-    Only some names of interfaces have the number of the card; those by the place in the machine tell nothing of it.
-    """
-    cards = {hit[1] for hit in map(_CARD.fullmatch, used) if hit is not None}
-    found = [hit for hit in map(_OF_CARD.fullmatch, ports) if hit is not None]
-    return bool(cards) and any(hit["number"] is None or hit["number"] in cards for hit in found)
-
-
-def _is_mount_of_disk(objects: EventObjects, job: JobEvidence) -> bool:
-    """Whether the logs name a directory like a disk of the event: /nvme1/tmp and /dev/nvme1n1."""
-    disks = {hit[1] for hit in map(_DISK.fullmatch, objects.names) if hit is not None}
-    return any(job.mentions(f"/{disk}") for disk in disks)
 
 
 def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidence) -> bool:

@@ -145,22 +145,6 @@ def test_a_port_that_the_log_does_not_use_is_another_device() -> None:
     assert judged(down, seen).reason is Reason.OTHER_DEVICE
 
 
-@pytest.mark.parametrize(
-    ("interface", "reason"), [("rdma4", None), ("ib4", None), ("ibP259s1", None), ("rdma5", Reason.OTHER_DEVICE)]
-)
-def test_an_interface_may_be_of_the_card_that_the_log_uses(interface: str, reason: Reason | None) -> None:
-    seen = job(own_entries=[], other_entries=PEER_GONE, ports=frozenset({"mlx5_4", "eth0"}))
-    down = event(f"mlx5_core 0000:86:00.0 {interface}: Link down", entries=("network.ib-link-down",))
-    assert judged(down, seen).reason is reason
-
-
-def test_a_disk_may_be_mounted_at_a_directory_of_its_name() -> None:
-    broken = event("/dev/nvme1n1 critical_warning=0x8 (media in read only mode)", entries=("reports.disk",))
-    failed = [frozenset({"python.io-error"})]
-    assert judged(broken, job("open /nvme1/ckpt/a.pt failed", own_entries=failed)).reason is None
-    assert judged(broken, job("open /nvme2/ckpt/a.pt failed", own_entries=failed)).reason is Reason.OTHER_DEVICE
-
-
 def test_a_process_of_another_job_explains_nothing() -> None:
     seen = job(own_entries=[frozenset({"shell.killed"})])
     text = "Memory cgroup out of memory: Killed process 99 (python), task_memcg=/slurm/uid_5/job_815/step_0"
