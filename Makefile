@@ -17,9 +17,9 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 NATIVE_STAMP := $(VENV)/.compiled
 DEMO_PORT ?= 8080
-# Test processes: six more than cores, as tests of clusters, brokers and processes that are killed wait for most of
+# Test processes: four more than cores, as tests of clusters, brokers and processes that are killed wait for most of
 # their time. Three groups that share a lab (conftest.py) are busy with waiting for minutes.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 6 )))
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 4 )))
 # Tests that are compiled once start faster, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
