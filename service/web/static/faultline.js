@@ -26,7 +26,8 @@
   };
   const help = () => {
     let box = document.getElementById("keys");
-    if (box) { box.close(); return; }
+    if (box?.open) { box.close(); return; }
+    box?.remove(); // closed, and its event is still to come
     box = document.createElement("dialog");
     box.id = "keys";
     box.setAttribute("aria-label", "Keyboard");
