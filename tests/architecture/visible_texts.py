@@ -31,6 +31,8 @@ DATA_FILES = (
     "service/recommend/policy.toml",
     "service/recommend/reasons.toml",
 )
+# Of these, pages show the titles.
+SIGNATURES = ROOT / "classifiers" / "data" / "signatures"
 NOT_SHOWN = frozenset({"source", "name", "label", "labels", "paper", "note"})  # keys of these files
 MARKER = re.compile("\ue000(\\d+)\ue001")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'')
@@ -162,6 +164,15 @@ def data_texts(value: Any, skipped: frozenset[str] = frozenset()) -> Iterator[st
             yield from data_texts(inner, skipped)
 
 
+def titles(value: Any) -> Iterator[str]:
+    """The titles in a TOML file, also those of one word."""
+    if isinstance(value, dict):
+        yield from (text for key, text in value.items() if key == "title" and isinstance(text, str))
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from titles(inner)
+
+
 def literal_texts(source: str) -> set[str]:
     """The sentences among the string literals of a JavaScript file."""
     code = re.sub(r"^\s*(?://|/?\*).*$", "", source, flags=re.MULTILINE)
@@ -184,6 +195,8 @@ def texts_of(file: Path) -> set[str]:
             return template_texts(source)
         case ".py":
             return python_texts(source)
+        case ".toml" if file.is_relative_to(SIGNATURES):
+            return set(titles(tomllib.loads(source)))
         case ".toml":
             own = file.relative_to(ROOT).as_posix() in DATA_FILES or "headlines" in file.parts
             return set(data_texts(tomllib.loads(source), NOT_SHOWN if own else frozenset()))
@@ -199,6 +212,7 @@ def visible_texts() -> list[str]:
     files = [file for folder in folders for kind in ("html", "py", "toml", "typ") for file in folder.rglob(f"*.{kind}")]
     files += [ROOT / "service" / "web" / "static" / name for name in ("faultline.js", "charts.js")]
     files += [ROOT / name for name in DATA_FILES]
+    files += SIGNATURES.rglob("*.toml")
     return sorted(f"{file.relative_to(ROOT).as_posix()}\t{text}" for file in files for text in texts_of(file))
 
 
