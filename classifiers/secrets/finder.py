@@ -186,7 +186,7 @@ class SecretFinder:
         if not text.isascii():
             found += [
                 (begin, stop)
-                for begin, stop in islice(other_scripts.passwords(text, low), most)
+                for begin, stop in other_scripts.passwords(text, low)
                 if not _is_no_secret(text[begin:stop]) and (end is None or begin < end)
             ]
         if options and end is None:

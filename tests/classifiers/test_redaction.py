@@ -204,3 +204,9 @@ def test_ordinary_values_have_no_secret() -> None:
 
 def test_a_key_block_across_two_strings_may_be_a_secret() -> None:
     assert has_secret(["-----BEGIN PRIVATE KEY-----", "MIIEvQ"])
+
+
+def test_a_password_after_a_name_that_is_not_ascii_is_found_before_it_is_removed() -> None:
+    value = {"note": "密码: Pingv1n.46xten"}
+    assert has_secret(value)
+    assert redact_json(value) == {"note": "密码: [redacted]"}
