@@ -55,7 +55,7 @@ class Server:
 
     @contextmanager
     def connected(self) -> Iterator[socket.socket]:
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as made:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=120) as made:
             yield made
 
     def ask(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: bytes = b"") -> str:

@@ -74,7 +74,7 @@ def test_half_open_requests_do_not_lock_others_out(server: Server) -> None:
     began = time.monotonic()
     with ExitStack() as held:
         for number in range(3 * 40):
-            made = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+            made = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=120))
             made.sendall(
                 [b"", b"GET / HTTP/1.1\r\nHost: x\r\n", request("/login", {"Content-Length": "9"}, "POST")][number % 3]
             )

@@ -87,12 +87,12 @@ def test_slow_connections_do_not_block_the_listener_of_a_hook() -> None:
     made = WebhookListener("127.0.0.1", 0, lambda: [b"k" * 32], lambda: None, SystemClock())
     with made as listener, ExitStack() as held:
         slow = [
-            held.enter_context(socket.create_connection(("127.0.0.1", listener.port), timeout=10))
+            held.enter_context(socket.create_connection(("127.0.0.1", listener.port), timeout=120))
             for _ in range(2 * MOST_CONNECTIONS)
         ]
         for one in slow[-3:]:
             one.sendall(b"POST / HTTP/1.1\r\n")
-        caller = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=5)
+        caller = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=120)
         caller.request("POST", "/", body=b"{}")
         assert caller.getresponse().status == 401
         assert slow[0].recv(1) == b""  # the oldest made room
@@ -104,8 +104,8 @@ def test_slow_connections_do_not_take_the_descriptors_of_a_worker() -> None:
     with serve_metrics("127.0.0.1", 0, registry) as server, ExitStack() as held:
         held.callback(server.shutdown)
         place = ("127.0.0.1", server.server_address[1])
-        slow = [held.enter_context(socket.create_connection(place, timeout=10)) for _ in range(4 * MOST_CONNECTIONS)]
-        caller = http.client.HTTPConnection(*place, timeout=5)
+        slow = [held.enter_context(socket.create_connection(place, timeout=120)) for _ in range(4 * MOST_CONNECTIONS)]
+        caller = http.client.HTTPConnection(*place, timeout=120)
         caller.request("GET", "/metrics")
         assert b"jobs_total 1.0" in caller.getresponse().read()
         assert slow[0].recv(1) == b""

@@ -33,7 +33,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def listen(address: str, token: str) -> HTTPResponse:
     asked = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"})
-    return cast("HTTPResponse", urllib.request.urlopen(asked, timeout=30))
+    return cast("HTTPResponse", urllib.request.urlopen(asked, timeout=120))
 
 
 def refusal(address: str, token: str) -> tuple[int, bool]:

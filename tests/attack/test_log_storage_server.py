@@ -90,7 +90,6 @@ def test_no_answer_loses_a_log_or_ends_the_program(storage: Callable[[Answer], L
 def test_a_list_without_end_is_given_up(
     storage: Callable[[Answer], LogBodies], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bucket_process, "CALL_S", 1.0)
     monkeypatch.setattr(bucket_process, "LIST_S", 1.0)
     logs = storage(sends(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LIST) + LIST))
     logs.check()
@@ -102,7 +101,6 @@ def test_a_client_that_takes_nothing_is_given_up_in_time(
     storage: Callable[[Answer], LogBodies], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stopped process is alive but takes no data; more data than a pipe holds wait for it."""
-    monkeypatch.setattr(bucket_process, "CALL_S", 1.0)
     storage(sends(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
     bucket = IsolatedBucket(LogStorageOptions("s3://logs", allow_http=True))
     with pytest.raises(NotFound):
@@ -110,9 +108,10 @@ def test_a_client_that_takes_nothing_is_given_up_in_time(
     first = bucket._client
     assert first is not None
     os.kill(first.process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(bucket_process, "CALL_S", 1.0)
     with pytest.raises(Unavailable, match="did not answer within 1 s"):
         bucket.put("a", bytes(8 << 20))
-    monkeypatch.setattr(bucket_process, "CALL_S", 20.0)
+    monkeypatch.setattr(bucket_process, "CALL_S", 120.0)
     with pytest.raises(NotFound):  # of a new process
         bucket.get("a", 1)
 

@@ -78,7 +78,7 @@ def _kafka(topic: str, broker: Any) -> Harness:
 
     def put(place: TopicPartition, value: bytes | None, key: bytes | None = None, headers: Sequence[Any] = ()) -> int:
         sent = producer.send(place.topic, value=value, key=key, headers=list(headers), partition=place.partition)
-        offset: int = sent.get(timeout=10).offset
+        offset: int = sent.get(timeout=120).offset
         return offset
 
     def committed(place: TopicPartition) -> int | None:

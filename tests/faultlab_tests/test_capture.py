@@ -145,7 +145,7 @@ def test_a_cut_rank_receives_nothing(declare: Declare) -> None:
         "if os.environ['RANK'] == '0':\n    peer = socket.create_server(at).accept()[0]\n"
         "    while not os.path.exists('over'):\n        peer.send(b'.')\n        time.sleep(0.1)\n"
         "else:\n    link = None\n    while link is None:\n        try:\n"
-        "            link = socket.create_connection(at, timeout=30)\n"
+        "            link = socket.create_connection(at, timeout=120)\n"
         "        except ConnectionRefusedError:\n            time.sleep(0.05)\n"
         "    link.settimeout(3)\n    print('joined')\n"
         "    try:\n        while link.recv(1):\n            pass\n"

@@ -15,7 +15,7 @@ from tests.labs.need import need
 
 def get(url: str) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=120) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:

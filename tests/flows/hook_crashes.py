@@ -257,7 +257,7 @@ class Rounds:
 
     def _up(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/health/ready", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/health/ready", timeout=120) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False

@@ -60,7 +60,7 @@ class Place:
             finally:
                 if process.poll() is None:
                     process.terminate()
-                process.communicate(timeout=40)
+                process.communicate(timeout=120)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def ask(address: str, path: str, *, body: object = None, token: str | None = Non
     headers |= {"Content-Type": "application/json"} if data else {}
     request = urllib.request.Request(address + path, data=data, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -96,7 +96,7 @@ def test_an_event_that_is_posted_is_diagnosed_by_the_trained_model_and_survives_
         assert result["verdicts"][0]["side"] == "user"
         assert result["verdicts"][0]["category"] == "EE.2"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=40) == 0
+        assert process.wait(timeout=120) == 0
     with place.serving() as (address, _):
         assert ask(address, "/api/v1/events", body=EVENT)[1]["duplicates"] == 1
         assert len(ask(address, "/api/v1/failures")[1]["items"]) == 1

@@ -61,7 +61,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path, 
             yield address, folder, process.stdout
         finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def test_the_demo_fills_an_empty_database_and_says_what_to_open(demo: tuple[str, Path, IO[str]]) -> None:

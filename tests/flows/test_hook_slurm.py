@@ -81,12 +81,12 @@ class Faultline:
     processes: dict[str, Process]
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1{path}", timeout=120) as answer:
             return json.load(answer)
 
     def page(self, path: str, output: Callable[[], str]) -> str:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=120) as answer:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{path}: {error}\n{output()}") from None

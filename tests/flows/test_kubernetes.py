@@ -95,7 +95,7 @@ class Site:
         content = None if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(f"{self.url}/api/v1{path}", content, headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return json.loads(answer.read())
 
     def attempts(self, job: str) -> list[dict[str, Any]]:

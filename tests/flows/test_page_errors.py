@@ -43,7 +43,7 @@ def show(page: Page) -> None:
 
 def open_tab(context: BrowserContext, path: str) -> Page:
     page = context.new_page()
-    page.goto(path, timeout=10_000)
+    page.goto(path, timeout=120_000)
     return page
 
 
@@ -135,7 +135,7 @@ def test_two_clicks_create_one_token_and_show_its_secret(
 
     def slow(*args: Any, **options: Any) -> Any:
         with one_by_one:
-            clicked.wait(timeout=10)
+            clicked.wait(timeout=120)
             return create(*args, **options)
 
     monkeypatch.setattr(api_tokens, "create", slow)

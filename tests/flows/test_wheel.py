@@ -180,5 +180,5 @@ def test_an_installed_wheel_migrates_and_serves(environment: Environment) -> Non
                 assert ready.status == 200
         finally:
             server.terminate()
-            server.communicate(timeout=30)
+            server.communicate(timeout=120)
         assert server.returncode == 0

@@ -96,7 +96,7 @@ def test_a_real_alertmanager_holds_the_alert_and_a_second_send_makes_no_second_o
         )
         one = due(7, created_at=clock.at)
         assert [channel.send([one]).kind for _ in range(2)] == ["sent", "sent"]
-        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=10) as answer:
+        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=120) as answer:
             [held] = orjson.loads(answer.read())
     assert held["labels"]["cause"] == "USER.1"
     assert held["status"]["state"] != "resolved"
@@ -112,6 +112,6 @@ def test_a_real_alertmanager_ends_the_alert_of_an_incident_that_is_closed(tmp_pa
         assert channel.send(opened).kind == "sent"
         clock.at = datetime.now(UTC)
         assert channel.send([incident(5, "closed", created_at=clock.at)]).kind == "sent"
-        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=10) as answer:
+        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=120) as answer:
             held = orjson.loads(answer.read())
     assert [one["labels"]["subject"] for one in held] == ["orion/incident/6"]

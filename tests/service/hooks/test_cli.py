@@ -193,7 +193,7 @@ def test_a_signed_webhook_wakes_it_and_sigterm_ends_it(place: Place) -> None:
         body = b'{"type":"resubmission.requested","data":{}}'
         headers = signing.headers([KEY], "msg_1", datetime.now(UTC), body)
         knock = urllib.request.Request(f"http://127.0.0.1:{port}/", body, headers)
-        with urllib.request.urlopen(knock, timeout=10) as answer:
+        with urllib.request.urlopen(knock, timeout=120) as answer:
             assert answer.status == 204
         wait_for(lambda: place.states() == ["done", "done"])
         hook.send_signal(signal.SIGTERM)

@@ -65,7 +65,7 @@ def port(rung: list[int]) -> Iterator[int]:
 
 
 def post(port: int, headers: dict[str, str], body: bytes = BODY, method: str = "POST", host: str = "127.0.0.1") -> int:
-    connection = http.client.HTTPConnection(host, port, timeout=10)
+    connection = http.client.HTTPConnection(host, port, timeout=120)
     connection.request(method, "/", body, headers)
     status = connection.getresponse().status
     connection.close()
@@ -124,7 +124,7 @@ def test_the_length_of_a_stranger_is_no_unexpected_error(
     port: int, caplog: pytest.LogCaptureFixture, length: str, status: int
 ) -> None:
     """Python reads no number of more than 4,300 digits: each such request put a traceback in the log."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.putrequest("POST", "/")
     connection.putheader("content-length", length.encode())
     connection.endheaders()

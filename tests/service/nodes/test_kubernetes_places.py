@@ -35,7 +35,7 @@ def run_on(site: Site, node: str, name: str) -> None:
 
 def headings(site: Site) -> dict[str, str]:
     """The heading of each node on the map of the page."""
-    with urllib.request.urlopen(f"{site.url}/nodes", timeout=30) as answer:
+    with urllib.request.urlopen(f"{site.url}/nodes", timeout=120) as answer:
         page = answer.read().decode()
     found: dict[str, str] = {}
     for title, cells in re.findall(r"<h4>(.*?)</h4>(.*?)</ul>", page, re.DOTALL):

@@ -46,7 +46,7 @@ def running(**limits: float) -> Iterator[int]:
 
 
 def connected(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=20)
+    return socket.create_connection(("127.0.0.1", port), timeout=120)
 
 
 def is_closed(client: socket.socket) -> bool:

@@ -68,7 +68,7 @@ def test_the_notice_counts_only_new_failures_that_match_the_filters(world: World
 
 def counted(site: str, query: str) -> int:
     """The number of new failures that the event stream reports first."""
-    with urllib.request.urlopen(f"{site}/live?after=1&{query}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{site}/live?after=1&{query}", timeout=120) as answer:
         for line in answer:
             if line.startswith(b"data:"):
                 found: int = orjson.loads(line.removeprefix(b"data:"))["new"]
