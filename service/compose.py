@@ -193,7 +193,7 @@ class Services:
     def node_event_kafka(self) -> KafkaConfig | None:
         """Configuration of the node-event consumer, in its own consumer group; None if no topic is set."""
         topic = self.settings.node_event_topic
-        return None if topic is None else self.kafka.with_topic(topic, "nodes", setting="FAULTLINE_NODE_EVENT_TOPIC")
+        return None if topic is None else self.kafka.for_node_events(topic)
 
     def node_consumer(self, config: KafkaConfig, member: str) -> Consumer:
         """Create the consumer of node events."""

@@ -13,11 +13,11 @@ class FieldError:
 
 
 class FaultlineError(Exception):
-    """An error that a caller or an operator can resolve. `status`: the HTTP status; `news`: whether to log it."""
+    """An error that a caller or an operator can resolve. `status`: of HTTP; `is_logged`: whether the server logs it."""
 
     status = 500
     title = "Internal error"
-    news = True
+    is_logged = True
 
     def __init__(self, detail: str, errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__(detail)
@@ -30,7 +30,7 @@ class InvalidInput(FaultlineError):
 
     status = 422
     title = "Invalid input"
-    news = False
+    is_logged = False
 
 
 class AmbiguousMessage(FaultlineError):
@@ -38,7 +38,7 @@ class AmbiguousMessage(FaultlineError):
 
     status = 400
     title = "Ambiguous message"
-    news = False
+    is_logged = False
 
 
 def invalid(field: str, expected: str, got: str) -> InvalidInput:
@@ -59,7 +59,7 @@ class NotFound(FaultlineError):
 
     status = 404
     title = "Not found"
-    news = False
+    is_logged = False
 
 
 class Conflict(FaultlineError):
@@ -67,7 +67,7 @@ class Conflict(FaultlineError):
 
     status = 409
     title = "Conflict"
-    news = False
+    is_logged = False
 
 
 class TimedOut(FaultlineError):
@@ -75,7 +75,7 @@ class TimedOut(FaultlineError):
 
     status = 408
     title = "Request timeout"
-    news = False
+    is_logged = False
 
 
 class TooManyRequests(FaultlineError):
@@ -83,7 +83,7 @@ class TooManyRequests(FaultlineError):
 
     status = 429
     title = "Too many requests"
-    news = False
+    is_logged = False
 
     def __init__(self, detail: str, retry_after_s: int) -> None:
         super().__init__(detail)
@@ -95,7 +95,7 @@ class TooLarge(FaultlineError):
 
     status = 413
     title = "Too large"
-    news = False
+    is_logged = False
 
 
 class Unauthorized(FaultlineError):
@@ -103,7 +103,7 @@ class Unauthorized(FaultlineError):
 
     status = 401
     title = "Unauthorized"
-    news = False
+    is_logged = False
 
 
 class Forbidden(FaultlineError):
@@ -111,7 +111,7 @@ class Forbidden(FaultlineError):
 
     status = 403
     title = "Forbidden"
-    news = False
+    is_logged = False
 
 
 class Unavailable(FaultlineError):

@@ -119,13 +119,13 @@ def many(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def significant(value: float, digits: int = 3) -> str:
-    """A figure with an uncertainty, in significant digits: 30089.2 → 30,100; 356.6 → 357; 2.79; 0.0171."""
+def significant(value: float) -> str:
+    """A figure with an uncertainty, in three significant digits: 30089.2 → 30,100; 356.6 → 357; 2.79; 0.0171."""
     if value == 0:
         return "0"
-    places = digits - 1 - floor(log10(abs(value)))
+    places = 2 - floor(log10(abs(value)))
     rounded = round(value, places)
-    return number(rounded, max(0, digits - 1 - floor(log10(abs(rounded)))))
+    return number(rounded, max(0, 2 - floor(log10(abs(rounded)))))
 
 
 def counted(value: int) -> str:

@@ -30,7 +30,7 @@ def baselines(cases: Sequence[LabelledCase], catalogue: Catalogue) -> list[tuple
 def buggy_code(cases: Sequence[LabelledCase]) -> list[Answer]:
     """Always "user side, buggy code, no category, no symptom"."""
     labels = {"side": "user", **_DEFAULTS}
-    return [Answer(labels=labels, top={}, confidence=0.5)] * len(cases)
+    return [Answer(labels=labels, confidence=0.5)] * len(cases)
 
 
 def majority(cases: Sequence[LabelledCase]) -> list[Answer]:
@@ -39,7 +39,7 @@ def majority(cases: Sequence[LabelledCase]) -> list[Answer]:
     for axis in AXES:
         counts = Counter(str(case.labels.best[axis]) for case in cases if has_certain_label(case, axis))
         labels[axis] = counts.most_common(1)[0][0] if counts else NONE
-    shown = Answer(labels=labels, top={}, confidence=0.5)
+    shown = Answer(labels=labels, confidence=0.5)
     return [shown] * len(cases)
 
 
@@ -59,5 +59,5 @@ def signatures_only(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Answe
                     scores[code] += VOTE_WEIGHTS[vote.group] * weight
             labels[axis] = max(scores, key=lambda code: scores[code]) if scores else default
         labels["side"] = axes.side_of(labels["cause"])
-        answers.append(Answer(labels=labels, top={}, confidence=0.5))
+        answers.append(Answer(labels=labels, confidence=0.5))
     return answers

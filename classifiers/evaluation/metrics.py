@@ -26,7 +26,6 @@ class Answer:
     """Predicted labels of one case with the confidence of the side, of a model or a baseline."""
 
     labels: Mapping[str, str]
-    top: Mapping[str, tuple[str, ...]]
     confidence: float = 1.0
     abstained: bool = False
     rank: int | None = None
@@ -51,7 +50,6 @@ class AxisFigures:
     axis: str
     cases: int
     accuracy: float
-    top3: float
     macro_f1: float
     classes: tuple[ClassRow, ...]
     confusion: Mapping[tuple[str, str], int]
@@ -101,7 +99,6 @@ def answer_of(verdict: Verdict) -> Answer:
             "symptom": verdict.symptom or NONE,
             "retry": verdict.retry_outlook,
         },
-        top={"cause": verdict.cause_top, "symptom": verdict.symptom_top},
         confidence=verdict.confidence,
         abstained=verdict.abstained,
         rank=verdict.suspect.rank if verdict.suspect else None,
@@ -111,7 +108,6 @@ def answer_of(verdict: Verdict) -> Answer:
 
 def _axis(axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> AxisFigures:
     pairs: list[tuple[str, str]] = []
-    right3 = 0
     for case, answer in zip(cases, answers, strict=True):
         truth = case.labels.best[axis]
         if truth is None or not has_certain_label(case, axis):
@@ -119,7 +115,6 @@ def _axis(axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -
         allowed = case.labels.allowed[axis]
         got = answer.labels[axis]
         pairs.append((truth, truth if got in allowed else got))
-        right3 += bool({got, *answer.top.get(axis, ())[:3]} & set(allowed))
     rows = []
     for code in sorted({truth for truth, _ in pairs}):
         hits = sum(truth == code == got for truth, got in pairs)
@@ -133,7 +128,6 @@ def _axis(axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -
         axis=axis,
         cases=count,
         accuracy=sum(truth == got for truth, got in pairs) / count if count else float("nan"),
-        top3=right3 / count if count else float("nan"),
         macro_f1=sum(row.f1 for row in rows) / len(rows) if rows else float("nan"),
         classes=tuple(rows),
         confusion=Counter(pairs),

@@ -73,12 +73,12 @@ def _parts(parts: Mapping[str, Sequence[PartFigures]]) -> list[str]:
     return [*out, "<p>Brackets: 95 % intervals, bootstrap over sources (the groups of the cases).</p>"]
 
 
-def _classes(figures: AxisFigures, weak: int) -> str:
+def _classes(figures: AxisFigures) -> str:
     head = _row(["class", "cases", "precision", "recall", "F1"], "th")
     rows = [
         _row(
             [
-                _class_name(row.code, few=row.cases < weak),
+                _class_name(row.code, few=row.cases < WEAK_CLASS),
                 str(row.cases),
                 _share(row.precision),
                 _share(row.recall),
@@ -108,8 +108,8 @@ def _matrix(figures: AxisFigures) -> str:
     return f"<table><caption>{escape(figures.axis)}: confusion matrix</caption>{head}{''.join(rows)}</table>"
 
 
-def _plot(points: Sequence[tuple[float, float]], title: str, x: str, y: str, *, diagonal: bool) -> str:
-    """A line of points in the unit square as SVG, with the same figures as its text."""
+def _plot(points: Sequence[tuple[float, float]], title: str, x: str, *, diagonal: bool) -> str:
+    """Shares right over shares of another kind as a line in SVG."""
     path = " ".join(f"{40 + 250 * a:.1f},{270 - 250 * b:.1f}" for a, b in points)
     dots = "".join(
         f'<circle cx="{40 + 250 * a:.1f}" cy="{270 - 250 * b:.1f}" r="3"/>'
@@ -125,7 +125,7 @@ def _plot(points: Sequence[tuple[float, float]], title: str, x: str, y: str, *, 
         f'aria-label="{escape(title)}" fill="currentColor" font-size="11">'
         '<rect x="40" y="20" width="250" height="250" fill="none" stroke="currentColor"/>'
         f'{guide}<polyline points="{path}" fill="none" stroke="#0969da" stroke-width="2"/>{dots}'
-        f'<text x="120" y="292">{escape(x)}</text><text x="8" y="16">{escape(y)}</text>'
+        f'<text x="120" y="292">{escape(x)}</text><text x="8" y="16">right</text>'
         '<text x="30" y="284">0</text><text x="284" y="284">1</text><text x="26" y="26">1</text></svg></figure>'
     )
 
@@ -146,15 +146,14 @@ def page(
             [(confidence, right) for confidence, right, _ in first.reliability],
             "Reliability of the side",
             "confidence",
-            "right",
             diagonal=True,
         ),
-        _plot(first.coverage, "Coverage: right among the most confident", "share answered", "right", diagonal=False),
+        _plot(first.coverage, "Coverage: right among the most confident", "share answered", diagonal=False),
     ]
     for axis in ("side", "cause", "category", "symptom", "retry"):
         figures = first.axes[axis]
         if figures.cases:
-            out += [_classes(figures, 10), _matrix(figures) if axis in {"side", "retry"} else _confusion(figures)]
+            out += [_classes(figures), _matrix(figures) if axis in {"side", "retry"} else _confusion(figures)]
     weak = [f"{axis} {code} ({count})" for axis, codes in first.weak.items() for code, count in codes.items()]
     if weak:
         out.append(

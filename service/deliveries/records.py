@@ -84,13 +84,12 @@ class FailureFacts:
 class OutboxMessage:
     """A message to be sent after the transaction is committed.
 
-    `type` as in "failure.diagnosed"; `key` orders messages (cluster/job_id); `available_at` None means at once.
+    `type` as in "failure.diagnosed"; `key` orders messages (cluster/job_id).
     """
 
     type: str
     key: str
     payload: Mapping[str, Any]
-    available_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,9 +227,9 @@ class Simulation:
             return
         if scenario is job.bug and scenario.origin == "owner":
             if rng.random() < 0.2 and job.failures < 3:  # noqa: PLR2004 - some owners try again without a change
-                self._by_owner(job, timedelta(minutes=rng.uniform(3, 30)), mended=False)
+                self._by_owner(job, timedelta(minutes=rng.uniform(3, 30)), is_fixed=False)
             elif rng.random() < 0.75:  # noqa: PLR2004 - most owners mend it
-                self._by_owner(job, timedelta(minutes=rng.uniform(20, 300)), mended=True)
+                self._by_owner(job, timedelta(minutes=rng.uniform(20, 300)), is_fixed=True)
             return
         self._failed[job.job_id] = (job, scenario)
         hours = rng.uniform(6, 20) if job.opted_in else rng.uniform(0.5, 9)
@@ -241,20 +241,20 @@ class Simulation:
         if found is not None:
             job, scenario = found
             # Hours later the platform works again; a bug of the owner's that has not shown itself is still there.
-            self._submit(replace(self._copy(job, mended=False), bug=None if job.bug is scenario else job.bug))
+            self._submit(replace(self._copy(job, is_fixed=False), bug=None if job.bug is scenario else job.bug))
 
-    def _by_owner(self, job: Job, pause: timedelta, *, mended: bool) -> None:
-        self._put(self.now + pause, "submit", self._copy(job, mended=mended))
+    def _by_owner(self, job: Job, pause: timedelta, *, is_fixed: bool) -> None:
+        self._put(self.now + pause, "submit", self._copy(job, is_fixed=is_fixed))
 
-    def _copy(self, job: Job, *, mended: bool) -> Job:
+    def _copy(self, job: Job, *, is_fixed: bool) -> Job:
         """The job as its owner submits it again, under a new number."""
         return replace(
             job,
             number=0,
             attempt=0,
-            bug=None if mended else job.bug,
-            saved_s=0.0 if mended else job.saved_s,
-            resubmit_of=None if mended else job.job_id,
+            bug=None if is_fixed else job.bug,
+            saved_s=0.0 if is_fixed else job.saved_s,
+            resubmit_of=None if is_fixed else job.job_id,
         )
 
     def _again(self, job: Job, scenario: Scenario, at: datetime, exclude: frozenset[str] = frozenset()) -> None:

@@ -188,7 +188,7 @@ def _side_and_cause(case: LabelledCase) -> tuple[str | None, str | None]:
     return case.labels.best["side"], case.labels.best["cause"]
 
 
-def protect(store: Store, failure_id: int, *, golden: bool, who: str, told_apart: bool = True) -> None:
+def protect(store: Store, failure_id: int, *, golden: bool, who: str, has_login: bool = True) -> None:
     """Add a label to the protected set, or remove it.
 
     Args:
@@ -196,7 +196,7 @@ def protect(store: Store, failure_id: int, *, golden: bool, who: str, told_apart
         failure_id: the failure.
         golden: whether to add it.
         who: who does it. A label that nobody else gave needs another person, since the set judges the labels of all.
-        told_apart: whether callers have names of their own; without a login they have none.
+        has_login: whether the service has a login; without one, all callers have the same name.
 
     Raises:
         Conflict: the failure has no label, the label is disputed or waits for a second person, or it is that of the
@@ -207,7 +207,7 @@ def protect(store: Store, failure_id: int, *, golden: bool, who: str, told_apart
         if label is None or (golden and (label.disputed or label.contested or label.held is not None)):
             expected = "a label that nobody disputes and that waits for no second person"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
-        if golden and told_apart and _is_of_one_person(label, work.feedback.of(failure_id), who):
+        if golden and has_login and _is_of_one_person(label, work.feedback.of(failure_id), who):
             expected = "another person: nobody but you gave this label"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("golden", expected),))
         work.feedback.protect(failure_id, golden=golden)

@@ -119,9 +119,9 @@ def named_by_person(kind: IncidentKind, value: str, cluster: str) -> SharedResou
     return SharedResource(kind, name, cluster)
 
 
-def storm_resource(things: Sequence[SharedResource]) -> str:
+def storm_resource(resources: Sequence[SharedResource]) -> str:
     """The resource by which the retry-storm limit counts; "" if only the fingerprint is shared."""
-    first = things[0] if things else None
+    first = resources[0] if resources else None
     return "" if first is None or first.kind == "fingerprint" else f"{first.kind}:{first.value}"
 
 

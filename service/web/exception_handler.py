@@ -35,7 +35,7 @@ def respond(request: Request, error: Exception) -> Response:
         status, title, detail, errors = error.status, error.title, error.detail, error.errors
         if isinstance(error, TooManyRequests):
             headers["Retry-After"] = str(error.retry_after_s)
-        if error.news:
+        if error.is_logged:
             _log.warning("%s %s: %s", request.method, request.url.path, detail)
     elif isinstance(error, RequestValidationError):
         status, title = HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid input"

@@ -38,7 +38,7 @@ class OutboxRepository(OutboxReader):
                 short(message.key, 500),
                 dump(message.payload),  # short-lived, so not worth compressing
                 now,
-                now if message.available_at is None else utc(message.available_at),
+                now,
                 0,
             )
             for message in messages

@@ -41,7 +41,7 @@ _FACETS = ("user", "node", "team", "queue", "cluster")
 def page(
     connection: Connection, filters: GroupFilter, *, now: datetime, limit: int, cursor: str | None, sort: GroupSort
 ) -> Page[GroupRow]:
-    """See `Groups.page`."""
+    """See `GroupReader.page`."""
     cursors.check_limit(limit)
     for name, value, known in (
         ("sort", sort, get_args(GroupSort)),

@@ -16,6 +16,7 @@ from service.sql.reader import Reader
 from service.sql.types import short, utc
 
 MOST_SIGNALS = 200  # per resource
+_DELETED = 5_000  # signals of one transaction
 _COLUMNS = ("fold_key", "failure_id", "at", "user_name")
 
 
@@ -76,12 +77,12 @@ class IncidentSignalRepository(IncidentSignalReader):
                 upsert(self._connection, incident_signals).values(**named).on_conflict_do_nothing()
             )
 
-    def delete_before(self, before: datetime, *, limit: int = 5_000) -> int:
-        """Delete older signals; returns how many."""
+    def delete_before(self, before: datetime) -> int:
+        """Delete at most 5,000 older signals; returns how many."""
         old = (
             select(incident_signals.c.fold_key, incident_signals.c.failure_id)
             .where(incident_signals.c.at < utc(before))
-            .limit(limit)
+            .limit(_DELETED)
         )
         rows = self._connection.execute(old).all()
         for row in rows:

@@ -57,6 +57,7 @@ def insert_new(connection: Connection, columns: Sequence[str], rows: Sequence[bu
 
 
 # Shared for inserts, exclusive for retention: a key must always be in one of the two tables.
+_CLUSTERS = 100  # that a job id is looked up on
 RETIREMENT_LOCK = 0x726574697265  # "retire"
 
 
@@ -89,12 +90,12 @@ class JobReader(Reader):
         """Every stored attempt of a job, oldest first; empty if there is none."""
         return self.attempts_of_jobs([(cluster, job_id)]).get((clean(cluster), clean(job_id)), ())
 
-    def attempts_anywhere(self, job_id: str, *, most: int = 100) -> tuple[Attempt, ...]:
-        """Every stored attempt of the jobs with this id, on each of the first `most` clusters, oldest first.
+    def attempts_anywhere(self, job_id: str) -> tuple[Attempt, ...]:
+        """Every stored attempt of the jobs with this id, on each of the first 100 clusters, oldest first.
 
         Each cluster costs one look into the index, however many jobs are stored.
         """
-        clusters = distinct_values(self._connection, jobs.c.cluster, most=most)
+        clusters = distinct_values(self._connection, jobs.c.cluster, most=_CLUSTERS)
         found = self.attempts_of_jobs([(cluster, job_id) for cluster in clusters])
         return tuple(one for attempts in found.values() for one in attempts)
 

@@ -89,23 +89,21 @@ class KafkaConfig:
         """{topic: cluster name for events without one}."""
         return topic_clusters(self.topics)
 
-    def with_topic(self, topic: str, purpose: str, *, setting: str) -> "KafkaConfig":
-        """The configuration of another consumer of the same broker, with its own topic and consumer group.
+    def for_node_events(self, topic: str) -> "KafkaConfig":
+        """The configuration of the consumer of node events: the same broker, its own topic and consumer group.
 
         Args:
-            topic: as in FAULTLINE_KAFKA_TOPICS.
-            purpose: ends the name of the consumer group.
-            setting: the setting of the topic, for errors.
+            topic: FAULTLINE_NODE_EVENT_TOPIC, as in FAULTLINE_KAFKA_TOPICS.
 
         Raises:
             ConfigurationError: the topic is invalid, or this consumer reads it too.
         """
         try:
-            config = replace(self, topics=(topic,), group_id=f"{self.group_id}-{purpose}")
+            config = replace(self, topics=(topic,), group_id=f"{self.group_id}-nodes")
         except ConfigurationError as error:
-            raise ConfigurationError(f"{setting}: {error.detail}") from None
+            raise ConfigurationError(f"FAULTLINE_NODE_EVENT_TOPIC: {error.detail}") from None
         if set(config.clusters) & set(self.clusters):
-            raise ConfigurationError(f"{setting}: expected a topic outside FAULTLINE_KAFKA_TOPICS")
+            raise ConfigurationError("FAULTLINE_NODE_EVENT_TOPIC: expected a topic outside FAULTLINE_KAFKA_TOPICS")
         return config
 
     def connection(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from service.sql.types import clean, short, utc
 
 _CHUNK = 200
 _BATCH = 500
+_CHANGES = 500
 
 
 class NodeEventReader(TimedReader):
@@ -58,8 +59,8 @@ class NodeEventReader(TimedReader):
             found |= {(row[0], row[1]): row[2] for row in rows}
         return found
 
-    def changes(self, windows: Collection[Window], *, most: int = 500) -> list[StoredNodeEvent]:
-        """The changes (node events of the kind `change`) of each (cluster, node) in its window, latest first."""
+    def changes(self, windows: Collection[Window]) -> list[StoredNodeEvent]:
+        """The changes (kind `change`) of each (cluster, node) in its window, latest first; at most 500 together."""
         wanted = KeyJoin(
             self._connection,
             {"cluster": "text", "node": "text", "since": "timestamptz", "until": "timestamptz"},
@@ -69,7 +70,7 @@ class NodeEventReader(TimedReader):
             "node_events.cluster = {cluster} AND node_events.node = {node} AND node_events.kind = 'change' AND "
             "node_events.at >= {since} AND node_events.at <= {until}"
         )
-        rows = wanted.select(node_events, here, more="ORDER BY at DESC, id DESC LIMIT :most", most=most)
+        rows = wanted.select(node_events, here, more="ORDER BY at DESC, id DESC LIMIT :most", most=_CHANGES)
         return [_event(row) for row in rows]
 
     def page(

@@ -21,6 +21,7 @@ from service.sql.types import clean, short, utc
 
 Key = tuple[str, str]
 _CHUNK = 400
+_REMOVED = 1_000  # days of one transaction
 
 
 class SuspicionReader(Reader):
@@ -194,13 +195,13 @@ class SuspicionRepository(SuspicionReader):
             .values(exposure_h=sums.exposure_h, jobs=sums.jobs, failures=sums.failures, blame=sums.blame)
         )
 
-    def remove_days(self, before: int, *, limit: int = 1_000) -> int:
-        """Remove at most `limit` days before a day; returns how many."""
+    def remove_days(self, before: int) -> int:
+        """Remove at most 1,000 days before a day; returns how many."""
         old = self._connection.execute(
             select(node_days.c.cluster, node_days.c.node, node_days.c.day)
             .where(node_days.c.day < before)
             .order_by(node_days.c.day)
-            .limit(limit)
+            .limit(_REMOVED)
         ).all()
         for row in old:
             self._connection.execute(

@@ -31,6 +31,7 @@ from service.sql.bulk import chunks
 from service.sql.reader import TimedReader
 from service.sql.types import short, utc
 
+_PORTION = 200  # requests of one transaction
 _STATE_OF: Mapping[AckResult, RequestState] = {
     "done": "done",
     "already_done": "done",
@@ -118,9 +119,7 @@ class LeaseRepository(LeaseReader):
         )
         return self._locked(wanted.order_by(requests.c.not_before, requests.c.id), limit)
 
-    def held_by(
-        self, cluster: str, held_by: str, *, incident_id: int | None = None, limit: int = 50
-    ) -> list[StoredRequest]:
+    def held_by(self, cluster: str, held_by: str, *, limit: int, incident_id: int | None = None) -> list[StoredRequest]:
         """Held requests that have not expired, those with the fewest GPUs first."""
         wanted = select(requests).where(
             OPEN,
@@ -135,7 +134,7 @@ class LeaseRepository(LeaseReader):
         return self._locked(wanted.order_by(cheapest, requests.c.id), limit)
 
     def held_temporarily(
-        self, held_by: Collection[str], *, before: datetime, after_id: int = 0, limit: int = 200
+        self, held_by: Collection[str], *, before: datetime, after_id: int, limit: int
     ) -> list[StoredRequest]:
         """Requests of any cluster that are held for a limited time, whose start time has come; by row id."""
         wanted = (
@@ -146,7 +145,7 @@ class LeaseRepository(LeaseReader):
         )
         return self._locked(wanted.order_by(requests.c.id), limit)
 
-    def open_despite_mark(self, mark: Mark, *, limit: int = 200) -> list[StoredRequest]:
+    def open_despite_mark(self, mark: Mark) -> list[StoredRequest]:
         """Open requests of any cluster whose lineage has this mark, except those that it has stopped already.
 
         A lease that is valid is left alone by the mark `hold`, but not by `never`.
@@ -157,9 +156,9 @@ class LeaseRepository(LeaseReader):
             leased = and_(requests.c.state == "leased", requests.c.leased_until > self._clock.now())
             held = and_(requests.c.state == "held", func.coalesce(requests.c.held_by, "") == "person")
             wanted = wanted.where(~leased, ~held)
-        return self._locked(wanted.order_by(requests.c.id), limit)
+        return self._locked(wanted.order_by(requests.c.id), _PORTION)
 
-    def held_without_cause(self, *, limit: int = 200) -> list[StoredRequest]:
+    def held_without_cause(self) -> list[StoredRequest]:
         """Requests of any cluster that are held by an incident that is closed, or by a storm that is over."""
         key = requests.c.cause + "|" + requests.c.cluster + "|" + requests.c.resource  # as `storm_key` makes it
         closed = exists().where(incidents.c.id == requests.c.incident_id, incidents.c.closed_at.is_not(None))
@@ -169,7 +168,7 @@ class LeaseRepository(LeaseReader):
             .where(OPEN, requests.c.state == "held", requests.c.expires_at > self._clock.now())
             .where(or_(and_(requests.c.held_by == "incident", closed), and_(requests.c.held_by == "storm", over)))
         )
-        return self._locked(wanted.order_by(requests.c.id), limit)
+        return self._locked(wanted.order_by(requests.c.id), _PORTION)
 
     def grant(self, granted: Sequence[StoredRequest], hook: str, seconds: float) -> list[Lease]:
         """Lease these requests, locked by this transaction, to a hook."""

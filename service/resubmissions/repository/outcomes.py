@@ -18,6 +18,7 @@ from service.sql.reader import TimedReader, record_of
 from service.sql.types import UtcDateTime, clean, utc
 
 # The same condition as that of the partial index.
+_PORTION = 200  # requests of one transaction
 AWAITED = and_(
     literal_column("outcome").is_(None),
     literal_column("state").in_([literal_column(f"'{state}'") for state in ("leased", "done", "unknown", "withdrawn")]),
@@ -152,12 +153,12 @@ class OutcomeRepository(OutcomeReader):
         ).first()
         return None if row is None else request_of(row)
 
-    def without_end_since(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
+    def without_end_since(self, before: datetime) -> list[AwaitedRequest]:
         """Requests leased before a time whose job has no reported end."""
         overdue = text(
             f"{_awaited_rows(self._connection, 'id')} AND leased_at < :before AND result IS NOT NULL "
             "ORDER BY id LIMIT :most"
-        ).bindparams(bindparam("before", utc(before), UtcDateTime), most=limit)
+        ).bindparams(bindparam("before", utc(before), UtcDateTime), most=_PORTION)
         ids = list(self._connection.execute(overdue).scalars())
         if not ids:
             return []

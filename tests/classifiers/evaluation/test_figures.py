@@ -23,7 +23,7 @@ def case(number: int, cause: str = "USER.1", **changes: Any) -> LabelledCase:
 
 def answer(cause: str, confidence: float = 0.9, **changes: Any) -> Answer:
     labels = {"side": SIDES[cause[0]], "cause": cause, "category": "none", "symptom": "none", "retry": "futile"}
-    return replace(Answer(labels=labels, top={}, confidence=confidence), **changes)
+    return replace(Answer(labels=labels, confidence=confidence), **changes)
 
 
 def test_macro_averages_show_what_a_constant_hides() -> None:

@@ -12,7 +12,6 @@ from tests.classifiers.conftest import few_signatures
 def _answer(side: str, cause: str, confidence: float) -> Answer:
     return Answer(
         labels={"side": side, "cause": cause, "category": "none", "symptom": "none", "retry": "futile"},
-        top={},
         confidence=confidence,
         abstained=confidence < 0.5,
     )

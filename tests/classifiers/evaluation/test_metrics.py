@@ -82,7 +82,7 @@ def test_runs_of_several_ranks_are_distinguished() -> None:
 
     cases = [case(0, 1, 0), case(1, 4, 2), case(2, 4, 3)]
     answers = [
-        metrics.Answer(labels=dict.fromkeys(AXES, "none"), top={}, rank=2, initiating=(f"KeyError: 'y{number}'",))
+        metrics.Answer(labels=dict.fromkeys(AXES, "none"), rank=2, initiating=(f"KeyError: 'y{number}'",))
         for number in (0, 1, 9)
     ]
     found = measure("x", cases, answers)

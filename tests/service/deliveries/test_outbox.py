@@ -7,9 +7,8 @@ from service.deliveries.records import OutboxMessage
 from tests.service.frozen_clock import FrozenClock
 
 
-def message(number: int, *, clock: FrozenClock | None = None) -> OutboxMessage:
-    later = None if clock is None else clock.at + timedelta(hours=1)
-    return OutboxMessage("failure.diagnosed", f"orion/{number}", {"n": number, "text": "é" * 2_000}, later)
+def message(number: int) -> OutboxMessage:
+    return OutboxMessage("failure.diagnosed", f"orion/{number}", {"n": number, "text": "é" * 2_000})
 
 
 def test_messages_are_leased_in_order_once_and_come_back_when_the_lease_ends(store: Store, clock: FrozenClock) -> None:
@@ -38,15 +37,6 @@ def test_only_the_holder_reports_the_result_of_a_message(store: Store, clock: Fr
     clock.sleep(30)
     with store.unit_of_work() as work:
         assert [one.id for one in work.outbox.lease("b", limit=9, seconds=30)] == ids[1:]
-
-
-def test_a_message_for_later_waits(store: Store, clock: FrozenClock) -> None:
-    with store.unit_of_work() as work:
-        work.outbox.add([message(1, clock=clock)])
-        assert work.outbox.lease("a", limit=9, seconds=30) == []
-    clock.sleep(3_600)
-    with store.unit_of_work() as work:
-        assert len(work.outbox.lease("a", limit=9, seconds=30)) == 1
 
 
 def test_rivals_share_the_work(open_store: Callable[[], Store]) -> None:

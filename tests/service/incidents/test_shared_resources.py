@@ -15,7 +15,7 @@ from tests.service.web.world import HARDWARE, SYSTEM
 
 def result(line: str, verdict: Verdict = SYSTEM, **changes: Any) -> dict[str, str]:
     verdict = replace(verdict, evidence=(Evidence(line, "initiating"),), suspect=changes.pop("suspect", None))
-    return {thing.kind: thing.value for thing in shared_resources_of(event("1", "x", **changes), verdict)}
+    return {resource.kind: resource.value for resource in shared_resources_of(event("1", "x", **changes), verdict)}
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_user_failures_and_preempted_or_cancelled_jobs_have_no_shared_resources(
 
 
 def test_the_retry_storm_limit_counts_by_the_first_resource() -> None:
-    things = (SharedResource("file_system", "/scratch", "orion"), SharedResource("fingerprint", "1:x", "orion"))
-    assert storm_resource(things) == "file_system:/scratch"
-    assert storm_resource(things[1:]) == storm_resource(()) == ""
+    resources = (SharedResource("file_system", "/scratch", "orion"), SharedResource("fingerprint", "1:x", "orion"))
+    assert storm_resource(resources) == "file_system:/scratch"
+    assert storm_resource(resources[1:]) == storm_resource(()) == ""
 
 
 @given(
@@ -99,7 +99,7 @@ def test_the_retry_storm_limit_counts_by_the_first_resource() -> None:
 @settings(max_examples=150, deadline=None)
 def test_any_line_is_accepted_and_the_order_is_kept(line: str, node: str | None, topology: dict[str, Any]) -> None:
     verdict = replace(SYSTEM, evidence=(Evidence(line, "initiating"),), suspect=Suspect(node=node))
-    things = shared_resources_of(event("1", "x", topology=topology), verdict)
-    places = [RESOURCE_ORDER.index(thing.kind) for thing in things]
+    resources = shared_resources_of(event("1", "x", topology=topology), verdict)
+    places = [RESOURCE_ORDER.index(resource.kind) for resource in resources]
     assert places == sorted(places)
-    assert all(0 < len(thing.key) <= 300 and thing.value for thing in things)
+    assert all(0 < len(resource.key) <= 300 and resource.value for resource in resources)

@@ -28,7 +28,7 @@ def dialect(request: pytest.FixtureRequest) -> str:
 def answers(cases: Sequence[LabelledCase], *, confidence: float = 0.95, **changed: str) -> list[Answer]:
     """The right answers, with some axes changed."""
     best = [{axis: code for axis, code in one.labels.best.items() if code is not None} for one in cases]
-    return [Answer({**one, **changed}, {axis: (code,) for axis, code in one.items()}, confidence) for one in best]
+    return [Answer({**one, **changed}, confidence) for one in best]
 
 
 def judged(cases: Sequence[LabelledCase], after: Sequence[Answer]) -> GateResult:
