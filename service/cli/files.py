@@ -57,6 +57,23 @@ def read_input(name: str) -> bytes:
             raise ConfigurationError(f"{name}: {error.strerror}") from None
 
 
+def read_token(path: Path) -> str:
+    """Return the API token in the file of the option `--token-file`.
+
+    Raises:
+        ConfigurationError: the file can't be read, or holds something else than one token.
+    """
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ConfigurationError(f"--token-file: {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        token = ""
+    if not token or not token.isprintable() or " " in token:
+        raise ConfigurationError(f"--token-file: {path}: expected one API token and nothing else")
+    return token
+
+
 def check_writable(path: Path | None) -> None:
     """Check that a file can be created or overwritten, before anything is done; None is standard output.
 

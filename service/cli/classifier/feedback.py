@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from classifiers import taxonomy
 from service.api_client import ApiClient, ApiResponse, ApiUnreachable, address_of
 from service.cli import exit_codes, output
+from service.cli.files import read_token
 from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError, InvalidInput, NotFound, Unavailable
 from service.internet_addresses import LOOPBACK
@@ -98,18 +99,8 @@ def _client(args: argparse.Namespace) -> ApiClient:
     path = args.token_file or (Path(given) if given else None)
     if path is not None and parts.scheme == "http" and parts.hostname not in LOOPBACK and not args.allow_http:
         raise ConfigurationError("--url: expected https, or --allow-http where the network is trusted")
-    token = None if path is None else _token(path)
+    token = None if path is None else read_token(path)
     return ApiClient(url, token=None if token is None else lambda: token, user_agent="faultline-feedback")
-
-
-def _token(path: Path) -> str:
-    try:
-        found = path.read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"--token-file: {path}: {getattr(error, 'strerror', 'not UTF-8')}") from None
-    if not found or not found.isascii() or not found.isprintable():
-        raise ConfigurationError(f"--token-file: {path}: expected an API token on one line")
-    return found
 
 
 def _newest_failure(client: ApiClient, job: str, cluster: str | None) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from service import settings
 from service.cli import output
+from service.cli.files import read_token
 from service.clock import Clock, SystemClock
 from service.deliveries.channels import signing
 from service.errors import ConfigurationError, Unavailable
@@ -184,20 +185,16 @@ def _runner_options(kind: str, options: HookOptions) -> RunnerOptions:
 
 
 def _token(path: Path) -> Callable[[], str]:
-    def read_token() -> str:
-        try:
-            token = path.read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            raise ServiceRefused(f"{path} can't be read as a token") from None
-        if not token.isprintable() or not token:
-            raise ServiceRefused(f"{path} holds no token")
-        return token
+    """Return a function that reads the token again at each call: a new one may have replaced it."""
 
-    try:
-        read_token()
-    except ServiceRefused as error:
-        raise ConfigurationError(str(error)) from None
-    return read_token
+    def read() -> str:
+        try:
+            return read_token(path)
+        except ConfigurationError as error:
+            raise ServiceRefused(error.detail) from None
+
+    read_token(path)
+    return read
 
 
 def _keys(path: Path) -> Callable[[], Sequence[bytes]]:

@@ -4,6 +4,7 @@ import argparse
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import orjson
 from service import compose, settings
 from service.api_client import address_of
 from service.cli import output
+from service.cli.files import read_token
 from service.clock import SystemClock
 from service.errors import ConfigurationError
 from service.listeners import serve_metrics
@@ -119,12 +121,14 @@ def _sender(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Objec
         raise ConfigurationError("--topic and --url: expected one of them")
     if address_of(args.url) is None:
         raise ConfigurationError(f"--url: expected http(s)://..., got {args.url}")
-    sender = ApiSender(args.url, None if args.token_file is None else _token(args.token_file))
+    if args.token_file is not None:
+        read_token(args.token_file)
+    sender = ApiSender(args.url, None if args.token_file is None else partial(read_token, args.token_file))
 
-    def tell(notes: "Sequence[Object]") -> None:
+    def send_nodes(notes: "Sequence[Object]") -> None:
         sender.post("/node-events", b"\n".join(orjson.dumps(one) for one in notes), "application/x-ndjson")
 
-    return sender, None if args.no_nodes else tell
+    return sender, None if args.no_nodes else send_nodes
 
 
 def _to_topics(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Object]], None] | None"]:
@@ -134,27 +138,11 @@ def _to_topics(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Ob
     config, producer = services.kafka, services.producer
     nodes_topic = (services.settings.node_event_topic or "").partition("=")[0]
 
-    def tell(notes: "Sequence[Object]") -> None:
+    def send_nodes(notes: "Sequence[Object]") -> None:
         producer.send(nodes_topic, [Message(orjson.dumps(one)) for one in notes])
 
     sender = TopicSender(producer, args.topic or next(iter(config.clusters)))
-    return sender, tell if nodes_topic and not args.no_nodes else None
-
-
-def _token(path: Path) -> Callable[[], str]:
-    def read() -> str:
-        try:
-            token = path.read_text(encoding="ascii").strip()
-        except OSError as error:
-            raise ConfigurationError(f"--token-file: {path}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            token = ""
-        if not token or not token.isprintable() or " " in token:
-            raise ConfigurationError(f"--token-file: {path}: expected one API token and nothing else")
-        return token
-
-    read()
-    return read
+    return sender, send_nodes if nodes_topic and not args.no_nodes else None
 
 
 @contextmanager

@@ -160,7 +160,7 @@ def test_a_hook_gets_no_request_while_automation_is_stopped(place: Place) -> Non
 
 @pytest.mark.parametrize(
     ("token", "printed", "code"),
-    [("flt_ambiguous", "401", 1), ("", "holds no token", 2), (None, "can't be read as a token", 2)],
+    [("flt_ambiguous", "401", 1), ("", "expected one API token", 2), (None, "No such file", 2)],
 )
 def test_a_wrong_token_is_reported_and_not_shown(place: Place, token: str | None, printed: str, code: int) -> None:
     if token is None:
