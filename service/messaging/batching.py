@@ -37,7 +37,7 @@ MAX_BYTES = 64 * 1024 * 1024
 class BatchItem:
     """One event or dead letter with its raw bytes and their location; `record` is set if it came from a topic."""
 
-    what: JobCompletion | NodeReport | DeadLetter
+    content: JobCompletion | NodeReport | DeadLetter
     value: bytes | None
     place: str
     record: Record | None = None

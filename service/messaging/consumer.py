@@ -136,7 +136,7 @@ class Consumer:
             unprocessable = self._handler.store_items(items)
             if items:
                 self._telemetry.database_up.set(1)
-            self._send_dead_letters([*(item for item in items if isinstance(item.what, DeadLetter)), *unprocessable])
+            self._send_dead_letters([*(item for item in items if isinstance(item.content, DeadLetter)), *unprocessable])
         self._due.update(batching.next_offsets([record for record in taken if record.at not in self._lost]))
         self._commit()
         if skipped:
@@ -175,9 +175,9 @@ class Consumer:
         times = 0
         while True:
             rejected = [
-                Rejected(item.record, item.what)
+                Rejected(item.record, item.content)
                 for item in items
-                if item.record is not None and isinstance(item.what, DeadLetter) and self._ours(item)
+                if item.record is not None and isinstance(item.content, DeadLetter) and self._ours(item)
             ]
             try:
                 if rejected:

@@ -156,7 +156,7 @@ class DeadLetterLimit:
         Raises:
             TooManyDeadLetters: a limit is reached; the message says what to check.
         """
-        bad = {item.place: item.what for item in [*items, *unprocessable] if isinstance(item.what, DeadLetter)}
+        bad = {item.place: item.content for item in [*items, *unprocessable] if isinstance(item.content, DeadLetter)}
         for record in records:
             letter = bad.get(record.place)
             self.streak = 0 if letter is None else self.streak + 1
@@ -166,8 +166,8 @@ class DeadLetterLimit:
                     " Is the topic right, has its format changed? They are stored as dead letters;"
                     " the following records stay on the topic. (FAULTLINE_DEAD_LETTER_LIMIT)"
                 )
-        failed = {item.place: item.what for item in unprocessable if isinstance(item.what, DeadLetter)}
-        self._handled.extend(item.place not in failed for item in items if not isinstance(item.what, DeadLetter))
+        failed = {item.place: item.content for item in unprocessable if isinstance(item.content, DeadLetter)}
+        self._handled.extend(item.place not in failed for item in items if not isinstance(item.content, DeadLetter))
         broken = self._handled.count(False)
         if failed and broken >= MAX_UNHANDLED:
             raise TooManyDeadLetters(

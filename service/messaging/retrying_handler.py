@@ -75,8 +75,8 @@ class RetryingHandler:
             try:
                 if wanted:
                     self._handle(
-                        [item.what for item in wanted if not isinstance(item.what, DeadLetter)],
-                        [item.what for item in wanted if isinstance(item.what, DeadLetter)],
+                        [item.content for item in wanted if not isinstance(item.content, DeadLetter)],
+                        [item.content for item in wanted if isinstance(item.content, DeadLetter)],
                     )
             except Unavailable as error:
                 times += 1

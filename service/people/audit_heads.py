@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 import orjson
 
 from service.clock import Clock
 from service.db.session import Store
 from service.errors import ConfigurationError
+from service.people.repository.audit_log import AuditLogReader
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +29,6 @@ class AuditHead:
     at: str
     entries: int
     hash: str
-
-
-class _Hashes(Protocol):
-    def hash_at(self, number: int) -> bytes | None:
-        """The hash of an entry; None if there is none."""
-        ...
 
 
 class AuditHeads:
@@ -76,7 +70,7 @@ class AuditHeads:
         finally:
             os.close(descriptor)
 
-    def problems(self, stored: _Hashes) -> tuple[int, list[str]]:
+    def problems(self, stored: AuditLogReader) -> tuple[int, list[str]]:
         """Compare the file with the stored log; returns the number of heads and what does not agree."""
         if self._path is None:
             return 0, []

@@ -10,6 +10,7 @@ import orjson
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, NotFound, TooLarge, Unavailable, UnreadableRecord
+from service.formats import recognise
 from service.formats.field_reading import Skipped
 from service.jobs.same_job import RESTARTED_WITHIN
 from service.messaging import batching
@@ -145,7 +146,7 @@ def _batch(
     events: list[tuple[int, bytes, JobCompletion]] = []
     dead: list[BatchItem] = []
     for number, raw in records:
-        read = batching.read(services.parse, raw, attributes, cluster=cluster, source=sender.source)
+        read = batching.read(recognise.parse, raw, attributes, cluster=cluster, source=sender.source)
         found = _permitted(read, sender)
         if isinstance(found, UnreadableRecord):
             dead.append(_rejected(services, number, raw, found, done))

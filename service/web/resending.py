@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from service.dead_letters.records import StoredDeadLetter
 from service.errors import Conflict, UnreadableRecord
-from service.formats import node_events
+from service.formats import node_events, recognise
 from service.formats.field_reading import Skipped
 from service.messaging import batching
 from service.web.event_intake import NODE_PLACE
@@ -59,7 +59,7 @@ def _handle_event(services: Services, letter_id: int, letter: StoredDeadLetter, 
     topic = _topic(letter.place)
     named = cluster or _cluster_of(services.topics, topic)
     source = "resent" if topic is None else f"topic/{topic}"
-    found = batching.read(services.parse, letter.text.encode(), cluster=named, source=source)
+    found = batching.read(recognise.parse, letter.text.encode(), cluster=named, source=source)
     if isinstance(found, UnreadableRecord):
         raise found
     if isinstance(found, Skipped):

@@ -1,24 +1,21 @@
 """Dependencies of the web application, built by the composition root."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, cast
 from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Request
 
 from service.automation.service import Automation
 from service.clock import Clock
-from service.contracts.event import JobCompletion
 from service.db.session import ReadSession, Store
 from service.deliveries.config import ReportReceiver
 from service.failures.records import Visibility
 from service.failures.repository.signature_hits import HitCounts
 from service.feedback.service import Feedback
-from service.formats import recognise
-from service.formats.field_reading import Skipped
 from service.goodput.records import ComparedGoodput, TrendPart
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService
@@ -46,20 +43,6 @@ from service.web.limits.caller_limits import (
     pdf_limit,
     replay_limit,
 )
-
-
-class Parse(Protocol):
-    """Parser of records in any supported format (service.formats.recognise.parse)."""
-
-    def __call__(
-        self, value: bytes | None, headers: Sequence[tuple[str, bytes]] = (), *, cluster: str | None = None
-    ) -> JobCompletion | Skipped:
-        """Read one record.
-
-        Raises:
-            UnreadableRecord: names the invalid field.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +86,6 @@ class Services:
         timezone: IANA name of the zone in which pages show times and read dates.
         settings: the effective settings as text, without secrets.
         model: the classifier; None if none is loaded (the service is then not ready).
-        parse: parser of records.
         topics: the topics of events, each with the cluster of records that name none.
         node_event_topics: the same for node events.
         people: login methods in addition to tokens and local accounts.
@@ -143,7 +125,6 @@ class Services:
     timezone: str = "UTC"
     settings: Mapping[str, str] = field(default_factory=dict)
     model: ModelInfo | None = None
-    parse: Parse = recognise.parse
     topics: Mapping[str, str] = field(default_factory=dict)
     node_event_topics: Mapping[str, str] = field(default_factory=dict)
     people: LoginMethods = field(default_factory=LoginMethods)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.automation.service import Automation
+from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.batching import read
 from service.pipeline.diagnosis_tools import DiagnosisTools
@@ -38,7 +39,7 @@ def test_a_label_counts_only_from_a_source_that_the_policy_trusts(
     with world.client(world.token("ingest", "read", "act", name="epilog")) as client:
         assert client.post("/api/v1/events", content=lines(sent)).json()["accepted"] == 1
         # The same event from a topic is a duplicate, not a conflict: where it came from is not part of its content.
-        again = read(world.services.parse, lines(sent), source="topic/jobs")
+        again = read(recognise.parse, lines(sent), source="topic/jobs")
         assert diagnose([again]).events[0].kind == "duplicate"  # type: ignore[list-item]
         [request] = client.get("/api/v1/resubmissions").json()["items"]
         leases = client.post("/api/v1/resubmissions:lease", json={"hook": "h", "cluster": "orion"}).json()

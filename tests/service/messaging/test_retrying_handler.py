@@ -60,8 +60,8 @@ def test_a_letter_whose_text_can_not_be_stored_is_stored_without_it() -> None:
     database = Picky()
     database.poison = lambda _event: True
     [became] = RetryingHandler(database, never).store_items([item("a")])
-    assert isinstance(became.what, DeadLetter)
-    assert became.what.text == ""
+    assert isinstance(became.content, DeadLetter)
+    assert became.content.text == ""
     assert database.places() == {"jobs/0/a"}
 
 

@@ -19,6 +19,7 @@ from service.dead_letters.records import DeadLetter
 from service.errors import Conflict, Unavailable
 from service.formats import node_events, recognise
 from service.formats.field_reading import Skipped
+from service.formats.recognise import parse
 from service.messaging.batch_result import BatchOutcome
 from service.web.api.node_events import submit as submit_node_events
 from service.web.event_intake import lines_of, submit
@@ -113,16 +114,17 @@ def test_who_waits_gets_the_verdicts_for_a_repeated_request_too(client: TestClie
         assert result["verdicts"][1]["exclude_nodes"] == ["gpu018"]
 
 
-def stumbling(value: bytes | None, *given: Any, **named: Any) -> JobCompletion | Skipped:
-    """A parser with a fault: it fails at the job 13."""
+def failing_at_job_13(value: bytes | None, *args: Any, **options: Any) -> JobCompletion | Skipped:
     if b'"13"' in (value or b""):
         raise ZeroDivisionError
-    return recognise.parse(value, *given, **named)
+    return parse(value, *args, **options)
 
 
-def test_a_fault_of_the_parser_rejects_only_the_record_that_meets_it(world: World) -> None:
-    services = replace(world.services, parse=stumbling)
-    done = submit(services, lines(event("1"), event("13"), event("2")))
+def test_a_fault_of_the_parser_rejects_only_the_record_that_meets_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recognise, "parse", failing_at_job_13)
+    done = submit(world.services, lines(event("1"), event("13"), event("2")))
     assert done.accepted == 2
     [rejected] = done.rejected
     assert (rejected.line, rejected.got) == (2, "ZeroDivisionError")
@@ -130,7 +132,7 @@ def test_a_fault_of_the_parser_rejects_only_the_record_that_meets_it(world: Worl
         [kept] = reading.dead_letters.page().items
     assert (kept.place, kept.reason) == ("POST /api/v1/events line 2", "reading failed: ZeroDivisionError")
     with pytest.raises(Conflict, match="reading failed: ZeroDivisionError"):
-        resend(services, kept.id, "ana")
+        resend(world.services, kept.id, "ana")
     [_, second] = submit(world.services, lines(event("1"), event("2"))).failures
     with world.store.reading() as reading:
         assert reading.failures.get(second).logs[-1].event["intake_source"] == "api/this machine"
