@@ -1,5 +1,6 @@
 """The administrator's file: checked place by place, its secrets only by reference and never shown."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from importlib.resources import files
@@ -254,3 +255,9 @@ def test_a_job_that_succeeded_again_resolves_the_incident_of_its_failure(clock: 
     )
     assert (failed["event_action"], again["event_action"]) == ("trigger", "resolve")
     assert failed["dedup_key"] == again["dedup_key"]
+
+
+def test_the_example_names_every_type_of_message() -> None:
+    text = files("service.deliveries").joinpath("example.toml").read_text(encoding="utf-8")
+    types = {*get_args(MessageKind), "failure.diagnosed", "failure.revised", "report.published"}
+    assert {one for one in types if not re.search(rf"\b{re.escape(one)}\b", text)} == set()
