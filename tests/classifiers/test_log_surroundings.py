@@ -24,6 +24,6 @@ def sets(diagnoser: Diagnoser) -> KnownSets:
 
 
 @pytest.mark.parametrize("rewriting", REWRITINGS)
-def test_sides_stay(sets: KnownSets, diagnoser: Diagnoser, rewriting: str) -> None:
+def test_sides_stay_whatever_surrounds_the_lines(sets: KnownSets, diagnoser: Diagnoser, rewriting: str) -> None:
     kept = [one for cases, before in sets.values() for one in stays(diagnoser, cases, before, rewriting)]
     assert sum(kept) / len(kept) >= LEAST

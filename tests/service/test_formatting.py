@@ -60,11 +60,11 @@ def test_long_texts_are_truncated_with_a_count() -> None:
     ("back", "shown"),
     [(5, "just now"), (90, "1 min ago"), (7200, "2 h ago"), (3 * 86_400, "3 d ago"), (-60, "in the future")],
 )
-def test_time_ago(back: int, shown: str) -> None:
+def test_the_time_since_is_shown_in_one_unit(back: int, shown: str) -> None:
     assert formatting.time_ago(NOW - timedelta(seconds=back), NOW).replace("\u00a0", " ") == shown
 
 
-def test_times() -> None:
+def test_a_time_is_shown_in_its_zone_or_else_in_utc() -> None:
     assert formatting.exact_time(NOW, ZoneInfo("Europe/Berlin")) == "2026-11-20 13:00:00 CET"
     assert formatting.exact_time(datetime.max.replace(tzinfo=UTC), ZoneInfo("Asia/Tokyo")).endswith("UTC")
 
@@ -103,7 +103,7 @@ def test_estimates_have_three_significant_digits(value: float, shown: str) -> No
     assert formatting.significant(value) == shown
 
 
-def test_shares() -> None:
+def test_small_and_unknown_shares_are_not_shown_as_zero() -> None:
     assert formatting.percent(0.0001) == "<0.1\u00a0%"
     assert formatting.percent(0.00004, 2) == "<0.01\u00a0%"
     assert formatting.percent(0) == "0.0\u00a0%"

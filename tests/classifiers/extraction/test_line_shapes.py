@@ -28,7 +28,7 @@ from classifiers.extraction.line_shapes import Shape, is_overcome, reports_lost_
         ("step 10 loss 2.0", None),
     ],
 )
-def test_shapes(line: str, shape: str | None) -> None:
+def test_the_message_of_a_line_gives_its_shape(line: str, shape: str | None) -> None:
     assert shape_of(line) == shape
 
 

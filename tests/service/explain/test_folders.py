@@ -117,7 +117,7 @@ def test_an_unreadable_dump_is_named(tmp_path: Path) -> None:
         (["gpu017.log", "gpu018.log"], [None, None]),
     ],
 )
-def test_ranks(names: list[str], ranks: list[int | None]) -> None:
+def test_ranks_are_read_from_names_of_files(names: list[str], ranks: list[int | None]) -> None:
     assert [one.rank for one in writers(names)] == ranks
 
 

@@ -20,7 +20,7 @@ AT = datetime(2026, 11, 20, 3, 41, 52, tzinfo=UTC)
         (f"{XID}\n\n", None, None),
     ],
 )
-def test_formats(data: str, node: str | None, at: datetime | None) -> None:
+def test_an_event_is_read_in_every_accepted_format(data: str, node: str | None, at: datetime | None) -> None:
     (event,) = read(data.encode(), "events", "c")
     assert (event.text, event.node, event.at) == (XID, node, at)
 

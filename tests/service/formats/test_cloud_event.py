@@ -23,7 +23,7 @@ def structured(**change: Any) -> dict[str, Any]:
         {"traceparent": "00-x"},
     ],
 )
-def test_structured_mode(headers: dict[str, str]) -> None:
+def test_an_envelope_is_recognised_with_or_without_its_content_type(headers: dict[str, str]) -> None:
     assert event(structured(), headers).job_id == "31877"
 
 

@@ -55,7 +55,7 @@ def test_a_train_job_that_failed() -> None:
         ),
     ],
 )
-def test_ends(name: str, condition: dict[str, str], status: str) -> None:
+def test_the_last_condition_tells_how_a_job_ended(name: str, condition: dict[str, str], status: str) -> None:
     assert event(with_condition(name, **condition)).status == status
 
 

@@ -26,7 +26,7 @@ from service.formats.kubernetes.meta import quantity
         ("9999999999999999Pi", None),
     ],
 )
-def test_quantities(value: Any, whole: int | None) -> None:
+def test_a_quantity_is_a_whole_number_or_unknown(value: Any, whole: int | None) -> None:
     assert quantity(value) == whole
 
 

@@ -60,12 +60,12 @@ def holds_event(found: JobCompletion) -> None:
 
 
 @given(st.binary(max_size=300), HEADERS)
-def test_arbitrary_bytes(value: bytes, headers: Any) -> None:
+def test_any_bytes_are_read_or_refused(value: bytes, headers: Any) -> None:
     holds(value, headers)
 
 
 @given(JSON)
-def test_arbitrary_json(obj: Any) -> None:
+def test_any_json_is_read_or_refused(obj: Any) -> None:
     holds(json.dumps(obj).encode())
 
 

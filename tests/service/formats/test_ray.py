@@ -23,12 +23,12 @@ def test_environment_variables_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize(("state", "status"), [("SUCCEEDED", "succeeded"), ("STOPPED", "cancelled")])
-def test_ends(state: str, status: str) -> None:
+def test_the_status_tells_how_a_job_ended(state: str, status: str) -> None:
     assert event({**load("ray"), "status": state}).status == status
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
-def test_no_ends(state: str) -> None:
+def test_a_job_that_waits_or_runs_is_skipped(state: str) -> None:
     assert state in skipped({**load("ray"), "status": state})
 
 

@@ -29,7 +29,7 @@ def test_a_rayjob_that_failed() -> None:
         ({"jobDeploymentStatus": "Failed", "jobStatus": "RUNNING", "reason": "DeadlineExceeded"}, "timeout"),
     ],
 )
-def test_ends(status: dict[str, str], expected: str) -> None:
+def test_both_statuses_tell_how_a_job_ended(status: dict[str, str], expected: str) -> None:
     assert event(rayjob(**status)).status == expected
 
 
@@ -49,7 +49,7 @@ def test_one_that_kuberay_refuses_has_failed() -> None:
 
 
 @pytest.mark.parametrize("deployment", ["Initializing", "Running", "Retrying", "Suspended"])
-def test_no_ends(deployment: str) -> None:
+def test_a_job_that_goes_on_is_skipped(deployment: str) -> None:
     assert deployment in skipped(rayjob(jobDeploymentStatus=deployment))
 
 

@@ -47,7 +47,7 @@ def test_an_end_record_becomes_an_event() -> None:
         ("CANCELLED+", "cancelled"),
     ],
 )
-def test_states(state: str, status: str) -> None:
+def test_the_state_tells_how_a_job_ended(state: str, status: str) -> None:
     assert event({**load("slurm"), "state": state}).status == status
 
 
@@ -162,7 +162,7 @@ def test_the_number_of_the_user_is_kept(number: int | None, uid: int | None) -> 
         ("mem=1e999999999", TrackableResources()),
     ],
 )
-def test_resources(text: str | None, tres: TrackableResources) -> None:
+def test_resources_are_numbers_or_unknown(text: str | None, tres: TrackableResources) -> None:
     assert read_tres(text) == tres
 
 
@@ -186,7 +186,7 @@ def test_any_text_is_read_without_complaint(text: str) -> None:
         ("gpu-1.cluster.example", ("gpu-1.cluster.example",)),
     ],
 )
-def test_expressions(expression: str | None, names: tuple[str, ...]) -> None:
+def test_a_host_list_is_expanded_to_its_nodes(expression: str | None, names: tuple[str, ...]) -> None:
     assert expand_nodes(expression, "nodes") == names
 
 
@@ -231,7 +231,7 @@ KNOWN = {"j": "123", "A": "120", "a": "4", "x": "my job", "u": "ana", "N": "gpu1
         ("/l/%z%4q", "/l/%z%4q"),
     ],
 )
-def test_patterns(template: str, path: str) -> None:
+def test_patterns_in_the_path_of_a_log_are_filled_in(template: str, path: str) -> None:
     assert expand(template, KNOWN) == (path, None)
 
 

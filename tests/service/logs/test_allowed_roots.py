@@ -42,7 +42,7 @@ def test_a_root_reached_by_a_link_is_where_the_link_leads(tmp_path: Path) -> Non
         ("/dev/shm", "/dev/shm/a.log", True),
     ],
 )
-def test_paths(root: str, path: str, allowed: bool) -> None:
+def test_only_files_below_a_root_are_read(root: str, path: str, allowed: bool) -> None:
     roots = parse_roots([root])
     if allowed:
         roots.check_path(path)
@@ -80,7 +80,7 @@ def test_paths(root: str, path: str, allowed: bool) -> None:
         ("/scratch", "s3://bucket/p/1.log", False),
     ],
 )
-def test_urls(root: str, url: str, allowed: bool) -> None:
+def test_only_addresses_below_a_root_are_read(root: str, url: str, allowed: bool) -> None:
     roots = parse_roots([root])
     if allowed:
         roots.check_url(url)

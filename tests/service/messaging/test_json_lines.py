@@ -26,7 +26,7 @@ def test_gzip_is_known_by_its_content(tmp_path: Path) -> None:
     assert [line.value for line in lines(str(path))] == [b"one", b"two"]
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     class Standard:
         buffer = io.BytesIO(b"one\ntwo\n")
 

@@ -35,6 +35,6 @@ def test_clean_text_can_be_stored_and_stays_as_long(text: str) -> None:
     assert clean(found) == found
 
 
-def test_short_text() -> None:
+def test_a_long_text_is_cut_to_its_column() -> None:
     assert short(None) is None
     assert short("é" * 300) == "é" * 200
