@@ -110,8 +110,8 @@ def _routine(kind: Kind, routine_lines: RoutineLines, synthetic: SyntheticValues
     count = synthetic.rng.choice([0, 2, 5, 12, 30, 60])
     lines: dict[int, list[str]] = {}
     for rank in range(min(size, 8)):
-        noise = routine_lines.some("noise", kind.scene, synthetic.rng.randint(0, 2), synthetic)
-        lines[rank] = noise + (routine_lines.some("progress", kind.scene, count, synthetic) if rank == 0 else [])
+        noise = routine_lines.lines("noise", kind.scene, synthetic.rng.randint(0, 2), synthetic)
+        lines[rank] = noise + (routine_lines.lines("progress", kind.scene, count, synthetic) if rank == 0 else [])
     return lines
 
 

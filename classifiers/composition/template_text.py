@@ -40,7 +40,7 @@ def write(
     """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix of a launcher."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
-    mark = mark_for(text, scene, synthetic) if marked else None
+    mark = line_prefix(text, scene, synthetic) if marked else None
     for raw in text.strip("\n").split("\n"):
         first, _, rest = raw.partition(" ")
         if first == "@rank":
@@ -48,7 +48,7 @@ def write(
         elif first in ("@log", "@launcher", "@node"):
             parts.append(Part(first[1:], source=rest or "kernel"))
         elif first in ("~progress", "~noise"):
-            parts[-1].lines += routine_lines.some(first[1:], scene, int(synthetic.fill(rest)), synthetic)
+            parts[-1].lines += routine_lines.lines(first[1:], scene, int(synthetic.fill(rest)), synthetic)
         else:
             is_root = raw.startswith(">>")
             line = synthetic.fill(raw.removeprefix(">>").removeprefix(" ") if is_root else raw)
@@ -72,14 +72,14 @@ class RoutineLines:
     cascades: dict[str, list[str]]
     launchers: dict[str, list[str]]
 
-    def some(self, what: str, scene: str, count: int, synthetic: SyntheticValues) -> list[str]:
+    def lines(self, role: str, scene: str, count: int, synthetic: SyntheticValues) -> list[str]:
         """Return `count` lines of a scene; the steps of progress lines increase.
 
         Raises:
             KeyError: the scene does not exist.
         """
-        lines = self.scenes[scene][what]
-        if what == "noise":
+        lines = self.scenes[scene][role]
+        if role == "noise":
             return [synthetic.fill(synthetic.rng.choice(lines)) for _ in range(count)]
         template = synthetic.rng.choice(lines)
         step, stride = synthetic.rng.randint(1, 5000), synthetic.rng.choice([1, 1, 10, 10, 50, 100])
@@ -126,7 +126,7 @@ LONG = 60
 MARKED = 0.25
 
 
-def mark_for(text: str, scene: str, synthetic: SyntheticValues) -> str | None:
+def line_prefix(text: str, scene: str, synthetic: SyntheticValues) -> str | None:
     """Return a prefix for every line of a text; None for no prefix.
 
     A text with a long line that holds no made-up value except numbers always gets one: every installation of the software

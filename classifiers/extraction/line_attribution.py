@@ -220,7 +220,7 @@ class LineAttribution:
         """By host, the rank with device 0, where the ranks of a host follow its devices."""
         text = self._both_ends()
         found = list(_NCCL_RANK.finditer(text)) if " cudaDev " in text else []
-        largest = max((int(one["size"]) for one in found), default=0)  # smaller groups number their members anew
+        largest = max((int(one["size"]) for one in found), default=0)  # smaller groups number their members from 0
         offsets: dict[str, set[int]] = {}
         for one in found:
             if int(one["size"]) == largest:

@@ -38,7 +38,7 @@ OBJECTION_RULES: tuple[Rule, ...] = (
 )
 # Evaluated last: whether the resubmit may happen automatically.
 CONSENT_RULES: tuple[Rule, ...] = (OwnRetrier(), ArrayTask(), Dependents(), Consent(), KillSwitch())
-_SUBMITTED_ANEW = frozenset({"kubernetes", "ray"})  # schedulers
+_SUBMITTED_AGAIN = frozenset({"kubernetes", "ray"})  # schedulers
 
 
 def decide(context: RuleContext, trace: Trace | None = None) -> DecisionState:
@@ -149,7 +149,7 @@ def action(
 ) -> Action:
     """The action of the hook. A job of Kubernetes or Ray cannot be restarted, so a new one is created from it."""
     return Action(
-        kind="submit" if context.job.scheduler in _SUBMITTED_ANEW else "requeue",
+        kind="submit" if context.job.scheduler in _SUBMITTED_AGAIN else "requeue",
         plan=context.plan,
         exclude_nodes=context.excluded_nodes,
         resume_from=checkpoint,

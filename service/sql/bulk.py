@@ -53,7 +53,7 @@ def row_in(connection: Connection, columns: Sequence[ColumnElement[Any]], rows: 
 def one_of(connection: Connection, column: ColumnElement[str], values: Collection[str]) -> ColumnElement[bool]:
     """The condition that a text column has one of some values.
 
-    PostgreSQL gets them as one parameter: a list of parameters is written into the statement anew each time.
+    PostgreSQL gets them as one parameter: a list of parameters is written into the statement each time.
     """
     if is_postgres(connection):
         return column == any_(literal(list(values), postgresql.ARRAY(String)))

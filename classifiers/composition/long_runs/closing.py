@@ -43,41 +43,43 @@ def _torchrun(run: Run, over: Ends) -> None:
                 stamp = f"{run.stamp(begin, rank):%m%d %H:%M:%S}.000000"
                 where = "torch/distributed/elastic/multiprocessing/api.py:897"
                 text = f"W{stamp} {agent} {where}] Sending process {run.pids[rank]} closing signal SIGTERM"
-                run.say(begin, None, text, host=host)
+                run.add_lines(begin, None, text, host=host)
         failures = [
             (run.stamp(at, rank), rank, run.local[rank], run.pids[rank], over.codes[rank])
             for at, rank in on_host[: rng.randint(1, 8)]
         ]
         report = launcher_reports.torchrun(run.stamp(begin, on_host[0][1]), script, host, failures, agent, py)
-        run.say(begin + 0.2, None, "\n".join(report), host=host)
+        run.add_lines(begin + 0.2, None, "\n".join(report), host=host)
 
 
 def _srun(run: Run, over: Ends) -> None:
     if run.kind.how == "lost":
         words = f"srun: error: Node failure on {run.hosts[run.root]}\nsrun: Job step aborted: Waiting up to 32 seconds."
-        run.say(over.at - 0.5, None, words)
+        run.add_lines(over.at - 0.5, None, words)
         return
     deaths = [(rank, run.hosts[rank], over.codes[rank]) for _, rank in over.seen]
     deaths += [(rank, run.hosts[rank], -15) for rank in range(run.size) if over.codes[rank] == -15][:3]
     head = launcher_reports.srun(run.synthetic.get("job"), deaths, run.stamp(over.at, None))
-    run.say(over.seen[0][0] + 0.2, None, head[0])
-    run.say(over.at, None, "\n".join(head[1:]))
+    run.add_lines(over.seen[0][0] + 0.2, None, head[0])
+    run.add_lines(over.at, None, "\n".join(head[1:]))
 
 
 def _mpirun(run: Run, over: Ends) -> None:
     first = over.first
     text = "\n".join(launcher_reports.mpirun(first, run.pids[first], run.hosts[first], over.codes[first], run.rng))
-    run.say(over.at, None, text.replace("mpirun", "prterun") if run.launcher == "prterun-tag" else text)
+    run.add_lines(over.at, None, text.replace("mpirun", "prterun") if run.launcher == "prterun-tag" else text)
 
 
 def _mpich(run: Run, over: Ends) -> None:
     first = over.first
-    run.say(over.at, None, "\n".join(launcher_reports.mpich(run.pids[first], run.hosts[first], over.codes[first])))
+    run.add_lines(
+        over.at, None, "\n".join(launcher_reports.mpich(run.pids[first], run.hosts[first], over.codes[first]))
+    )
 
 
 def _horovodrun(run: Run, over: Ends) -> None:
     others = [rank for _, rank in over.seen[1:4]]
-    run.say(over.at, None, "\n".join(launcher_reports.horovodrun(over.first, others, over.codes[over.first])))
+    run.add_lines(over.at, None, "\n".join(launcher_reports.horovodrun(over.first, others, over.codes[over.first])))
 
 
 def _deepspeed(run: Run, over: Ends) -> None:
@@ -85,7 +87,7 @@ def _deepspeed(run: Run, over: Ends) -> None:
     pids = [run.pids[rank] for rank in range(run.size) if run.hosts[rank] == run.hosts[first]]
     py, script = run.synthetic.get("py"), run.synthetic.get("script")
     words = launcher_reports.deepspeed(run.stamp(over.at, None), pids, py, script, run.local[first], over.codes[first])
-    run.say(over.at, None, "\n".join(words))
+    run.add_lines(over.at, None, "\n".join(words))
 
 
 def _ray(run: Run, over: Ends) -> None:
@@ -103,7 +105,7 @@ def _ray(run: Run, over: Ends) -> None:
             "ray.exceptions.RayTaskError(RuntimeError): ray::_RayTrainWorker__execute.get_next() "
             f"(pid={run.pids[first]}, ip={run.ips[first]}, actor_id={hexa})"
         )
-    run.say(over.at, None, words)
+    run.add_lines(over.at, None, words)
 
 
 _REPORTERS: Mapping[str, Callable[[Run, Ends], None]] = {

@@ -24,14 +24,14 @@ def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
     steps, pace = min(most, rng.choice(STEPS)), rng.choice([0.2, 0.8, 3.0, 12.0])
     if run.size > 8:
         steps = min(steps, 400)
-    at = timeline.live(run, steps, pace)
+    at = timeline.add_training(run, steps, pace)
     node_lines = _fail(run, at, pace)
     if kind.how == "lost":
         failed = {rank for rank in range(run.size) if run.hosts[rank] == run.hosts[run.root]}
         run.root = min(failed)
     else:
         failed = {run.root}
-    end, codes, seen = _aftermath(run, at, failed)
+    end, codes, seen = _add_reactions(run, at, failed)
     if seen:
         closing.close(run, closing.Ends(end, codes, seen))
     event, root_line = _write(run, at)
@@ -67,14 +67,14 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
     synthetic.now = run.stamp(at, run.root)
     node = [synthetic.fill(kind.node)] if kind.node else []
     if kind.before:
-        run.say(at, run.root, synthetic.fill(kind.before))
+        run.add_lines(at, run.root, synthetic.fill(kind.before))
         if kind.how == "slow":
             for number in range(1, 4):
-                run.say(at + 20 * number, run.root, synthetic.fill(kind.before))
+                run.add_lines(at + 20 * number, run.root, synthetic.fill(kind.before))
     if kind.texts:
         text = rng.choice(kind.texts).strip("\n")
         tagged = run.framework in {"pytorch", "gloo", "deepspeed", "ray"} and rng.random() < 0.5
-        trace = timeline.trace_of(run, tagged=tagged)
+        trace = timeline.traceback_lines(run, tagged=tagged)
         mark = f"[rank{run.root}]: " if tagged else ""
         lines: list[str] = []
         for raw in [*trace, ">>" + text] if kind.trace else text.split("\n"):
@@ -86,13 +86,13 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
                 lines.append(raw if raw in trace else mark * raw.startswith("Runtime") + synthetic.fill(raw))
         for line in lines:
             first = line.startswith(">>")
-            run.say(at, run.root, line.removeprefix(">>"), is_root=first)
+            run.add_lines(at, run.root, line.removeprefix(">>"), is_root=first)
             at += timeline.PER_LINE * rng.uniform(0.2, 2)
     del pace
     return node
 
 
-def _aftermath(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
+def _add_reactions(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
     """Add the reactions of other ranks. Returns the time of the end, exit codes, and (time, rank) of each end."""
     rng, how = run.rng, run.kind.how
     waits = how in {"hang", "slow"} or (how == "lost" and rng.random() < 0.7)
@@ -103,7 +103,7 @@ def _aftermath(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, 
         seen = []
     others = [rank for rank in range(run.size) if rank not in failed]
     reactions = timeline.templates()["reactions"]
-    text = rng.choice(timeline.noticing(run.framework, waited=waits))
+    text = rng.choice(timeline.lost_peer_messages(run.framework, waited=waits))
     tmo = rng.choice([30, 60, 600, 1800]) if run.framework == "gloo" else rng.choice([600, 1800, 1800, 300])
     if waits and run.framework in {"jax", "tensorflow"}:
         tmo = rng.choice([60, 100, 300])
@@ -112,7 +112,7 @@ def _aftermath(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, 
         delay = rng.choice([10, 100])
     if waits and run.framework == "horovod":
         for number in range(1, rng.randint(3, 12)):
-            run.say(
+            run.add_lines(
                 at + 60 * number,
                 0 if 0 not in failed else min(others),
                 run.fill(reactions["stall"], at + 60 * number, 0),
@@ -133,11 +133,11 @@ def _aftermath(run: Run, at: float, failed: set[int]) -> tuple[float, dict[int, 
         if text == reactions["timeout_new"] and place and rng.random() < 0.3:
             reaction, when = reactions["dump"], when + 0.5
         if text == reactions["jax"] and rank == 0:
-            run.say(when - 0.2, rank, run.fill(reactions["jax_leader"], when - 0.2, rank))
+            run.add_lines(when - 0.2, rank, run.fill(reactions["jax_leader"], when - 0.2, rank))
         if reaction:
             tag = f"[rank{rank}]: " if seq % 2 else ""
             reaction = run.fill(reaction, when, rank, **shared, tag=tag, ran=tmo * 1000 + rng.randint(2, 900))
-            last = max(last, run.say(when, rank, reaction))
+            last = max(last, run.add_lines(when, rank, reaction))
         codes[rank] = -6 if reaction and run.framework != "gloo" and waits else 1 if reaction else -15
         seen.append((when + rng.uniform(0.05, 1), rank))
     for rank in others:

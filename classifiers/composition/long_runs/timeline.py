@@ -23,7 +23,7 @@ def templates() -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / "routine_lines.toml").read_text(encoding="utf-8"))
 
 
-def noticing(framework: str, *, waited: bool) -> list[str]:
+def lost_peer_messages(framework: str, *, waited: bool) -> list[str]:
     """Return the messages of a framework's ranks when a peer has ended or, with `waited`, does not answer."""
     data = templates()
     names = data["waited" if waited else "closed"][framework]
@@ -101,7 +101,9 @@ class Run:
         """Return the time of the clock of a rank's node."""
         return self.begin + timedelta(seconds=at + (self.skew[rank] if rank is not None else 0))
 
-    def say(self, at: float, rank: int | None, text: str, *, is_root: bool = False, host: str | None = None) -> float:
+    def add_lines(
+        self, at: float, rank: int | None, text: str, *, is_root: bool = False, host: str | None = None
+    ) -> float:
         """Add the lines of a text, starting at a time. Returns the time after the last line."""
         for line in text.split("\n"):
             self.lines.append(Line(at, rank, line, is_root=is_root, host=host))
@@ -155,7 +157,7 @@ def draw(kind: Kind, framework: str, launcher: str, synthetic: SyntheticValues) 
     return run
 
 
-def live(run: Run, steps: int, pace: float) -> float:
+def add_training(run: Run, steps: int, pace: float) -> float:
     """Compose start and training. Returns the time of the failure."""
     rng = run.rng
     scene = "pytorch" if run.framework == "gloo" else run.framework
@@ -166,15 +168,15 @@ def live(run: Run, steps: int, pace: float) -> float:
     for rank in range(run.size):
         when = rng.uniform(0, 3)
         for text in rng.sample(starting, min(len(starting), rng.randint(0, 3))):
-            when = run.say(when, rank, run.fill(text, when, rank)) + rng.uniform(0, 1)
+            when = run.add_lines(when, rank, run.fill(text, when, rank)) + rng.uniform(0, 1)
         if scene in {"pytorch", "deepspeed"} and run.framework != "gloo" and chatty < 0.4:
             for text in templates()["nccl"]:
-                when = run.say(when, rank, run.fill(text, when, rank))
+                when = run.add_lines(when, rank, run.fill(text, when, rank))
         if run.launcher == "ray":
             words = f"Setting up process group for: env:// [rank={rank}, world_size={run.size}]"
-            when = run.say(when, rank, words) if rank == 0 or rng.random() < 0.7 else when
+            when = run.add_lines(when, rank, words) if rank == 0 or rng.random() < 0.7 else when
         elif rng.random() < 0.5 and (style.everyone or rank == 0):
-            run.say(
+            run.add_lines(
                 when, rank, style.line(run.stamp(when, rank), rank, run.pids[rank], f"rank {rank} of {run.size} ready")
             )
         at = max(at, when)
@@ -185,16 +187,16 @@ def live(run: Run, steps: int, pace: float) -> float:
         for rank in logging_ranks:
             when = at + rng.uniform(0, min(pace, 0.2))
             words = style.step(rng, first + number, first + steps + 900)
-            run.say(when, rank, style.line(run.stamp(when, rank), rank, run.pids[rank], words))
+            run.add_lines(when, rank, style.line(run.stamp(when, rank), rank, run.pids[rank], words))
         if rng.random() < 0.02:
             rank = rng.randrange(run.size)
             text = run.fill(rng.choice(templates()["harmless"]), at, rank)
-            run.say(at + 0.01, rank, style.line(run.stamp(at, rank), rank, run.pids[rank], text))
+            run.add_lines(at + 0.01, rank, style.line(run.stamp(at, rank), rank, run.pids[rank], text))
     run.synthetic.known["step"] = str(first + steps)
     return at + pace * rng.uniform(0.1, 0.9)
 
 
-def trace_of(run: Run, *, tagged: bool) -> list[str]:
+def traceback_lines(run: Run, *, tagged: bool) -> list[str]:
     """Return the lines of a traceback without the last line."""
     rng, get = run.rng, run.synthetic.get
     mark = f"[rank{run.root}]: " if tagged else ""

@@ -36,7 +36,7 @@ _REQUEUED: Final = re.compile(
     r"(?:PREEMPTION|NODE FAILURE|JOB REQUEUE)\b[^\n]*"
 )
 _REQUEUED_WORDS: Final = " DUE TO "
-# Judgement: of the first lines of a log so many, and so long ones, come again where its script begins anew.
+# Judgement: of the first lines of a log so many, and so long ones, come again where its script begins again.
 _FIRST_LINES: Final = 30
 _TELLING_LENGTH: Final = 10
 _FEWEST_AGAIN: Final = 2
@@ -281,7 +281,7 @@ def last_attempt_since(text: str) -> float | None:
 def _begin_after_requeue(text: str) -> tuple[int, float | None]:
     """Where the log goes on after the scheduler took the job back, and when that was; 0 and None without.
 
-    The batch script begins anew: it prints the first lines of the log again.
+    The batch script begins again: it prints the first lines of the log again.
     """
     if _REQUEUED_WORDS not in text:
         return 0, None

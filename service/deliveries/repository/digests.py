@@ -32,7 +32,7 @@ class DigestRepository(TimedReader):
         bulk.insert_new(self._connection, digests, {**row, "at": utc(self._clock.now())})
 
     def last_until_now(self, endpoint: str, keys: Collection[str]) -> Mapping[str, datetime]:
-        """As `last`; a time that is still to come, because the clock was set back, is stored anew as now."""
+        """As `last`; a time that is still to come, because the clock was set back, is stored again as now."""
         now, last = utc(self._clock.now()), dict(self.last(endpoint, keys))
         for key in [key for key, at in last.items() if at > now]:
             self.record_sent(endpoint, key)

@@ -107,7 +107,7 @@ class DecisionReader(Reader):
         return None if low is None else (low, high)
 
     def read(self, low: int, high: int, since: datetime | None = None) -> Iterator[StoredDecision]:
-        """The decisions on failures from `low` to `high` (inclusive), ordered by failure and thereby by time."""
+        """The decisions on failures from `low` to `high` (inclusive), in the order of the failures and so of time."""
         wanted: Select[Any] = (
             select(
                 advice_history.c.failure_id,
