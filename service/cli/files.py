@@ -67,7 +67,7 @@ def read_token(path: Path) -> str:
         token = path.read_text(encoding="ascii").strip()
     except OSError as error:
         raise ConfigurationError(f"--token-file: {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
+    except ValueError:
         token = ""
     if not token or not token.isprintable() or " " in token:
         raise ConfigurationError(f"--token-file: {path}: expected one API token and nothing else")

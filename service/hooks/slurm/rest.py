@@ -52,7 +52,7 @@ class SlurmRest:
         self._warned: set[str] = set()
 
     def job(self, job_id: str) -> SlurmJob | None:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         answer = self._ask("GET", f"job/{number(job_id)}")
         if answer is None:
             return None
@@ -63,7 +63,7 @@ class SlurmRest:
         return next((one for one in found if one.job_id == job_id or str(one.raw.get("job_id")) == job_id), None)
 
     def find(self, word: str) -> list[str]:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         answer = self._ask("GET", "jobs/") or {}
         found: list[str] = []
         for raw in answer.get("jobs") or ():
@@ -72,11 +72,11 @@ class SlurmRest:
         return found
 
     def failed_jobs(self) -> list[tuple[str, int]]:
-        """See `Slurm`; uses the commands, as do the scripts that need this value."""
+        """See `SlurmClient`; uses the commands, as do the scripts that need this value."""
         return self._commands.failed_jobs()
 
     def nodes(self) -> dict[str, frozenset[str]]:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         found: dict[str, set[str]] = {}
         for raw in (self._ask("GET", "nodes/") or {}).get("nodes") or ():
             for partition in raw.get("partitions") or ():
@@ -84,22 +84,22 @@ class SlurmRest:
         return {partition: frozenset(nodes) for partition, nodes in found.items()}
 
     def memory_s(self) -> int:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         self._instead("the configuration is read with scontrol: this API does not return it")
         return self._commands.memory_s()
 
     def script(self, job_id: str) -> str:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         self._instead("scripts are read with scontrol: this API does not return them")
         return self._commands.script(job_id)
 
     def requeue_on_hold(self, job_id: str) -> None:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         self._instead("jobs are requeued by scontrol: before Slurm 26.05 this API can't, and its way is not used")
         self._commands.requeue_on_hold(job_id)
 
     def update(self, job_id: str, changes: Mapping[str, str]) -> None:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         if "_" in number(job_id):
             self._instead("tasks of arrays are changed by scontrol: this API refuses to change one alone")
             self._commands.update(job_id, changes)
@@ -119,7 +119,7 @@ class SlurmRest:
             self._commands.update(job_id, changes)
 
     def release(self, job_id: str) -> None:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         if "_" in number(job_id):
             self._instead("tasks of arrays are released by scontrol: this API refuses to change one alone")
             self._commands.release(job_id)
@@ -131,7 +131,7 @@ class SlurmRest:
             self._commands.release(job_id)
 
     def submit(self, script: str, options: Sequence[str], *, folder: str = "", environment: bytes | None = None) -> str:
-        """See `Slurm`."""
+        """See `SlurmClient`."""
         for option in options:
             argument(option)
         try:
@@ -163,7 +163,7 @@ class SlurmRest:
         """Return the answer; None: slurmrestd knows no such job.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         if self._version is None:
             self._version = self._known_version()

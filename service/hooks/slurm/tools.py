@@ -65,7 +65,7 @@ class SlurmCommands:
         """Return one job as the controller knows it; None: the controller does not know it, or no longer.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         try:
             answer = self._json("scontrol", "show", "job", number(job_id), "--json")
@@ -83,7 +83,7 @@ class SlurmCommands:
         """Return the jobs, including ended jobs in memory, whose comment ends with `word`.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         output = self._run("squeue", *_OF_ALL, "--array", "--states=all", "--format=%i|%k")
         rows = (line.partition("|") for line in output.splitlines())
@@ -93,7 +93,7 @@ class SlurmCommands:
         """Return the failed jobs in memory, each with its number of restarts.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         wanted = "--Format=JobArrayID:64,RestartCnt:16"
         output = self._run("squeue", *_OF_ALL, "--array", f"--states={FAILED}", wanted)
@@ -106,7 +106,7 @@ class SlurmCommands:
         """Return the nodes of each partition.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         found: dict[str, set[str]] = {}
         for line in self._run("sinfo", *_OF_ALL, "--Node", "--format=%N|%R").splitlines():
@@ -118,7 +118,7 @@ class SlurmCommands:
         """Return how long the controller keeps an ended job: MinJobAge, in seconds.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         found = re.search(r"^MinJobAge\s*=\s*(\d+)", self._run("scontrol", "show", "config"), re.MULTILINE)
         return int(found[1]) if found else 300
@@ -127,7 +127,7 @@ class SlurmCommands:
         """Return the batch script of a job in memory; bytes that are not UTF-8 are lone surrogates, as in `submit`.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         return self._run("scontrol", "write", "batch_script", number(job_id), "-", errors="surrogateescape")
 
@@ -135,7 +135,7 @@ class SlurmCommands:
         """Requeue an ended job, on hold.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         self._run("scontrol", "requeuehold", number(job_id))
 
@@ -143,7 +143,7 @@ class SlurmCommands:
         """Change a pending job; the fields are named as in `scontrol update`.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         words = [f"{name}={argument(value)}" for name, value in changes.items()]
         self._run("scontrol", "update", f"JobId={number(job_id)}", *words)
@@ -152,7 +152,7 @@ class SlurmCommands:
         """Release a held job.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         self._run("scontrol", "release", number(job_id))
 
@@ -166,7 +166,7 @@ class SlurmCommands:
             environment: the job's variables, each `NAME=value` followed by a null byte; None: as the options specify.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see `Slurm`.
+            SchedulerUnavailable, SlurmRefused: see `SlurmClient`.
         """
         arguments = [argument(option) for option in options]
         if environment is None:
