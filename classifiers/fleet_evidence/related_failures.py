@@ -56,7 +56,7 @@ def _alike_of_others(verdict: Verdict, evidence: FleetEvidence, weights: Evidenc
         rule,
         _Finding(
             side="hardware" if cause.startswith("HW.") else "system",
-            weight=_surprise(rule, len(users), expected),
+            weight=_weight(rule, len(users), expected),
             cause=cause,
             count=len(users),
         ),
@@ -108,7 +108,7 @@ def _failures_on_node(evidence: FleetEvidence, weights: EvidenceWeights) -> list
         cause = max(causes, key=lambda code: (code.startswith("HW."), causes[code], code))
         finding = _Finding(
             side="hardware",
-            weight=_surprise(rule, len(jobs), expected),
+            weight=_weight(rule, len(jobs), expected),
             cause=cause if cause.startswith("HW.") else "",
             count=len(jobs),
             node=names[node],
@@ -118,7 +118,7 @@ def _failures_on_node(evidence: FleetEvidence, weights: EvidenceWeights) -> list
     return lines
 
 
-def _surprise(rule: RelatedFailureRule, count: int, expected: float) -> float:
+def _weight(rule: RelatedFailureRule, count: int, expected: float) -> float:
     """The weight of so many failures (nats) where so many are expected anyway."""
     return max(0.0, min(rule.cap, math.log(rule.sensitivity / max(_at_least(count, expected), _LEAST_CHANCE))))
 

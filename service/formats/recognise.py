@@ -35,7 +35,7 @@ EXPECTED = (
     "a Kubernetes Pod, Job, JobSet, PyTorchJob, TrainJob or RayJob, or a Ray job (entrypoint)"
 )
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_MENDED = str.maketrans({"\x00": "\ufffd"})
+_REPLACEMENTS = str.maketrans({"\x00": "\ufffd"})
 
 
 def parse(
@@ -125,7 +125,7 @@ def _repaired(value: Any) -> Any:
     """Replace null characters (invalid in PostgreSQL) and lone surrogates (invalid in UTF-8) by U+FFFD."""
     if isinstance(value, str):
         if "\x00" in value:
-            value = value.translate(_MENDED)
+            value = value.translate(_REPLACEMENTS)
         if not value.isascii():
             value = _without_surrogates(value)
         return value

@@ -7,7 +7,7 @@ from service.db.session import Store, UnitOfWork
 from service.groups.records import GroupRow, NewState
 from service.groups.states import GroupAssessment, assess, levels
 
-_BITES = 50  # failures per call; the next call counts the rest
+_TRANSACTIONS = 50  # of one call; the next call counts the rest
 SERVICE = "Faultline"
 _TEXTS = {
     "escalating": "escalating: {recent} failures in the last {hours:g} hours, about {expected:.1f} were to be expected",
@@ -18,7 +18,7 @@ _TEXTS = {
 
 
 class GroupCountUpdater:
-    """Called periodically besides the consumer or the server, in any number of processes."""
+    """Called periodically by workers and servers, in any number of processes."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class GroupCountUpdater:
             Unavailable: the database does not answer; completed transactions remain.
         """
         seen = 0
-        for _ in range(_BITES):
+        for _ in range(_TRANSACTIONS):
             with self._store.unit_of_work() as work:
                 changed = work.groups.fold()
                 if changed is None:

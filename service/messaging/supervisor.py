@@ -84,15 +84,15 @@ class Supervisor:
         if exitcode in self._fatal_codes:
             return exitcode
         now = time.monotonic()
-        lived = now - member.began
-        if lived > SETTLED_S:
+        ran_s = now - member.began
+        if ran_s > SETTLED_S:
             member.backoff.reset()
         member.deaths.append(now)
         often = len(member.deaths) > MAX_KILLS and now - member.deaths[0] < KILL_WINDOW_S
         killed = exitcode < 0
         pause = 0.0 if killed and not often else member.backoff.next()
         how = f"was ended by signal {-exitcode} ({signal.strsignal(-exitcode)})" if killed else f"ended with {exitcode}"
-        log.warning("process %d %s after %.0f s and is started again in %.1f s", member.number, how, lived, pause)
+        log.warning("process %d %s after %.0f s and is started again in %.1f s", member.number, how, ran_s, pause)
         later.append((now + pause, member))
         return 0
 

@@ -26,7 +26,7 @@ PRIOR_EVERY = timedelta(hours=1)
 
 
 class NodeStatisticsUpdater:
-    """Runs periodically besides the consumer, in one process at a time."""
+    """Called periodically by workers and servers; one process at a time does the work."""
 
     def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
         self._store = store

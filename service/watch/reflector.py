@@ -131,7 +131,7 @@ def _listed(api: Api, of: Collection) -> Iterator[Observation]:
             query["limit"] = max(1, query["limit"] // 8)
             continue
         for obj in page.get("items") or ():
-            yield Observation("listed", of, _kinded(obj, of))
+            yield Observation("listed", of, _with_kind(obj, of))
         meta = page.get("metadata") or {}
         query["continue"] = meta.get("continue")
         if not query["continue"]:
@@ -153,10 +153,10 @@ def _watched(api: Api, of: Collection, version: str) -> Iterator[Observation]:
             continue
         at = (obj.get("metadata") or {}).get("resourceVersion")
         what: ObservationKind = {"BOOKMARK": "bookmark", "DELETED": "deleted"}.get(str(change.get("type")), "changed")  # type: ignore[assignment]
-        yield Observation(what, of, _kinded(obj, of), at if isinstance(at, str) else None)
+        yield Observation(what, of, _with_kind(obj, of), at if isinstance(at, str) else None)
 
 
-def _kinded(obj: Object, of: Collection) -> Object:
+def _with_kind(obj: Object, of: Collection) -> Object:
     """Add kind and API version, which the entries of a list do not contain."""
     obj.setdefault("kind", of.kind)
     obj.setdefault("apiVersion", of.group)

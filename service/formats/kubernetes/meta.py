@@ -39,7 +39,7 @@ _PAST_DEADLINE = "was active longer than specified deadline"
 _POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 _OWN_PREFIX = "faultline/"
 # A queueing controller creates jobs suspended; a suspension later than this after creation stopped a running job.
-SUSPENDED_AT_BIRTH = timedelta(seconds=10)
+SUSPENDED_AT_CREATION = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ def stopped_midway(meta: Meta, suspended: Condition | None) -> bool:
     """Return whether `Suspended` stopped a running job, as opposed to a job that waits in a queue."""
     if suspended is None or suspended.at is None or meta.created_at is None:
         return False
-    return suspended.at - meta.created_at > SUSPENDED_AT_BIRTH
+    return suspended.at - meta.created_at > SUSPENDED_AT_CREATION
 
 
 def last_change(obj: Mapping[str, Any], meta: Meta) -> datetime | None:

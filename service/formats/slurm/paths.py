@@ -15,7 +15,7 @@ from service.formats import field_reading
 
 _PATTERN = re.compile(r"%(\d{0,3})([A-Za-z%])")
 _WIDEST = 10  # sbatch(1): larger widths are reduced to this
-_NOWHERE = frozenset({"/dev/null", "(null)"})
+_DISCARDED = frozenset({"/dev/null", "(null)"})
 # PATH_MAX of Linux, and more than a name has: 300,000 patterns of a long name would make gigabytes of 600 KB.
 _LONGEST_PATH = 4_096
 _LONGEST_NAME = 1_024
@@ -35,7 +35,7 @@ def log_refs(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Se
     work_dir = field_reading.text(record, "work_dir")
     refs: list[dict[str, Any]] = []
     for stream, template in streams:
-        if template is None or template in _NOWHERE:
+        if template is None or template in _DISCARDED:
             continue
         ref: dict[str, Any] = {"stream": stream, "node": nodes[0] if nodes else None}
         path, unknown = expand(template[: _LONGEST_PATH + 1], known)

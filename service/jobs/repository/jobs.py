@@ -290,7 +290,7 @@ class JobRepository(JobReader):
         ):
             stored[key] = (row_id, bytes(digest), failure_id)
         outcomes: list[JobOutcome] = []
-        clashes: dict[int, int] = {}
+        conflicts: dict[int, int] = {}
         for position, (job, key) in enumerate(zip(new, keys, strict=True)):
             if first[key] == position and key in inserted:
                 row_id = inserted[key]
@@ -309,11 +309,11 @@ class JobRepository(JobReader):
             if digest == job.digest:
                 outcomes.append(JobOutcome("duplicate", row_id, failure_id))
             else:
-                clashes[row_id] = clashes.get(row_id, 0) + 1
+                conflicts[row_id] = conflicts.get(row_id, 0) + 1
                 outcomes.append(JobOutcome("conflict", row_id, failure_id))
-        for row_id in sorted(clashes):
+        for row_id in sorted(conflicts):
             self._connection.execute(
-                update(jobs).where(jobs.c.id == row_id).values(conflicts=jobs.c.conflicts + clashes[row_id])
+                update(jobs).where(jobs.c.id == row_id).values(conflicts=jobs.c.conflicts + conflicts[row_id])
             )
         return outcomes
 

@@ -55,8 +55,8 @@ def read_record(batch: Any) -> Any:
         CorruptRecordError, IndexError: it is no record.
     """
     try:
-        crowded = None if batch.is_control_batch else _without_headers(batch)
-        return _read_record(batch) if crowded is None else crowded
+        found = None if batch.is_control_batch else _without_headers(batch)
+        return _read_record(batch) if found is None else found
     except UnicodeDecodeError:
         batch._buffer = _AnyText(batch._buffer)  # noqa: SLF001 - once a batch, as reading it is slower
         return _read_record(batch)

@@ -61,7 +61,7 @@ LAG_MS = 2_000
 CLOSE_MS = 5_000
 HEARTBEAT_MS = 3_000
 # A record that this many new clients in a row could not decode is permanently undecodable.
-STUMBLES = 4
+UNDECODABLE_TRIES = 4
 # Maximum delay until new partitions and topics are discovered.
 METADATA_MS = 30_000
 
@@ -109,7 +109,7 @@ class KafkaSource:
         self._epochs: dict[TopicPartition, int] = {}
         self._paused = False
         self._fenced = False
-        self._stumbles = 0
+        self._undecodable = 0
 
     def poll(self, max_records: int, timeout_s: float) -> list[Record]:
         """See `Source.poll`."""
@@ -124,15 +124,15 @@ class KafkaSource:
         except Unavailable as error:
             where = self._positions()
             self._drop()
-            self._stumbles = self._stumbles + 1 if is_undecodable(error.__cause__) else 0
-            if self._stumbles >= STUMBLES:
+            self._undecodable = self._undecodable + 1 if is_undecodable(error.__cause__) else 0
+            if self._undecodable >= UNDECODABLE_TRIES:
                 raise ConfigurationError(
                     f"a record can't be decoded by Kafka's client: {error.detail}. It is at or after one of {where};"
                     f" nothing after it is read until group {self._config.group_id} is set past it"
                     " (kafka-consumer-groups --reset-offsets)"
                 ) from error
             raise
-        self._stumbles = 0
+        self._undecodable = 0
         records: list[Record] = []
         for partition, found in fetched.items():
             if self._paused:
