@@ -67,7 +67,7 @@ from service.web.services import Services as WebServices
 
 
 @dataclass
-class Services:
+class ProcessServices:
     """The services of one process; each is created once, on first access.
 
     Raises (on access):
@@ -384,6 +384,6 @@ class Services:
                 self.store.close()
 
 
-def build(settings: Settings, clock: Clock | None = None) -> Services:
+def build(settings: Settings, clock: Clock | None = None) -> ProcessServices:
     """Create the services of one process."""
-    return Services(settings, clock or SystemClock())
+    return ProcessServices(settings, clock or SystemClock())

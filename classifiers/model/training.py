@@ -35,7 +35,7 @@ _OUTLOOKS: Final = ("helps", "helps_elsewhere", "after_repair", "futile")
 
 
 @dataclass(slots=True)
-class Report:
+class TrainingReport:
     """Figures of a training run: counts, classes with few cases, seconds by step, shares right on held-out kinds."""
 
     cases: int = 0
@@ -53,7 +53,7 @@ def train(
     seed: int = 0,
     now: datetime | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> tuple[Model, Report]:
+) -> tuple[Model, TrainingReport]:
     """A model of the cases and the catalogue's examples, with a report.
 
     Args:
@@ -65,7 +65,7 @@ def train(
     """
     cases = labelled_cases.ordered(cases)
     entries = catalogue or signatures.packaged()
-    report = Report(cases=len(cases), kinds=len({case.kind for case in cases}), weak=weak_classes(cases))
+    report = TrainingReport(cases=len(cases), kinds=len({case.kind for case in cases}), weak=weak_classes(cases))
     with _timed(report, "reading"):
         table = table_for(cases, entries, seed)
     report.samples = len(table.samples)
@@ -141,7 +141,7 @@ def weak_classes(cases: Iterable[LabelledCase]) -> dict[str, dict[str, int]]:
 
 
 @contextmanager
-def _timed(report: Report, step: str) -> Iterator[None]:
+def _timed(report: TrainingReport, step: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     report.seconds[step] = time.monotonic() - began

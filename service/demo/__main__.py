@@ -113,14 +113,14 @@ def main() -> int:
         services.close()
 
 
-def publish(services: compose.Services) -> list[str]:
+def publish(services: compose.ProcessServices) -> list[str]:
     """Publish the reports of the completed weeks, oldest first; return their names."""
     now = services.clock.now()
     this = weeks.of(now, services.zone)
     return [services.reports.publish(this.earlier(back)).week for back in range(WEEKS, 0, -1)]
 
 
-def servers(services: compose.Services, port: int) -> list[uvicorn.Server]:
+def servers(services: compose.ProcessServices, port: int) -> list[uvicorn.Server]:
     """The pages for an operator, and on the next port, unless it is in use, as the owner of some jobs sees them."""
     web = services.web()
     apps = [create_app(web)]
@@ -133,7 +133,7 @@ def servers(services: compose.Services, port: int) -> list[uvicorn.Server]:
     ]
 
 
-def run(services: compose.Services, clock: StoryClock, now: datetime, port: int, mails: mailbox.Mailbox) -> int:
+def run(services: compose.ProcessServices, clock: StoryClock, now: datetime, port: int, mails: mailbox.Mailbox) -> int:
     """Play the month, serve the pages, and go on live."""
     services.store.upgrade()
     announce("database created and migrated")

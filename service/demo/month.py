@@ -41,7 +41,9 @@ class Month:
         simulation: the cluster.
     """
 
-    def __init__(self, services: compose.Services, clock: StoryClock, story: Story, simulation: Simulation) -> None:
+    def __init__(
+        self, services: compose.ProcessServices, clock: StoryClock, story: Story, simulation: Simulation
+    ) -> None:
         self.stored = 0
         self._services = services
         self._clock = clock

@@ -39,7 +39,7 @@ class Summary:
         return ", ".join(f"{self.counts[name]} {name}" for name in names)
 
 
-class Replay:
+class FileReplay:
     """Stores the lines of files in batches.
 
     Args:

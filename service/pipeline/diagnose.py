@@ -87,10 +87,6 @@ class Diagnose:
         self._good_runs = good_runs
 
     def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
-        """Handle a batch; see `handle`."""
-        return self.handle(events, dead)
-
-    def handle(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         """Diagnose and store a batch in one transaction; returns after the commit.
 
         Raises:

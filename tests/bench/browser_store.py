@@ -76,7 +76,7 @@ def fill(folder: Path) -> str:
     return url
 
 
-def _add_long_logs(services: compose.Services, folder: Path, now: datetime) -> None:
+def _add_long_logs(services: compose.ProcessServices, folder: Path, now: datetime) -> None:
     """Store a failure with the three logs; the first goes with the event, the second is a file."""
     short = "\n".join(".#"[number % 2] for number in range(LINES - 1))
     file = folder / "usual.log"
@@ -105,7 +105,7 @@ def _add_long_logs(services: compose.Services, folder: Path, now: datetime) -> N
     services.group_count_updater()
 
 
-def _act_as_people(services: compose.Services) -> None:
+def _act_as_people(services: compose.ProcessServices) -> None:
     """A person confirms the largest group, an audit sample is drawn, and a site layer waits for its release."""
     with services.store.reading() as reading:
         largest = max(reading.groups.page(GroupFilter(), limit=500).items, key=lambda group: group.failures)

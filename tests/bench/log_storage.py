@@ -104,6 +104,6 @@ def _storages(stack: ExitStack, folder: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _seconds(services: compose.Services) -> float:
+def _seconds(services: compose.ProcessServices) -> float:
     found = services.telemetry.registry.get_sample_value("faultline_stage_seconds_sum", {"stage": "log_storage"})
     return found or 0.0

@@ -17,7 +17,7 @@ FUNCTIONS = (
     ("evidence from the fleet", "service.pipeline.classification", "refine"),
     ("evidence from the fleet", "service.pipeline.classification", "in_context"),
     ("advice with its history", "service.automation.service", "Automation.advise"),
-    ("store", "service.pipeline.diagnose", "Diagnose.handle"),
+    ("store", "service.pipeline.diagnose", "Diagnose.__call__"),
 )
 OTHER = "other threads and the loop"
 

@@ -24,7 +24,7 @@ from service.contracts.event import JobCompletion
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchOutcome
-from service.messaging.file_replay import Replay
+from service.messaging.file_replay import FileReplay
 from service.pipeline.diagnosis_tools import DiagnosisTools
 from service.recommend import policy
 from service.web.services import Services
@@ -286,7 +286,7 @@ def test_a_planted_secret_is_nowhere(client: TestClient, world: World, root: Pat
     }  # fmt: skip
     answers = [orjson.dumps(post(client, event_, bad, slurm, query="?wait=verdict"))]
     (tmp_path / "events.jsonl").write_bytes(lines(bad, b'{"x": "' + result.encode() + b'"', event_ | {"job_id": "2"}))
-    Replay(recognise.parse, world.services.ingest, clock=world.clock).run([str(tmp_path / "events.jsonl")])
+    FileReplay(recognise.parse, world.services.ingest, clock=world.clock).run([str(tmp_path / "events.jsonl")])
     (tmp_path / "events.jsonl").unlink()
     letters = client.get("/api/v1/dead-letters").json()["items"]
     answers += [client.post(f"/api/v1/dead-letters/{letter['id']}:resend").content for letter in letters]

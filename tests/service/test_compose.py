@@ -10,7 +10,7 @@ from service import compose, settings
 from service.errors import ConfigurationError
 
 
-def build(tmp_path: Path, **environ: str) -> compose.Services:
+def build(tmp_path: Path, **environ: str) -> compose.ProcessServices:
     return compose.build(settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{tmp_path}/x.sqlite3", **environ}))
 
 

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         services.close()
 
 
-def _export(services: compose.Services, args: argparse.Namespace) -> int:
+def _export(services: compose.ProcessServices, args: argparse.Namespace) -> int:
     if args.golden and args.no_golden:
         raise InvalidInput("--golden and --no-golden: expected one of them at most")
     count = 0
@@ -73,7 +73,7 @@ def _export(services: compose.Services, args: argparse.Namespace) -> int:
     return 0
 
 
-def _undo(services: compose.Services, who: str, since: str, *, learn: bool) -> int:
+def _undo(services: compose.ProcessServices, who: str, since: str, *, learn: bool) -> int:
     try:
         start = datetime.fromisoformat(since)
     except ValueError:
@@ -94,7 +94,7 @@ def _undo(services: compose.Services, who: str, since: str, *, learn: bool) -> i
     return exit_codes.OK
 
 
-def _import(services: compose.Services, file: str) -> int:
+def _import(services: compose.ProcessServices, file: str) -> int:
     done = label_export.import_labels(services.store, services.feedback, _lines(file), who=COMMAND_LINE)
     for problem in done.wrong:
         output.problem(problem)

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _on_layers(args: argparse.Namespace, services: compose.Services) -> bool:
+def _on_layers(args: argparse.Namespace, services: compose.ProcessServices) -> bool:
     """Carry out an action on site layers; False if it is none."""
     if args.action == "compare":
         model_registry.compare(services, args.first, args.second)

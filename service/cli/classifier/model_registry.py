@@ -21,7 +21,7 @@ from service.settings import Settings
 PREFIX = "site-"
 
 
-def layers(services: compose.Services) -> list[dict[str, Any]]:
+def layers(services: compose.ProcessServices) -> list[dict[str, Any]]:
     """The stored layers, newest first; none where there is no database with this schema."""
     try:
         services.store.check()
@@ -43,7 +43,7 @@ def layers(services: compose.Services) -> list[dict[str, Any]]:
         return []
 
 
-def show(services: compose.Services, layer_id: str) -> None:
+def show(services: compose.ProcessServices, layer_id: str) -> None:
     """Print a layer: what it rests on, the gate's result and its promotions.
 
     Raises:
@@ -78,7 +78,7 @@ def key_of(configured: Settings) -> bytes:
     return key
 
 
-def seal(services: compose.Services, layer_id: str) -> None:
+def seal(services: compose.ProcessServices, layer_id: str) -> None:
     """Seal a stored layer with the key; one that was promoted, and not refused, as one that may give verdicts.
 
     Raises:
@@ -97,7 +97,7 @@ def seal(services: compose.Services, layer_id: str) -> None:
     output.line(f"sealed: {layer_id}" + (", which may give verdicts" if accepted else f", decision {decision}"))
 
 
-def compare(services: compose.Services, first: str, second: str) -> None:
+def compare(services: compose.ProcessServices, first: str, second: str) -> None:
     """Print figures of two models on the packaged cases, the golden set and the newest stored failures.
 
     Raises:
@@ -124,7 +124,7 @@ def compare(services: compose.Services, first: str, second: str) -> None:
         output.line(text)
 
 
-def promote(services: compose.Services, layer_id: str) -> None:
+def promote(services: compose.ProcessServices, layer_id: str) -> None:
     """Put a layer in use.
 
     Raises:
@@ -136,7 +136,7 @@ def promote(services: compose.Services, layer_id: str) -> None:
     output.line(f"{layer_id} is in use in all processes within ten seconds")
 
 
-def rollback(services: compose.Services) -> None:
+def rollback(services: compose.ProcessServices) -> None:
     """Return to the layer before the one in use.
 
     Raises:
@@ -147,7 +147,7 @@ def rollback(services: compose.Services) -> None:
     output.line(f"{before} is in use again instead of {active}")
 
 
-def _layer(services: compose.Services, name: str) -> SiteLayer | None:
+def _layer(services: compose.ProcessServices, name: str) -> SiteLayer | None:
     if name == PACKAGED:
         return None
     with services.store.reading() as reading:

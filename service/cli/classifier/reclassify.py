@@ -121,7 +121,7 @@ def lines(done: Reclassified, *, dry_run: bool) -> list[str]:
     return found
 
 
-def _layer(services: compose.Services, name: str | None) -> str:
+def _layer(services: compose.ProcessServices, name: str | None) -> str:
     if name is not None:
         return name
     with services.store.reading() as reading:

@@ -52,7 +52,7 @@ class WorkerTask:
     rules: str
 
 
-def reclassification(services: compose.Services, layer: str) -> Reclassification:
+def reclassification(services: compose.ProcessServices, layer: str) -> Reclassification:
     """Classifies stored failures again with a layer.
 
     Raises:
@@ -102,7 +102,7 @@ def classify_on_worker(task: WorkerTask) -> Reclassified | None:
 
 
 def run(
-    services: compose.Services,
+    services: compose.ProcessServices,
     filters: FailureFilter,
     layer: str,
     scheduler: str,
@@ -171,7 +171,7 @@ def _finished(store: Store, run_id: int, firsts: Iterable[int]) -> Reclassified:
 
 
 def _results(
-    scheduler: str, todo: list[WorkerTask], services: compose.Services, per_second: float | None
+    scheduler: str, todo: list[WorkerTask], services: compose.ProcessServices, per_second: float | None
 ) -> Iterator[Reclassified | None]:
     """The result of each task, in the order in which they end."""
     try:
@@ -227,7 +227,7 @@ def _send(client: Any, waiting: list[WorkerTask], sent: dict[str, WorkerTask], r
 class _Pace:
     """Sends at most so many ids a second."""
 
-    def __init__(self, services: compose.Services, per_second: float | None) -> None:
+    def __init__(self, services: compose.ProcessServices, per_second: float | None) -> None:
         self._clock = services.clock
         self._per_second = per_second
         self._next = services.clock.monotonic()
@@ -241,7 +241,7 @@ class _Pace:
         self._next = max(self._next, now) + ids / self._per_second
 
 
-def _parts(layer: str) -> tuple[compose.Services, Reclassification]:
+def _parts(layer: str) -> tuple[compose.ProcessServices, Reclassification]:
     """The services of this process, and the classifier with a layer and the signatures that are in use now."""
     with _building:
         services = _services()
@@ -250,7 +250,7 @@ def _parts(layer: str) -> tuple[compose.Services, Reclassification]:
 
 
 @cache
-def _services() -> compose.Services:
+def _services() -> compose.ProcessServices:
     """Built once in each process; the settings are those of the worker."""
     services = compose.build(settings.read())
     services.store.check()

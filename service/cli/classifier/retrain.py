@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         services.close()
 
 
-def learn(services: compose.Services, *, promote: bool = True, as_json: bool = False) -> int:
+def learn(services: compose.ProcessServices, *, promote: bool = True, as_json: bool = False) -> int:
     """Retrain, and print the result; returns the exit code.
 
     Raises:

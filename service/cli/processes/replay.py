@@ -8,7 +8,7 @@ from service.cli import exit_codes, output
 from service.cli.files import check_readable
 from service.clock import Clock
 from service.formats import recognise
-from service.messaging.file_replay import Replay
+from service.messaging.file_replay import FileReplay
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         services.store.check()
         services.store.log_bodies.check()
         progress = None if args.quiet else _Progress(services.clock)
-        summary = Replay(
+        summary = FileReplay(
             recognise.parse, services.diagnose, clock=services.clock, cluster=args.cluster, progress=progress
         ).run(args.files)
     finally:

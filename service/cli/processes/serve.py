@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         parts.close()
 
 
-def _serve(parts: compose.Services, *, with_worker: bool) -> int:
+def _serve(parts: compose.ProcessServices, *, with_worker: bool) -> int:
     host, port = parts.settings.host, parts.settings.port
     start_checks.check(parts)
     if with_worker:
@@ -140,7 +140,7 @@ def bound(host: str, port: int) -> "Iterator[socket.socket]":
         yield listening
 
 
-def require_token(parts: compose.Services, host: str) -> None:
+def require_token(parts: compose.ProcessServices, host: str) -> None:
     """Check that the server listens on loopback only, or that an API token exists.
 
     Raises:
@@ -159,7 +159,7 @@ def require_token(parts: compose.Services, host: str) -> None:
 
 @contextmanager
 def _side_work(
-    parts: compose.Services, server: uvicorn.Server, *, with_worker: bool
+    parts: compose.ProcessServices, server: uvicorn.Server, *, with_worker: bool
 ) -> "Iterator[list[BaseException]]":
     """Run the worker or the background tasks during the `with` block; a worker that fails stops the server."""
     failed: list[BaseException] = []

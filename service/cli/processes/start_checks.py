@@ -4,7 +4,7 @@ import logging
 import ssl
 from pathlib import Path
 
-from service.compose import Services
+from service.compose import ProcessServices
 from service.errors import ConfigurationError, FieldError
 from service.logs.allowed_roots import parse_roots
 from service.setting_texts import PREFIX
@@ -14,7 +14,7 @@ from service.signatures.reloading_diagnoser import writable_by_others
 log = logging.getLogger(__name__)
 
 
-def check(services: Services) -> None:
+def check(services: ProcessServices) -> None:
     """Check the files and directories of the settings. Brokers are not asked: one that is down may come back.
 
     Raises:

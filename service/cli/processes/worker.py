@@ -97,7 +97,9 @@ def claimed(scope: str, count: int) -> Iterator[list[int]]:
         yield numbers
 
 
-def _run_members(services: compose.Services, metrics: tuple[str, int | None], host: str, numbers: list[int]) -> int:
+def _run_members(
+    services: compose.ProcessServices, metrics: tuple[str, int | None], host: str, numbers: list[int]
+) -> int:
     config = services.kafka
     address, port = metrics
     stop = SignalShutdownFlag()
@@ -113,7 +115,7 @@ def _run_members(services: compose.Services, metrics: tuple[str, int | None], ho
     return Supervisor(numbers, one, FATAL_CODES).run(stop)
 
 
-def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics: tuple[str, int] | None) -> int:
+def consume(services: compose.ProcessServices, stop: ShutdownFlag, member: str, metrics: tuple[str, int] | None) -> int:
     """Run one group member and return its exit code; an error is printed as one clear line."""
     try:
         with _metrics(services, metrics):
@@ -126,7 +128,7 @@ def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics
     return 0
 
 
-def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | None = None) -> None:
+def run_worker(services: compose.ProcessServices, stop: ShutdownFlag, *, member: str | None = None) -> None:
     """Consume until `stop` is set; runs in its own process, or in a thread of the API process.
 
     Args:
@@ -160,7 +162,9 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
 
 
 @contextmanager
-def node_event_consumer(services: compose.Services, stop: ShutdownFlag, member: str | None) -> Iterator[ShutdownFlag]:
+def node_event_consumer(
+    services: compose.ProcessServices, stop: ShutdownFlag, member: str | None
+) -> Iterator[ShutdownFlag]:
     """Consume the node-event topic, if any, during the `with` block; yield the main consumer's flag.
 
     Raises:
@@ -233,7 +237,7 @@ def _ready(check: Callable[[], None], stop: ShutdownFlag, telemetry: Telemetry) 
 class _metrics:  # noqa: N801 - reads as a with statement's function
     """Serves the metrics of one process at an address and port, if they are given."""
 
-    def __init__(self, services: compose.Services, place: tuple[str, int] | None) -> None:
+    def __init__(self, services: compose.ProcessServices, place: tuple[str, int] | None) -> None:
         self._services = services
         self._place = place
 

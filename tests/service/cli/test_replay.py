@@ -16,7 +16,7 @@ from tests.service.databases import copy_migrated
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     url = copy_migrated(tmp_path / "replay.sqlite3")
     monkeypatch.setenv("FAULTLINE_DATABASE_URL", url)
-    monkeypatch.setattr(compose.Services, "diagnoser", None)  # jobs that succeeded ask for no verdict
+    monkeypatch.setattr(compose.ProcessServices, "diagnoser", None)  # jobs that succeeded ask for no verdict
     return Store(url)
 
 

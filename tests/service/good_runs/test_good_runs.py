@@ -51,7 +51,7 @@ def handled(store: Store, *events: JobCompletion, read: GoodRunLogs = "inline") 
     clock = FrozenClock(NOON + timedelta(days=2))
     diagnose = diagnose_with(DiagnosisTools(store, logs, recorder, policy.built_in(), clock, Telemetry()), good)
     for one in events:
-        diagnose.handle([one])
+        diagnose([one])
     return recorder.cases
 
 

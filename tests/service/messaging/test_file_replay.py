@@ -5,7 +5,7 @@ import pytest
 
 from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import Unavailable
-from service.messaging.file_replay import Replay
+from service.messaging.file_replay import FileReplay
 from tests.service.messaging.fakes import Clock, Database, event, parse
 
 
@@ -14,8 +14,8 @@ def database() -> Database:
     return Database()
 
 
-def replay(database: Database, **settings: str) -> Replay:
-    return Replay(parse, database, clock=Clock(), cluster="orion", **settings)  # type: ignore[arg-type]
+def replay(database: Database, **settings: str) -> FileReplay:
+    return FileReplay(parse, database, clock=Clock(), cluster="orion", **settings)  # type: ignore[arg-type]
 
 
 def test_every_line_is_stored_and_what_is_bad_is_kept_with_its_place(tmp_path: Path, database: Database) -> None:

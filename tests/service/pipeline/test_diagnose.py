@@ -128,7 +128,7 @@ def failures(store: Store) -> int:
 
 
 def test_a_failed_job_is_stored_with_verdict_advice_and_log(bench: Bench) -> None:
-    outcome = bench.diagnose.handle([event()])
+    outcome = bench.diagnose([event()])
     detail = only_failure(bench.store)
     assert outcome.events[0].kind == "accepted"
     assert outcome.events[0].failure_id == detail.row.id
@@ -139,7 +139,7 @@ def test_a_failed_job_is_stored_with_verdict_advice_and_log(bench: Bench) -> Non
 
 
 def test_a_succeeded_job_counts_and_carries_no_verdict(bench: Bench) -> None:
-    outcome = bench.diagnose.handle([event(status="succeeded", logs=[])])
+    outcome = bench.diagnose([event(status="succeeded", logs=[])])
     assert outcome.events[0].failure_id is None
     assert bench.classifier.shown == []
     with bench.store.reading() as reading:
@@ -147,8 +147,8 @@ def test_a_succeeded_job_counts_and_carries_no_verdict(bench: Bench) -> None:
 
 
 def test_the_same_event_again_changes_nothing_and_is_not_classified_again(bench: Bench) -> None:
-    first = bench.diagnose.handle([event()])
-    again = bench.diagnose.handle([event(), event()])
+    first = bench.diagnose([event()])
+    again = bench.diagnose([event(), event()])
     assert [outcome.kind for outcome in again.events] == ["duplicate", "duplicate"]
     assert again.events[0].failure_id == first.events[0].failure_id
     assert len(bench.classifier.shown) == 1
@@ -156,8 +156,8 @@ def test_the_same_event_again_changes_nothing_and_is_not_classified_again(bench:
 
 
 def test_the_same_id_with_other_content_is_a_conflict_and_the_first_stays(bench: Bench) -> None:
-    bench.diagnose.handle([event(event_id="a")])
-    outcome = bench.diagnose.handle([event(event_id="a", name="other")])
+    bench.diagnose([event(event_id="a")])
+    outcome = bench.diagnose([event(event_id="a", name="other")])
     assert outcome.events[0].kind == "conflict"
     assert only_failure(bench.store).row.name is None
     with bench.store.reading() as reading:
@@ -165,7 +165,7 @@ def test_the_same_id_with_other_content_is_a_conflict_and_the_first_stays(bench:
 
 
 def test_two_contents_of_one_id_within_a_batch(bench: Bench) -> None:
-    outcome = bench.diagnose.handle([event(event_id="a", name="first"), event(event_id="a", name="second")])
+    outcome = bench.diagnose([event(event_id="a", name="first"), event(event_id="a", name="second")])
     assert [item.kind for item in outcome.events] == ["accepted", "conflict"]
     assert only_failure(bench.store).row.name == "first"
 
@@ -174,7 +174,7 @@ def test_two_contents_of_one_id_within_a_batch(bench: Bench) -> None:
 def test_a_cancelled_job_has_a_verdict_only_if_its_log_shows_an_earlier_failure(
     bench: Bench, logs: list[dict[str, Any]], kept: int
 ) -> None:
-    bench.diagnose.handle([event(status="cancelled", logs=logs)])
+    bench.diagnose([event(status="cancelled", logs=logs)])
     assert failures(bench.store) == kept
     if kept:
         assert only_failure(bench.store).row.decision == "stop"
@@ -182,7 +182,7 @@ def test_a_cancelled_job_has_a_verdict_only_if_its_log_shows_an_earlier_failure(
 
 def test_secrets_in_free_text_never_reach_the_store(bench: Bench, tmp_path: Path) -> None:
     secret = "ghp_" + "Ab1" * 12
-    bench.diagnose.handle(
+    bench.diagnose(
         [
             event(
                 message=f"token {secret}",
@@ -201,7 +201,7 @@ def test_secrets_in_free_text_never_reach_the_store(bench: Bench, tmp_path: Path
 
 
 def test_a_late_log_revises_the_verdict(bench: Bench) -> None:
-    bench.diagnose.handle([event(logs=[{"rank": 0, "uri": "/scratch/7.log"}])])
+    bench.diagnose([event(logs=[{"rank": 0, "uri": "/scratch/7.log"}])])
     assert only_failure(bench.store).row.version == 1
     assert revision_with(bench.tools).revise_by_late_logs() == 0, "not due yet"
     bench.shelf.texts["/scratch/7.log"] = "ImportError: libfoo.so"
@@ -230,7 +230,7 @@ def just_ended(bench: Bench, status: str = "timeout", seconds_ago: float = 1, **
 
 def test_what_a_job_writes_while_its_scheduler_stops_it_is_read(bench: Bench) -> None:
     bench.shelf.texts["/scratch/7.log"] = "step 1"
-    bench.diagnose.handle([just_ended(bench)])
+    bench.diagnose([just_ended(bench)])
     bench.shelf.texts["/scratch/7.log"] = "step 1\nCANCELLED DUE TO TIME LIMIT"
     assert again_after(bench, 20) == 0, "the nodes may still be stopping the job"
     assert again_after(bench, 30) == 1
@@ -243,7 +243,7 @@ def test_what_a_job_writes_while_its_scheduler_stops_it_is_read(bench: Bench) ->
 @pytest.mark.parametrize("text", ["step 1", None], ids=["unchanged", "deleted meanwhile"])
 def test_a_log_that_says_nothing_new_leaves_the_verdict(bench: Bench, text: str | None) -> None:
     bench.shelf.texts["/scratch/7.log"] = "step 1"
-    bench.diagnose.handle([just_ended(bench)])
+    bench.diagnose([just_ended(bench)])
     bench.shelf.texts = {} if text is None else {"/scratch/7.log": text}
     assert [again_after(bench, seconds) for seconds in (60, 3600)] == [0, 0]
     detail = only_failure(bench.store)
@@ -264,15 +264,15 @@ def test_a_log_that_says_nothing_new_leaves_the_verdict(bench: Bench, text: str 
 )
 def test_a_log_that_is_complete_is_read_once(bench: Bench, other: dict[str, Any]) -> None:
     bench.shelf.texts["/scratch/7.log"] = "step 1"
-    bench.diagnose.handle([just_ended(bench, **other)])
+    bench.diagnose([just_ended(bench, **other)])
     bench.shelf.texts["/scratch/7.log"] = "another text"
     assert again_after(bench, 3600) == 0
 
 
 def test_a_pod_that_failed_under_a_job_is_an_attempt_not_a_second_failure(bench: Bench) -> None:
     job = "ml/Job/llm-0"
-    bench.diagnose.handle([event(job, pod="llm-0-x7k2p", event_id="pod-1", attempt=None)])
-    bench.diagnose.handle([event(job, event_id="job-1", attempt=None, logs=[], reason="BackoffLimitExceeded")])
+    bench.diagnose([event(job, pod="llm-0-x7k2p", event_id="pod-1", attempt=None)])
+    bench.diagnose([event(job, event_id="job-1", attempt=None, logs=[], reason="BackoffLimitExceeded")])
     detail = only_failure(bench.store)
     assert len(detail.attempts) == 2
     assert sum(attempt.counted for attempt in detail.attempts) == 1
@@ -281,14 +281,14 @@ def test_a_pod_that_failed_under_a_job_is_an_attempt_not_a_second_failure(bench:
 
 def test_a_pod_that_arrives_after_its_job_revises_the_verdict(bench: Bench) -> None:
     job = "ml/Job/llm-0"
-    bench.diagnose.handle([event(job, event_id="job-1", attempt=None, logs=[])])
-    bench.diagnose.handle([event(job, pod="llm-0-x7k2p", event_id="pod-1", attempt=None)])
+    bench.diagnose([event(job, event_id="job-1", attempt=None, logs=[])])
+    bench.diagnose([event(job, pod="llm-0-x7k2p", event_id="pod-1", attempt=None)])
     detail = only_failure(bench.store)
     assert (detail.row.version, detail.row.headline) == (2, f"ModuleNotFoundError in {job}")
 
 
 def test_dead_letters_are_stored_with_the_batch(bench: Bench) -> None:
-    outcome = bench.diagnose.handle([event()], [DeadLetter("{", "00", "jobs/0/17", "truncated JSON")])
+    outcome = bench.diagnose([event()], [DeadLetter("{", "00", "jobs/0/17", "truncated JSON")])
     assert len(outcome.dead_letters) == 1
     with bench.store.reading() as reading:
         assert reading.dead_letters.get(outcome.dead_letters[0]).place == "jobs/0/17"
@@ -297,8 +297,8 @@ def test_dead_letters_are_stored_with_the_batch(bench: Bench) -> None:
 def test_failures_whose_logs_could_not_be_read_are_counted(bench: Bench) -> None:
     """The alert about logs compares them with all verdicts."""
     unread = [{"rank": rank, "uri": f"/scratch/{rank}.log"} for rank in range(3)]
-    bench.diagnose.handle([event("1"), event("2", logs=unread), event("3", status="succeeded", logs=unread)])
-    bench.diagnose.handle([event("2", logs=unread)])
+    bench.diagnose([event("1"), event("2", logs=unread), event("3", status="succeeded", logs=unread)])
+    bench.diagnose([event("2", logs=unread)])
     registry = bench.tools.telemetry.registry
     assert registry.get_sample_value("faultline_logs_missing_total") == 1
 
@@ -310,14 +310,14 @@ def test_a_database_failure_leaves_no_partial_data(bench: Bench, monkeypatch: py
     with monkeypatch.context() as patch:
         patch.setattr("service.deliveries.repository.outbox.OutboxRepository.add", fail)
         with pytest.raises(Unavailable):
-            bench.diagnose.handle([event()])
+            bench.diagnose([event()])
     assert failures(bench.store) == 0
-    assert bench.diagnose.handle([event()]).events[0].kind == "accepted"
+    assert bench.diagnose([event()]).events[0].kind == "accepted"
     assert failures(bench.store) == 1
 
 
 def test_messages_name_the_failure_without_bulky_parts(bench: Bench) -> None:
-    bench.diagnose.handle([event()])
+    bench.diagnose([event()])
     with bench.store.unit_of_work() as work:
         [message] = work.outbox.lease("test", limit=10, seconds=60)
     assert (message.type, message.key) == ("failure.diagnosed", "orion/7")
@@ -327,7 +327,7 @@ def test_messages_name_the_failure_without_bulky_parts(bench: Bench) -> None:
 
 def test_a_signed_address_is_not_stored(bench: Bench, tmp_path: Path) -> None:
     signature = "X-Amz-Signature=" + "9f" * 32
-    bench.diagnose.handle([event(logs=[{"rank": 0, "uri": f"https://logs.example/7?{signature}"}])])
+    bench.diagnose([event(logs=[{"rank": 0, "uri": f"https://logs.example/7?{signature}"}])])
     with bench.store.reading() as reading:
         assert reading.statistics.health(NOW - timedelta(days=1)).pending_logs == 0
     bench.store.close()

@@ -82,7 +82,7 @@ def late(job: str = "7") -> JobCompletion:
 def test_a_log_storage_that_is_down_for_half_a_day_keeps_no_late_log_from_being_read(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.diagnose.handle([late()])
+    bench.diagnose([late()])
 
     def down(_: AttemptLogs) -> Sequence[LogStream]:
         raise Unavailable("the log storage does not answer")
@@ -98,7 +98,7 @@ def test_a_log_storage_that_is_down_for_half_a_day_keeps_no_late_log_from_being_
 
 
 def test_a_log_at_which_the_classifier_fails_does_not_delay_others_and_is_given_up(bench: Bench) -> None:
-    bench.diagnose.handle([late("1"), late("2"), late("3")])
+    bench.diagnose([late("1"), late("2"), late("3")])
     for job in ("1", "2", "3"):
         bench.shelf.texts[f"/scratch/{job}.log"] = "unheard of" if job == "1" else "ModuleNotFoundError: x"
     assert bench.after(60) == 2
@@ -108,9 +108,9 @@ def test_a_log_at_which_the_classifier_fails_does_not_delay_others_and_is_given_
 
 
 def test_a_late_log_that_says_less_than_another_attempt_leaves_the_verdict(bench: Bench) -> None:
-    bench.diagnose.handle([event(POD_JOB, pod="llm-0-a", event_id="pod-a", attempt=None)])
+    bench.diagnose([event(POD_JOB, pod="llm-0-a", event_id="pod-a", attempt=None)])
     logs = [{"rank": 0, "uri": "/scratch/b.log"}]
-    bench.diagnose.handle([event(POD_JOB, pod="llm-0-b", event_id="pod-b", attempt=None, logs=logs)])
+    bench.diagnose([event(POD_JOB, pod="llm-0-b", event_id="pod-b", attempt=None, logs=logs)])
     before = only_failure(bench.store)
     assert before.row.headline == f"ModuleNotFoundError in {POD_JOB}"
     bench.shelf.texts["/scratch/b.log"] = "killed by its controller"
@@ -122,18 +122,16 @@ def test_a_late_log_that_says_less_than_another_attempt_leaves_the_verdict(bench
 
 
 def test_a_late_log_that_says_more_than_another_attempt_replaces_the_verdict(bench: Bench) -> None:
-    bench.diagnose.handle(
-        [event(POD_JOB, pod="llm-0-a", event_id="pod-a", attempt=None, logs=[{"rank": 0, "tail": "?"}])]
-    )
+    bench.diagnose([event(POD_JOB, pod="llm-0-a", event_id="pod-a", attempt=None, logs=[{"rank": 0, "tail": "?"}])])
     logs = [{"rank": 0, "uri": "/scratch/b.log"}]
-    bench.diagnose.handle([event(POD_JOB, pod="llm-0-b", event_id="pod-b", attempt=None, logs=logs)])
+    bench.diagnose([event(POD_JOB, pod="llm-0-b", event_id="pod-b", attempt=None, logs=logs)])
     bench.shelf.texts["/scratch/b.log"] = "ModuleNotFoundError: x"
     assert bench.after(60) == 1
     assert only_failure(bench.store).row.headline == "ModuleNotFoundError: x"
 
 
 def test_two_processes_that_read_one_late_log_revise_the_verdict_once(bench: Bench) -> None:
-    bench.diagnose.handle([late()])
+    bench.diagnose([late()])
     bench.shelf.texts["/scratch/7.log"] = "ModuleNotFoundError: x"
     bench.clock.sleep(60)
     other: list[int] = []
@@ -145,9 +143,9 @@ def test_two_processes_that_read_one_late_log_revise_the_verdict_once(bench: Ben
 
 
 def test_a_failure_that_retention_removes_meanwhile_does_not_delay_others(bench: Bench) -> None:
-    bench.diagnose.handle([late("removed")])
+    bench.diagnose([late("removed")])
     bench.clock.sleep(60)
-    bench.diagnose.handle([late("first"), late("last")])
+    bench.diagnose([late("first"), late("last")])
     first_of_all = bench.clock.at + timedelta(seconds=16)
     with bench.store.unit_of_work() as work:
         for attempt, seconds in ((1, 17), (2, 16), (3, 18)):

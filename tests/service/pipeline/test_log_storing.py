@@ -60,7 +60,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def test_the_log_is_in_one_object_and_the_row_refers_to_it(world: World) -> None:
-    world.diagnose.handle([event()])
+    world.diagnose([event()])
     assert len(world.objects.content) == 1
     assert world.texts() == ["ModuleNotFoundError in 7"]
 
@@ -68,7 +68,7 @@ def test_the_log_is_in_one_object_and_the_row_refers_to_it(world: World) -> None
 def test_secrets_are_removed_before_a_log_leaves(world: World) -> None:
     secret = "ghp_" + "a1B2" * 9
     with_secret = event(logs=[{"rank": 0, "tail": f"export GITHUB_TOKEN={secret}\nboom"}])
-    world.with_logs(LogFetcher(())).handle([with_secret])
+    world.with_logs(LogFetcher(()))([with_secret])
     [text] = world.texts()
     assert "boom" in text
     assert secret not in text
@@ -83,24 +83,24 @@ def test_a_crash_between_object_and_commit_and_the_same_batch_again_store_it_onc
     with monkeypatch.context() as patch:
         patch.setattr(world.store, "unit_of_work", killed)
         with pytest.raises(KeyboardInterrupt):
-            world.diagnose.handle([event()])
+            world.diagnose([event()])
     assert len(world.objects.content) == 1
-    world.diagnose.handle([event()])
-    world.diagnose.handle([event()])
+    world.diagnose([event()])
+    world.diagnose([event()])
     assert len(world.objects.content) == 1
     assert world.texts() == ["ModuleNotFoundError in 7"]
 
 
 def test_an_event_is_stored_while_the_storage_fails(world: World) -> None:
     world.objects.down = True
-    world.diagnose.handle([event()])
+    world.diagnose([event()])
     assert world.texts() == ["ModuleNotFoundError in 7"]
     assert world.objects.content == {}
 
 
 def test_logs_that_arrive_later_join_the_stored_ones_but_not_while_these_cannot_be_read(world: World) -> None:
     late = event(logs=[{"rank": 0, "tail": "first"}, {"rank": 1, "uri": "file:///late"}])
-    world.diagnose.handle([late])
+    world.diagnose([late])
     world.shelf.texts["file:///late"] = "second"
     world.clock.at += timedelta(minutes=1)
     world.objects.down = True
@@ -113,7 +113,7 @@ def test_logs_that_arrive_later_join_the_stored_ones_but_not_while_these_cannot_
 
 
 def test_failures_are_not_classified_again_without_their_logs(world: World) -> None:
-    world.diagnose.handle([event()])
+    world.diagnose([event()])
     failure = world.detail().row.id
     [case] = read_cases(world.store, [failure])
     assert case.case.streams[0].text == "ModuleNotFoundError in 7"
@@ -127,7 +127,7 @@ def test_failures_are_not_classified_again_without_their_logs(world: World) -> N
 
 
 def test_logs_of_several_failures_are_read_at_the_same_time(world: World) -> None:
-    world.diagnose.handle([event(str(number)) for number in range(8)])
+    world.diagnose([event(str(number)) for number in range(8)])
     with world.store.reading() as reading:
         failures = [row.id for row in reading.failures.page().items]
     world.objects.together = threading.Barrier(8, timeout=10)
@@ -138,7 +138,7 @@ def test_logs_of_several_failures_are_read_at_the_same_time(world: World) -> Non
 
 def test_failures_whose_logs_retention_removed_keep_their_verdict_and_those_without_logs_are_read(world: World) -> None:
     world.store.log_bodies = DatabaseLogs()
-    world.diagnose.handle([event("7"), event("8", logs=[])])
+    world.diagnose([event("7"), event("8", logs=[])])
     with world.store.reading() as reading:
         failures = {row.job_id: row.id for row in reading.failures.page().items}
     assert len(read_cases(world.store, list(failures.values()))) == 2
@@ -148,7 +148,7 @@ def test_failures_whose_logs_retention_removed_keep_their_verdict_and_those_with
 
 
 def test_labels_are_not_exported_without_their_logs(world: World) -> None:
-    world.diagnose.handle([event()])
+    world.diagnose([event()])
     failure = world.detail().row.id
     with world.store.unit_of_work() as work:
         work.feedback.add(NewFeedback(failure, "ana", "confirm", 1, "user", "USER.1", Labels("user", "USER.1")))
@@ -160,7 +160,7 @@ def test_labels_are_not_exported_without_their_logs(world: World) -> None:
 
 
 def test_retention_removes_objects_with_the_logs_and_those_of_lost_transactions(world: World) -> None:
-    world.diagnose.handle([event("7")])
+    world.diagnose([event("7")])
     world.objects.content["2026-11-01/orion/lost/0000000000000000-00000000000000000000000000000000.json.zst"] = b""
     retention = Retention(world.store, world.clock, RetentionDays(rows=0, verdicts=0, logs=5, done=0))
     purged = retention.run_if_due()
