@@ -297,30 +297,6 @@ def _summed(table: Table, by: Sequence[str], at: ColumnElement[datetime] | None 
     return wanted.group_by(*([] if at is None else [at]), *keys)
 
 
-def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
-    """Recount stale hours that are over from their rows; returns the number of hours."""
-    bulk.lock(connection, [FOLD_LOCK])
-    found = connection.execute(
-        select(stale_hours.c.id, stale_hours.c.hour)
-        .where(stale_hours.c.hour < utc(now) - SETTLED - HOUR)
-        .order_by(stale_hours.c.hour, stale_hours.c.id)
-        .limit(_NOTES)
-    ).all()
-    wanted = sorted({row.hour for row in found})[:limit]
-    chosen = set(wanted)
-    taken = [row.id for row in found if row.hour in chosen]
-    for part in chunks(taken):
-        connection.execute(delete(stale_hours).where(stale_hours.c.id.in_(part)))
-    for hour in wanted:
-        _count_hour(connection, hour)
-    counted = sorted({start_of_day(hour) for hour in wanted})
-    for day in counted:
-        _sum_day(connection, day)
-    versions.write(connection, counted)
-    versions.complete(connection, start_of_day(utc(now)))
-    return len(wanted)
-
-
 def _count_hour(connection: Connection, hour: datetime) -> None:
     connection.execute(delete(hour_counts).where(hour_counts.c.hour == hour))
     abstained = failures.c.abstained
@@ -384,5 +360,25 @@ class RollupRepository(Reader):
     """Writes hourly counts."""
 
     def recount(self, now: datetime, *, limit: int = 24) -> int:
-        """See `recount`."""
-        return recount(self._connection, now, limit=limit)
+        """Recount stale hours that are over from their rows; returns the number of hours."""
+        connection = self._connection
+        bulk.lock(connection, [FOLD_LOCK])
+        found = connection.execute(
+            select(stale_hours.c.id, stale_hours.c.hour)
+            .where(stale_hours.c.hour < utc(now) - SETTLED - HOUR)
+            .order_by(stale_hours.c.hour, stale_hours.c.id)
+            .limit(_NOTES)
+        ).all()
+        wanted = sorted({row.hour for row in found})[:limit]
+        chosen = set(wanted)
+        taken = [row.id for row in found if row.hour in chosen]
+        for part in chunks(taken):
+            connection.execute(delete(stale_hours).where(stale_hours.c.id.in_(part)))
+        for hour in wanted:
+            _count_hour(connection, hour)
+        counted = sorted({start_of_day(hour) for hour in wanted})
+        for day in counted:
+            _sum_day(connection, day)
+        versions.write(connection, counted)
+        versions.complete(connection, start_of_day(utc(now)))
+        return len(wanted)

@@ -85,7 +85,7 @@ def _within(at: datetime, span: timedelta) -> dict[str, str]:
     found = {}
     for name, shift in (("since", -span), ("until", span)):
         with suppress(OverflowError):
-            found[name] = _at(at + shift)
+            found[name] = rfc3339(at + shift)
     return found
 
 
@@ -119,10 +119,6 @@ def _fixed(resolved: Solved) -> str:
         changes.append(f"with {resolved.succeeded_gpus} GPUs instead of {resolved.failed_gpus or 'none'}")
     how = " and ".join(changes) or "with no change known to the scheduler"
     return f"the same job succeeded {later} later, {how}"
-
-
-def _at(at: datetime) -> str:
-    return rfc3339(at)
 
 
 @dataclass(frozen=True, slots=True)
